@@ -73,9 +73,9 @@ def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = Fals
         arm = arm.with_payload(hub, 0.1, inertia=1e-4 * np.eye(3))
     load = number(payload, "segmented_arm", "payload", least=0)
     arm = arm.with_frame("tip", parent, make_pose(p=[reach, 0.0, 0.0])).with_payload(parent, load, [reach, 0.0, 0.0])
-    for each in arm.joints:
-        if each.name.startswith("spring"):
-            arm = arm.with_spring(each.name, BENDING / step)
+    for hinge in arm.joints:
+        if hinge.name.startswith("spring"):
+            arm = arm.with_spring(hinge.name, BENDING / step)
     return arm
 
 

@@ -80,12 +80,12 @@ class _Builder:
     def chain(self, side: str, axes: tuple[_Axis, ...], parent: str, link: Link, at: ArrayLike) -> None:
         """Add a link to a parent by successive hinges; on the left side, axes other than x are reversed."""
         before, where = parent, make_pose(p=at)
-        for k, each in enumerate(axes):
-            name = f"{side}_{each.name}" if side else each.name
-            after = link if k == len(axes) - 1 else Link(f"{link.name}/{each.name}")
-            axis = _minus(each.axis) if side == "left" and each.axis[0] == 0 else each.axis
-            limits: dict[str, Any] = {"lower": math.radians(each.lower), "upper": math.radians(each.upper)}
-            limits["effort_limit"] = each.strength * self.strength
+        for k, hinge in enumerate(axes):
+            name = f"{side}_{hinge.name}" if side else hinge.name
+            after = link if k == len(axes) - 1 else Link(f"{link.name}/{hinge.name}")
+            axis = _minus(hinge.axis) if side == "left" and hinge.axis[0] == 0 else hinge.axis
+            limits: dict[str, Any] = {"lower": math.radians(hinge.lower), "upper": math.radians(hinge.upper)}
+            limits["effort_limit"] = hinge.strength * self.strength
             self.joints.append(Joint(name, "revolute", before, after.name, where, np.array(axis), **limits))
             self.links.append(after)
             before, where = after.name, np.eye(4)
@@ -107,7 +107,7 @@ def _halves(names: tuple[str, str], segment: Segment, mass: float) -> tuple[Link
     if their moments of inertia would otherwise not be physically consistent.
     """
     fraction, apart = mass / segment.mass, segment.length / 2
-    x, y, z = (fraction * each for each in (segment.sideways, segment.long, segment.forward))
+    x, y, z = (fraction * moment for moment in (segment.sideways, segment.long, segment.forward))
     across = min(mass * (apart / 2) ** 2, 0.45 * (x + z - y))
     half, centre = math.sqrt(across / mass), segment.length - segment.centre
     inertia = np.diag([x - across, y, z - across]) / 2
@@ -148,7 +148,7 @@ def human(
         ('right_hip_flexion', 'right_hip_adduction', 'right_hip_rotation')
     """
     body = Body(height, mass, sex, age)
-    own = table(segments, "human", "segments")
+    replaced = table(segments, "human", "segments")
     s, made = body.scale, _Builder(mass * height / (73.0 * 1.741))
     legs = body["thigh"].length + body["shank"].length + ANKLE * s
     lower, middle, upper, head = (body[name] for name in ("lower trunk", "middle trunk", "upper trunk", "head"))
@@ -160,15 +160,15 @@ def human(
         _arm(made, side, sign, body, s)
     _head(made, upper, head, s)
     names = [link.name for link in made.links]
-    for name, link in own.items():
+    for name, link in replaced.items():
         if name not in names:
-            allowed = ", ".join(each for each in names if "/" not in each)
+            allowed = ", ".join(segment for segment in names if "/" not in segment)
             raise ModelError(f"there is no segment {name!r}", value=name, where="human", allowed=allowed)
         instance_of(link, Link, "human", f"segment {name!r}", allowed="a Link of that name")
         if link.name != name:
             raise ModelError(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name")
     visuals = _visuals(body, s)
-    links = [own.get(link.name, link) for link in made.links]
+    links = [replaced.get(link.name, link) for link in made.links]
     links = [
         replace(link, visuals=visuals[link.name]) if link.name in visuals and not link.visuals else link
         for link in links

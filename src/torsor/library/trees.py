@@ -42,7 +42,7 @@ def random_tree(
     """Return a reproducible random tree of n moving links with the given joint types.
 
     ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are those of random
-    point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint axes off
+    point masses, so they are consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint axes off
     the link origins, springs, and rigid and elastic motors on any link. A tree with n >= len(types) has all types.
 
     Example:

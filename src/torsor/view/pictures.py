@@ -77,7 +77,7 @@ def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
     if target.is_dir():
         raise ModelError(f"{target} is a folder", where="draw", allowed="a file")
     target = target if target.suffix else target.with_name(f"{target.name}.png")
-    allowed = sorted(f".{each}" for each in kinds)
+    allowed = sorted(f".{kind}" for kind in kinds)
     if target.suffix.lower() not in allowed:
         raise ModelError(f"cannot write {target.name!r}", value=target.name, where="draw", allowed=", ".join(allowed))
     return target
@@ -149,10 +149,10 @@ class Drawing:
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
         self.scene = scene
-        all_ = [each.surface for each in scene.shown]
-        coarse = iter(within([each for each in all_ if len(each.faces) > MIN_SIMPLIFIED], triangles))
-        surfaces = [next(coarse) if len(each.faces) > MIN_SIMPLIFIED else each for each in all_]
-        self.corners = [each.vertices[each.faces] for each in surfaces]
+        drawn = [part.surface for part in scene.shown]
+        coarse = iter(within([surface for surface in drawn if len(surface.faces) > MIN_SIMPLIFIED], triangles))
+        surfaces = [next(coarse) if len(surface.faces) > MIN_SIMPLIFIED else surface for surface in drawn]
+        self.corners = [surface.vertices[surface.faces] for surface in surfaces]
         up = upwards(scene.robot)
         self.sun = np.roll(LIGHT_DIRECTION, int(np.argmax(np.abs(up))) - 2) * (np.sign(up.sum()) or 1.0)
         self.axes = figure.add_subplot(projection="3d", computed_zorder=False)
@@ -182,9 +182,9 @@ class Drawing:
         self.surface.set_facecolor(colors)
         while self.quivers:
             self.quivers.pop().remove()
-        for each in () if forces is None else forces[np.isfinite(forces).all(axis=-1)]:
-            color = GROUND_COLOUR if each[6] else EXTERNAL_COLOUR
-            quiver = self.axes.quiver(*each[:6], color=color, linewidth=2.0, arrow_length_ratio=0.2, zorder=5)
+        for arrow in () if forces is None else forces[np.isfinite(forces).all(axis=-1)]:
+            color = GROUND_COLOUR if arrow[6] else EXTERNAL_COLOUR
+            quiver = self.axes.quiver(*arrow[:6], color=color, linewidth=2.0, arrow_length_ratio=0.2, zorder=5)
             self.quivers.append(quiver)
 
     def placed(self, postures: Array) -> tuple[Array, Array]:
@@ -193,11 +193,11 @@ class Drawing:
         polygons, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 4))]  # a base alone has nothing to draw
         for count, pose in enumerate(poses, start=1):
             strength = (count / len(poses)) ** 1.5
-            for each, corners in zip(self.scene.shown, self.corners, strict=True):
-                T = pose[each.link + 1]
+            for part, corners in zip(self.scene.shown, self.corners, strict=True):
+                T = pose[part.link + 1]
                 placed = corners @ T[:3, :3].T + T[:3, 3]
                 polygons.append(placed)
-                colors.append(_lit(placed, each.color, strength, self.sun))
+                colors.append(_lit(placed, part.color, strength, self.sun))
         return np.concatenate(polygons), np.concatenate(colors)
 
 

@@ -86,21 +86,21 @@ class Figure:
         kinds = defaultdict[tuple[str, float, int], list[tuple[int, Solid, Color]]](list)
         fine, coarse = level(scene, MAX_TRIANGLES)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
-        for each in scene.shown:
-            red, green, blue, opacity = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])
-            color = red, green, blue, max(opacity, MIN_BODY_OPACITY) if each.kind == "body" else opacity
-            for solid in each.solids:
-                around = coarse if each.kind == "bone" else fine
-                kinds[solid.shape, color[3], around].append((each.link, solid, color))
-            if not each.solids:
-                meshes[each.link, color].append(each.surface)
+        for part in scene.shown:
+            red, green, blue, opacity = part.color if tint is None else (*tint[:3], part.color[3] * tint[3])
+            color = red, green, blue, max(opacity, MIN_BODY_OPACITY) if part.kind == "body" else opacity
+            for solid in part.solids:
+                around = coarse if part.kind == "bone" else fine
+                kinds[solid.shape, color[3], around].append((part.link, solid, color))
+            if not part.solids:
+                meshes[part.link, color].append(part.surface)
         self.batches = [
-            Batch(server, path + node("solids", *key), sorted(solids, key=lambda found: found[0]), key[-1])
+            Batch(server, path + node("solids", *key), sorted(solids, key=lambda entry: entry[0]), key[-1])
             for key, solids in sorted(kinds.items())
         ]
         self._attach()
         self.links = {link: server.scene.add_frame(self._link(link), show_axes=False) for link, _ in meshes}
-        self.meshes = [self._mesh(k, *key, joined(found)) for k, (key, found) in enumerate(meshes.items())]
+        self.meshes = [self._mesh(k, *key, joined(surfaces)) for k, (key, surfaces) in enumerate(meshes.items())]
 
     def _attach(self) -> None:
         """Collect the poses of all solids on their links, to move all of them at once."""
@@ -131,5 +131,5 @@ class Figure:
 
     def fade(self, opacity: float) -> None:
         """Set the opacity (0 to 1) of all surfaces."""
-        for each in (*self.meshes, *(batch.node for batch in self.batches)):
-            each.opacity = None if opacity >= 1 else opacity
+        for handle in (*self.meshes, *(batch.node for batch in self.batches)):
+            handle.opacity = None if opacity >= 1 else opacity

@@ -48,8 +48,8 @@ def along(vectors: Array) -> Array:
     x, y, z = np.moveaxis(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), -1, 0)
     down = z < -1 + 1e-12
     w, about_x, about_y = np.where(down, 0.0, 1 + z), np.where(down, 1.0, -y), np.where(down, 0.0, x)
-    found = np.stack([w, about_x, about_y, np.zeros_like(z)], axis=-1)
-    return np.asarray(found / np.linalg.norm(found, axis=-1, keepdims=True)) + 0.0
+    quaternions = np.stack([w, about_x, about_y, np.zeros_like(z)], axis=-1)
+    return np.asarray(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True)) + 0.0
 
 
 MOMENT_ARM = 0.25  # lever arm of the weight whose moment has a long arrow, in sizes of the robot
@@ -88,11 +88,11 @@ class Marks:
 
     def show(self, name: str, shown: bool) -> None:
         """Show or hide a mark."""
-        for each in (name, f"{name} moments") if name == "external" else (name,):
-            (self.shown.add if shown else self.shown.discard)(each)
-            if each in self._nodes:
-                found = self._nodes[each]
-                (found.node if isinstance(found, (Arrows, Batch)) else found).visible = shown
+        for mark in (name, f"{name} moments") if name == "external" else (name,):
+            (self.shown.add if shown else self.shown.discard)(mark)
+            if mark in self._nodes:
+                drawn = self._nodes[mark]
+                (drawn.node if isinstance(drawn, (Arrows, Batch)) else drawn).visible = shown
 
     def _node(self, name: str, make: Callable[[str], Any]) -> Any:
         if name not in self._nodes:
@@ -102,7 +102,7 @@ class Marks:
     def place(self, shot: Shot) -> None:
         """Move the visible marks to their places at a moment."""
         links = len(self.scene.robot.links) + 1
-        positions, turns = (each[:links] for each in shot.placed)  # rods of flexible links and loads have no marks
+        positions, turns = (values[:links] for values in shot.placed)  # rods of flexible links and loads have no marks
         scene, size = self.server.scene, self.scene.size
         if "frames" in self.shown:
             sizes = {"axes_length": 0.1 * size, "axes_radius": 0.004 * size}
@@ -127,17 +127,17 @@ class Marks:
     def _arrows(self, name: str, shot: Shot, positions: Array, turns: Array) -> None:
         """Draw forces from their points of application, and moments by the right-hand rule."""
         if name == "ground":
-            found = shot.ground
-            starts, vectors = (None, None) if found is None else (found[:, :3], found[:, 3:])
+            wrenches = shot.ground
+            starts, vectors = (None, None) if wrenches is None else (wrenches[:, :3], wrenches[:, 3:])
         else:
             outside = name.startswith("external")
-            found = shot.external if outside else shot.reactions
+            wrenches = shot.external if outside else shot.reactions
             part = slice(0, 3) if name.endswith("moments") else slice(3, 6)
             starts = positions
             if not outside:
                 joints = [joint.frame[:3, 3] for joint in self.scene.robot.joints]  # in the axes of their links
                 starts = positions + rotated(turns, np.stack(joints))
-            vectors = None if found is None else rotated(turns, found[:, part])
+            vectors = None if wrenches is None else rotated(turns, wrenches[:, part])
         if starts is not None and vectors is not None:
             size = self.scene.size
             arrows = self._node(name, lambda at: Arrows(self.server, at, len(vectors), ARROW_COLORS[name], size))

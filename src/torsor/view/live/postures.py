@@ -55,14 +55,14 @@ class Posture:
         [0.5, 0.0]
     """
 
-    def __init__(self, given: Robot | ParallelRobot, scene: Scene | None = None):
-        self.scene = Scene.of(given) if scene is None else scene
+    def __init__(self, source: Robot | ParallelRobot, scene: Scene | None = None):
+        self.scene = Scene.of(source) if scene is None else scene
         robot = self.scene.robot
         for loop in robot.loops:
             if isinstance(loop, Wheel):  # a wheel restricts velocities, not positions
                 robot = robot.without_loop(loop.name)
         self.robot, self.note = robot.to(device="casadi"), ""
-        self.home = self._first(given)
+        self.home = self._first(source)
         self.slides = tuple(self._slides())
         self.q, self.values = self.home, tuple(slide.start for slide in self.slides)
         self._rates: tuple[Array, Array] | None = None
@@ -72,11 +72,11 @@ class Posture:
         """The moment that is shown."""
         return Still(self.scene, self.robot, self.q, self._rates)
 
-    def _first(self, given: Robot | ParallelRobot) -> Array:
+    def _first(self, source: Robot | ParallelRobot) -> Array:
         """Return the first posture: the home posture, with loops closed."""
         robot = self.robot
-        if isinstance(given, ParallelRobot):
-            return np.concatenate([given.home, given.leg_home])
+        if isinstance(source, ParallelRobot):
+            return np.concatenate([source.home, source.leg_home])
         if not robot.loops:
             return home(robot)
         q = np.clip(robot.neutral(), robot.lower, robot.upper)
@@ -89,7 +89,7 @@ class Posture:
             return q
 
     def _slides(self) -> list[Slide]:
-        robot, found = self.robot, list[Slide]()
+        robot, slides = self.robot, list[Slide]()
         names, kinds = robot.position_names, units(robot)[0]
         if robot.loops and not robot.active:
             self.note = self.note or "There are no sliders: the robot has closed loops and no active coordinates."
@@ -102,14 +102,14 @@ class Posture:
                 vector = log_rotation(self.home[first : slot.q.stop])
                 for k, axis in enumerate("xyz"):
                     name = f"{joint.name} rotation {axis}"
-                    found.append(Slide(name, "rad", -np.pi, np.pi, float(vector[k]), first, k))
+                    slides.append(Slide(name, "rad", -np.pi, np.pi, float(vector[k]), first, k))
         for index, (name, unit) in enumerate(zip(names, kinds, strict=True)):
             moved = name in robot.active if robot.loops else index not in turns | motors
             if moved:
                 start = float(self.home[index])
-                found.append(Slide(name, unit, *self._range(index, unit, start), start, index))
+                slides.append(Slide(name, unit, *self._range(index, unit, start), start, index))
         order = {name: k for k, name in enumerate(robot.active)}
-        return sorted(found, key=lambda slide: order.get(slide.name, slide.at))
+        return sorted(slides, key=lambda slide: order.get(slide.name, slide.at))
 
     def _range(self, index: int, unit: str, start: float) -> tuple[float, float]:
         pairs = zip(self.robot.joints, self.robot.coordinates, strict=True)
@@ -204,7 +204,7 @@ class Posture:
         if self.robot.loops:
             before, after = values[1] - values[0], values[2] - values[1]
         else:
-            low, here, high = (self._positions(tuple(each)) for each in values)
+            low, here, high = (self._positions(tuple(sliders)) for sliders in values)
             before, after = self.robot.difference(low, here), self.robot.difference(here, high)
         return (before + after) / (2 * STEP), (after - before) / STEP**2
 

@@ -110,15 +110,15 @@ def is_local(host: str) -> bool:
 def free_port(host: str, port: int) -> int:
     """Return the first free port of a host from ``port`` on (0: any); without one, raise ModelError."""
     try:
-        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        infos = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         fix = "use localhost, or an address of this machine"
         raise ModelError(f"no such host ({reason})", value=host, where=f"view: host {host!r}", fix=fix) from None
-    addresses = [(family, address) for family, _, _, _, address in found]
-    for each in range(port, min(port + MAX_PORTS, 65536)):
-        if _is_free(host, addresses, each):
-            return each
+    addresses = [(family, address) for family, _, _, _, address in infos]
+    for candidate in range(port, min(port + MAX_PORTS, 65536)):
+        if _is_free(host, addresses, candidate):
+            return candidate
     asked = f"the ports {port} to {min(port + MAX_PORTS, 65536) - 1} are taken"
     raise ModelError(asked, where="view", fix="choose another port, or 0 for any that is free")
 
@@ -137,9 +137,9 @@ def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
                 return False
             failed.append(error)
     if len(failed) == len(addresses):  # one of several may belong to a missing protocol
-        found = f"cannot listen on port {port} ({failed[0].strerror})"
+        problem = f"cannot listen on port {port} ({failed[0].strerror})"
         fix = "an address of this machine; ports below 1024 need special rights"
-        raise ModelError(found, where=f"view: host {host!r}", allowed=fix)
+        raise ModelError(problem, where=f"view: host {host!r}", allowed=fix)
     return True
 
 

@@ -155,7 +155,7 @@ class Film:
     @cached_property
     def closing(self) -> Array | None:
         """The largest loop-closure errors (T,), if there are loops."""
-        loops = [each for each in self.robot.loops if not isinstance(each, Wheel)]
+        loops = [loop for loop in self.robot.loops if not isinstance(loop, Wheel)]
         return closing_error(self.robot, self.motion.q) if loops else None
 
     @cached_property
@@ -214,7 +214,7 @@ class Frame:
     @cached_property
     def placed(self) -> tuple[Array, Array]:
         """Positions and quaternions of the base and of the links."""
-        positions, turns = (self._of(each) for each in self.film.placed)
+        positions, turns = (self._of(samples) for samples in self.film.placed)
         return positions, turns / np.linalg.norm(turns, axis=-1, keepdims=True)
 
     @property

@@ -123,7 +123,7 @@ class Subject:
             self.film = Film(self.scene, motion)
         self.time = 0.0
         self.sways = self.led = False
-        self.wanted: list[float] | None = None
+        self.target: list[float] | None = None
 
     def draw_in(self, server: Any, number: int, tinted: bool) -> None:
         """Add the nodes to a scene; a ``tinted`` robot has one colour, to tell it from others of its kind."""
@@ -149,8 +149,8 @@ class Subject:
         few = Film(self.scene, self.film.motion.every(50))
         if few.motion.ahead is None:
             return self.scene.corners(few.motion.q)
-        each = np.array([self.scene.corners(q) for q in few.motion.q]) - few.way[:, None]
-        return each[:, 0].min(axis=0), each[:, 1].max(axis=0)
+        boxes = np.array([self.scene.corners(q) for q in few.motion.q]) - few.way[:, None]
+        return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
     @property
     def goes_on(self) -> bool:
@@ -173,7 +173,9 @@ class Stage:
 
     def __init__(self, server: Any, subjects: list[Subject]):
         self.server, self.subjects = server, subjects
-        self.clock = Clock(max((each.film.duration for each in subjects if each.film is not None), default=0.0))
+        self.clock = Clock(
+            max((subject.film.duration for subject in subjects if subject.film is not None), default=0.0)
+        )
         self.lock, self.awake = threading.RLock(), threading.Event()
         self.faults, self._swayed = list[str](), 0.0
         self._corners()
@@ -230,7 +232,7 @@ class Stage:
     def has(self, name: str) -> bool:
         """Return whether a motion has ground reaction forces or external wrenches."""
         films = [subject.film.at(0.0) for subject in self.subjects if subject.film is not None]
-        return any(getattr(each, name) is not None for each in films)
+        return any(getattr(moment, name) is not None for moment in films)
 
     def show(self, name: str, shown: bool) -> None:
         """Show or hide a mark of all subjects."""
@@ -275,7 +277,7 @@ class Stage:
         With ``led`` the program moves the robot and the sliders follow; otherwise the user moves the sliders.
         """
         subject = self.subjects[number]
-        subject.wanted, subject.led, subject.sways = values, led, False
+        subject.target, subject.led, subject.sways = values, led, False
         self.wake()
 
     def sway(self, number: int, sways: bool) -> None:
@@ -293,7 +295,7 @@ class Stage:
             for subject in self.subjects:
                 subject.time = self.clock.total if subject.goes_on else self.clock.time
                 subject.place()
-            for film in [each.film for each in self.subjects if each.film is not None and each.goes_on][:1]:
+            for film in [subject.film for subject in self.subjects if subject.film is not None and subject.goes_on][:1]:
                 self.ground.move(film.speed * self.clock.total)
 
     def step(self, seconds: float) -> bool:
@@ -302,9 +304,9 @@ class Stage:
             moving = self.clock.advance(seconds)
             self._swayed += seconds
             for subject in self.subjects:
-                wanted, subject.wanted = subject.wanted, None
-                if subject.posture is not None and wanted is not None:
-                    subject.posture.move(wanted)
+                target, subject.target = subject.target, None
+                if subject.posture is not None and target is not None:
+                    subject.posture.move(target)
                 elif subject.posture is not None and subject.sways:
                     subject.posture.sway(self._swayed)
                     moving = True

@@ -83,7 +83,7 @@ class Viewer:
         self.url = f"http://{shown}:{server.get_port()}"
 
     def __repr__(self) -> str:
-        return f"<Viewer of {', '.join(each.title for each in self.stage.subjects)}: {self.url}>"
+        return f"<Viewer of {', '.join(subject.title for subject in self.stage.subjects)}: {self.url}>"
 
     def __enter__(self) -> "Viewer":
         return self
@@ -164,7 +164,7 @@ def show(
     if len(titles) != len(what):
         raise ModelError(f"show got {len(titles)} names", where="view", allowed=f"{len(what)}, one for each subject")
     whole_number(port, "view", "port", least=0, most=65535)
-    subjects = [Subject(each, title) for each, title in zip(what, titles, strict=True)]
+    subjects = [Subject(subject, title) for subject, title in zip(what, titles, strict=True)]
     for subject in subjects:
         subject.sways = swing and subject.posture is not None
     server = start(host, port, ", ".join(subject.title for subject in subjects))

@@ -126,7 +126,7 @@ def _joint(robot: Robot, link: int) -> dict[str, Any]:
 
 def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -> Array:
     """Return wrenches (T, n, 6) of link frames as moments about ``places`` and forces, in base axes."""
-    arms = np.array([each["place"] for each in places]).reshape(-1, 3)
+    arms = np.array([place["place"] for place in places]).reshape(-1, 3)
     force = wrenches[..., 3:]
     both = np.stack([wrenches[..., :3] - np.cross(arms, force), force], axis=-2)
     return np.asarray(np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both).reshape(*wrenches.shape[:-1], 6))
@@ -152,7 +152,7 @@ class Shapes:
         for number, source in alike:
             map_ = _affine(source, surface.vertices)
             if map_ is not None:
-                return {"shape": number, "map": [float(f"{each:.9g}") for each in map_.T.ravel()]}
+                return {"shape": number, "map": [float(f"{value:.9g}") for value in map_.T.ravel()]}
         alike.append((len(self.listed), np.column_stack([surface.vertices, np.ones(len(surface.vertices))])))
         kind = "u2" if len(surface.vertices) <= MAX_SHORT_VERTICES else "u4"
         vertices, faces = self.numbers.add(surface.vertices), self.numbers.add(surface.faces.ravel(), kind)
@@ -174,20 +174,20 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
 
     Meshes have at most about ``triangles`` triangles in total.
     """
-    visuals = [each for each in scene.shown if not each.solids]
-    before = sum(len(each.surface.faces) for each in visuals)
-    reduced = within([each.surface for each in visuals], triangles)
-    after = sum(len(each.faces) for each in reduced)
-    new = {id(each): surface for each, surface in zip(visuals, reduced, strict=True)}
+    visuals = [part for part in scene.shown if not part.solids]
+    before = sum(len(part.surface.faces) for part in visuals)
+    reduced = within([part.surface for part in visuals], triangles)
+    after = sum(len(surface.faces) for surface in reduced)
+    new = {id(part): surface for part, surface in zip(visuals, reduced, strict=True)}
     shapes, shown = Shapes(numbers), []
     corners = level(scene, MAX_SOLID_TRIANGLES)
-    for each in scene.shown:
-        surface = detailed(each, corners) if each.solids else new[id(each)]
+    for part in scene.shown:
+        surface = detailed(part, corners) if part.solids else new[id(part)]
         if len(surface.faces):
-            color = [round(value, 4) for value in each.color]
+            color = [round(value, 4) for value in part.color]
             middle = (surface.vertices.min(axis=0) + surface.vertices.max(axis=0)) / 2
-            place = {"link": each.link, "kind": each.kind, "color": color, "middle": middle.round(5).tolist()}
-            shown.append(place | {"name": each.name} | shapes.add(surface))
+            place = {"link": part.link, "kind": part.kind, "color": color, "middle": middle.round(5).tolist()}
+            shown.append(place | {"name": part.name} | shapes.add(surface))
     for index, link in enumerate(scene.robot.links):
         body = ellipsoid_solid(link)
         if body is not None:
@@ -204,14 +204,14 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
 
 def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
     """Return the data of flexible links: points, mode shapes, and the index of the first rod."""
-    found, place = [], len(scene.robot.links)
-    for each in scene.movers:
-        if isinstance(each, Beam):
-            parts = {name: numbers.add(getattr(each, name).ravel()) for name in ("points", "shapes", "second")}
-            at = list(range(each.at.start, each.at.stop))
-            found.append({"link": each.link, "place": place, "at": at, "pairs": each.pairs.ravel().tolist()} | parts)
-        place += each.count
-    return found
+    data, place = [], len(scene.robot.links)
+    for beam in scene.movers:
+        if isinstance(beam, Beam):
+            parts = {name: numbers.add(getattr(beam, name).ravel()) for name in ("points", "shapes", "second")}
+            at = list(range(beam.at.start, beam.at.stop))
+            data.append({"link": beam.link, "place": place, "at": at, "pairs": beam.pairs.ravel().tolist()} | parts)
+        place += beam.count
+    return data
 
 
 TREE_FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
@@ -256,7 +256,7 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         content["passive"] = [k for k, name in enumerate(names) if name not in moved and k not in motors]
     else:
         held = [k for k in range(robot.nv) if k not in motors and k not in bends]
-        limits = [float(each) if np.isfinite(each) else None for each in robot.effort_limit[held]]
+        limits = [float(limit) if np.isfinite(limit) else None for limit in robot.effort_limit[held]]
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
     return content, _module(robot) if sliders else ""
@@ -295,9 +295,9 @@ def content(
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
     kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()
-    for count, (title, each) in enumerate(_listed(what)):
-        played = None if isinstance(each, Robot | ParallelRobot) else shown_samples(timeline(each, title), rate)
-        source, things = (each, ()) if played is None else (played.robot, played.things)
+    for count, (title, subject) in enumerate(_listed(what)):
+        played = None if isinstance(subject, Robot | ParallelRobot) else shown_samples(timeline(subject, title), rate)
+        source, things = (subject, ()) if played is None else (played.robot, played.things)
         if (id(source), things) not in scenes:
             scene = Scene.of(source, meshes, things, partial(_read, bar, count))
             bar.at(count + 0.5)
@@ -310,7 +310,7 @@ def content(
         scene = kept[number][1]
         bar.at(count + 0.75)
         if played is None:
-            start = home(each, q)
+            start = home(subject, q)
             actor, module = controls(scene.robot, start, scene.size)
             com, potential = scene.center_of_mass(start), float(scene.tree.potential_energy(start))
             actor |= {"title": title or scene.robot.name, "com": com.tolist(), "potential": potential}
@@ -333,23 +333,23 @@ def _read(bar: Bar, count: int, part: float) -> None:
 
 def _listed(what: Any) -> list[tuple[str, Any]]:
     if isinstance(what, Mapping):
-        found = [(str(title), each) for title, each in what.items()]
+        subjects = [(str(title), subject) for title, subject in what.items()]
     elif isinstance(what, list | tuple) and not isinstance(what, Timeline):
-        found = [("", each) for each in what]
+        subjects = [("", subject) for subject in what]
     else:
-        found = [("", what)]
-    if not found:
+        subjects = [("", what)]
+    if not subjects:
         raise ModelError("there is nothing to show", where="page", allowed=ALLOWED)
-    return found
+    return subjects
 
 
 def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     robot = scene.robot
-    ends = [(each, robot.place(each.link).link) for each in robot.frames]
-    frames = [{"name": each.name, "link": link, "pose": packed(each.pose).tolist()} for each, link in ends]
+    ends = [(frame, robot.place(frame.link).link) for frame in robot.frames]
+    frames = [{"name": frame.name, "link": link, "pose": packed(frame.pose).tolist()} for frame, link in ends]
     named = [(k, link) for k, link in enumerate(robot.links) if link.mass > 0] or list(enumerate(robot.links))
     labels = [{"link": k, "place": link.com.round(6).tolist(), "name": link.name} for k, link in named]
-    places = _ends(robot) if trails is None else [_place(robot, each) for each in trails]
+    places = _ends(robot) if trails is None else [_place(robot, name) for name in trails]
     for place in places:
         place["color"] = [round(value, 4) for value in palette(robot, place["link"])[:3]]
     about = {"name": robot.name, "size": scene.size, "mass": robot.mass, "links": list(robot.link_names)}
@@ -368,16 +368,16 @@ def _ends(robot: Robot) -> list[dict[str, Any]]:
     if ends and leaves:  # with closed loops, the free ends or the platform, where most loops meet
         free = [k for k in leaves if k not in ends]
         leaves = free or [max(leaves, key=ends.count)]
-    found = []
+    places = []
     for k in leaves[:MAX_TRAILS]:
         link = robot.links[k]
-        frame = next((each.name for each in robot.frames if each.link == link.name), None)
+        frame = next((frame.name for frame in robot.frames if frame.link == link.name), None)
         if frame is not None or link.visuals:
-            found.append(_place(robot, frame or link.name))
+            places.append(_place(robot, frame or link.name))
         else:
             start = robot.joints[k].frame[:3, 3]
-            found.append({"name": link.name, "link": k, "place": (2 * link.com - start).round(9).tolist()})
-    return found
+            places.append({"name": link.name, "link": k, "place": (2 * link.com - start).round(9).tolist()})
+    return places
 
 
 def _view(
@@ -394,9 +394,9 @@ def _view(
         low, high = low - way.min(axis=0), high - way.max(axis=0)
     same = len({scene.robot.link_names for scene in scenes}) == 1  # also true for one robot with two loads
     width = float(np.linalg.norm(high - low)) / 2 or size
-    kinds = [(each, kind) for each in actors for kind in ("reactions", "external", "ground") if kind in each]
-    forces = [numbers.read(each[kind])[..., 3:] for each, kind in kinds]
-    moments = [numbers.read(each[kind])[..., :3] for each, kind in kinds if kind != "ground"]
+    kinds = [(actor, kind) for actor in actors for kind in ("reactions", "external", "ground") if kind in actor]
+    forces = [numbers.read(actor[kind])[..., 3:] for actor, kind in kinds]
+    moments = [numbers.read(actor[kind])[..., :3] for actor, kind in kinds if kind != "ground"]
     return {
         "up": up.tolist(),
         "ground": 0.0 if bottom > -GROUND_TOLERANCE * size else bottom,
@@ -413,14 +413,14 @@ def _view(
 
 def _largest(vectors: Sequence[Array]) -> float:
     """Return a length of vectors (..., 3) that only short peaks exceed, or 1 without vectors."""
-    lengths = [np.linalg.norm(each.astype(float), axis=-1) for each in vectors]
-    finite = [each[np.isfinite(each)] for each in lengths]
-    return float(max((np.quantile(each, ARROW_QUANTILE) for each in finite if each.size), default=0.0)) or 1.0
+    lengths = [np.linalg.norm(values.astype(float), axis=-1) for values in vectors]
+    finite = [length[np.isfinite(length)] for length in lengths]
+    return float(max((np.quantile(length, ARROW_QUANTILE) for length in finite if length.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
     """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies move along."""
-    played = next((each for each in actors if "times" in each), None)
+    played = next((actor for actor in actors if "times" in actor), None)
     if played is None:
         return np.zeros((0, 3))
     com, links = (numbers.read(played[name])[..., :3].astype(float) for name in ("com", "poses"))

@@ -91,21 +91,21 @@ def page(
     whole_number(height, "page", "height", least=100)
     count = len(what) if isinstance(what, Mapping | list | tuple) else 1
     with Bar(count, progress, "writing the page") as bar:
-        found = content(what, q, float(rate), triangles, trails, meshes, bar)
-    names = list(dict.fromkeys(each["name"] for each in found.data["robots"]))
-    heading = title or (found.data["actors"][0]["title"] if len(found.data["actors"]) == 1 else ", ".join(names))
+        filled = content(what, q, float(rate), triangles, trails, meshes, bar)
+    names = list(dict.fromkeys(robot["name"] for robot in filled.data["robots"]))
+    heading = title or (filled.data["actors"][0]["title"] if len(filled.data["actors"]) == 1 else ", ".join(names))
     script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"
-    modules = [text + _connection(actor, text) for actor, text in found.modules.items()]
+    modules = [text + _connection(actor, text) for actor, text in filled.modules.items()]
     style = asset("page.css", __package__)
     policy = POLICY.format(scripts=" ".join(map(_digest, [script, *modules])), style=_digest(style))
     places = {
         "POLICY": policy,
         "VERSION": __version__,
         "TITLE": escape(heading),
-        "SUBTITLE": escape(_subtitle(found.data)),
+        "SUBTITLE": escape(_subtitle(filled.data)),
         "STYLE": style,
-        "CONTENT": _inert(found.data),
-        "NUMBERS": found.numbers.base64(),
+        "CONTENT": _inert(filled.data),
+        "NUMBERS": filled.numbers.base64(),
         "SCRIPT": script,
         "MODULES": "\n".join(f'<script type="module">{text}</script>' for text in modules),
     }
@@ -130,12 +130,12 @@ def _inert(data: dict[str, Any]) -> str:
 def _connection(actor: int, module: str) -> str:
     """Return the statement that passes the functions of a module to the page."""
     names = re.findall(r"^export function (\w+)\(", module, flags=re.MULTILINE)
-    return CONNECT.format(actor=actor, names=", ".join(each for each in names if not each.endswith("Rows")))
+    return CONNECT.format(actor=actor, names=", ".join(name for name in names if not name.endswith("Rows")))
 
 
 def _subtitle(data: dict[str, Any]) -> str:
     robots, actors = data["robots"], data["actors"]
-    links = " and ".join(dict.fromkeys(f"{len(each['links'])} links" for each in robots[:2]))
-    moving = sum("times" in each for each in actors)
+    links = " and ".join(dict.fromkeys(f"{len(robot['links'])} links" for robot in robots[:2]))
+    moving = sum("times" in actor for actor in actors)
     motions = f", {moving} motion{'s' if moving > 1 else ''}" if moving else ""
     return f"{links}{motions}. Drag to turn, right drag to move, wheel to zoom."

@@ -55,7 +55,9 @@ class Beam:
     def solids(self, radius: float) -> tuple[Solid, ...]:
         """Return the rods, each in its own axes."""
         lengths = np.linalg.norm(np.diff(self.points[self.pairs], axis=1)[:, 0], axis=-1)
-        return tuple(Solid("cylinder", np.eye(4), np.array([radius, radius, ROD_OVERLAP * each])) for each in lengths)
+        return tuple(
+            Solid("cylinder", np.eye(4), np.array([radius, radius, ROD_OVERLAP * length])) for length in lengths
+        )
 
 
 def beams(robot: Mechanism) -> Iterator[Beam]:
@@ -67,8 +69,8 @@ def beams(robot: Mechanism) -> Iterator[Beam]:
             kept = np.unique(np.linspace(0, len(modes.positions) - 1, MAX_NODES).round().astype(int))
             at_rest = np.concatenate([np.zeros((1, 3)), modes.positions[kept]])
             first, second = (
-                np.concatenate([np.zeros((1, *each.shape[1:])), each[kept]])
-                for each in (modes.shapes, np.asarray(modes.second))
+                np.concatenate([np.zeros((1, *shapes.shape[1:])), shapes[kept]])
+                for shapes in (modes.shapes, np.asarray(modes.second))
             )
             turned = np.einsum("xy,pyk->pxk", R, first), np.einsum("xy,pykl->pxkl", R, second)
             link, at = robot.parents[index], robot.coordinates[index].q
@@ -124,7 +126,7 @@ UNIT_SURFACES = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": c
 
 def surface_of(*solids: Solid) -> Triangles:
     """Return the surface of several solids."""
-    return joined([UNIT_SURFACES[each.shape].scaled(each.size).at(each.pose) for each in solids])
+    return joined([UNIT_SURFACES[solid.shape].scaled(solid.size).at(solid.pose) for solid in solids])
 
 
 def ball(radius: float, pose: Array) -> Solid:
@@ -221,6 +223,6 @@ def bone_radius(robot: Mechanism) -> float:
     """Return the radius (m) of the rods of a robot."""
     carried = [joint for joint in robot.joints if joint.parent != robot.base.name]
     lengths = [float(np.linalg.norm(joint.placement[:3, 3])) for joint in carried]
-    long = [each for each in lengths if each > 0]
+    long = [length for length in lengths if length > 0]
     usual = float(np.sqrt(np.mean(np.square(long)))) if long else np.inf
     return min(BONE_RADIUS * size_of(robot), BONE_SLENDERNESS * usual)

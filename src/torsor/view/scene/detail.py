@@ -49,10 +49,10 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
     mean = np.stack([np.bincount(cluster, points[:, k], count) for k in range(3)], axis=-1) / sizes[:, None]
     corners = points[surface.faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # their length weighs by area
-    own, ways = cluster[surface.faces].T.ravel(), np.tile(normals, (3, 1))
-    offsets = np.einsum("fi,fi->f", ways, corners.transpose(1, 0, 2).reshape(-1, 3) - mean[own])
+    clusters, ways = cluster[surface.faces].T.ravel(), np.tile(normals, (3, 1))
+    offsets = np.einsum("fi,fi->f", ways, corners.transpose(1, 0, 2).reshape(-1, 3) - mean[clusters])
     products = np.column_stack([ways[:, i] * ways[:, j] for i in range(3) for j in range(3)])
-    summed = [np.bincount(own, each, count) for each in np.column_stack([products, ways * offsets[:, None]]).T]
+    summed = [np.bincount(clusters, column, count) for column in np.column_stack([products, ways * offsets[:, None]]).T]
     planes, moments = np.stack(summed[:9], axis=-1).reshape(-1, 3, 3), np.stack(summed[9:], axis=-1)
     weight = MEAN_WEIGHT * np.trace(planes, axis1=1, axis2=2) + np.finfo(float).tiny
     shift = np.linalg.solve(planes + weight[:, None, None] * np.eye(3), moments[:, :, None])[:, :, 0]
@@ -99,11 +99,11 @@ def unit(shape: str, around: int) -> Triangles:
     return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
 
 
-def level(scene: Scene, most: int) -> tuple[int, int]:
-    """Return the circle corners of bodies, and of rods and joints, for at most ``most`` triangles of solids."""
+def level(scene: Scene, limit: int) -> tuple[int, int]:
+    """Return the circle corners of bodies, and of rods and joints, for at limit ``limit`` triangles of solids."""
     for corners in CIRCLE_CORNERS:
         solids = ((solid, corners[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
-        if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= most:
+        if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= limit:
             return corners
     return CIRCLE_CORNERS[-1]
 

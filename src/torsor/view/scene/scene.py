@@ -56,8 +56,8 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     """
     tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
     if q is not None:
-        given = np.array(frozen_array(q, (tree.nq,), tree.name, "q"))
-        return tree.closed.positions(given) if tree.loops else given
+        positions = np.array(frozen_array(q, (tree.nq,), tree.name, "q"))
+        return tree.closed.positions(positions) if tree.loops else positions
     if isinstance(robot, ParallelRobot):
         return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
     if tree.loops:
@@ -141,7 +141,7 @@ class Scene:
 
     Example:
         >>> scene = Scene.of(torsor.library.planar_chain(2))
-        >>> sorted({each.kind for each in scene.shown}), scene.poses(np.zeros((5, 2))).shape
+        >>> sorted({part.kind for part in scene.shown}), scene.poses(np.zeros((5, 2))).shape
         (['bone'], (5, 3, 4, 4))
     """
 
@@ -163,14 +163,14 @@ class Scene:
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(bodies.beams(tree))
-        loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
-        fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
+        loads = tuple(Carried(thing, thing.pose) for thing in things if thing.pose is not None)
+        fixed = [_drawn(thing.name, -1, thing.color, "visual", thing.solids) for thing in things if thing.pose is None]
         return cls(tree, (*_shown(tree, meshes, progress), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
 
     @property
     def places(self) -> int:
         """Number of places that surfaces can be fixed to, without the base: links, then movers."""
-        return len(self.robot.links) + sum(each.count for each in self.movers)
+        return len(self.robot.links) + sum(mover.count for mover in self.movers)
 
     @cached_property
     def size(self) -> float:
@@ -187,7 +187,7 @@ class Scene:
         positions = np.asarray(q, dtype=float)
         moving = self.tree.poses(positions)
         links = np.concatenate([np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4)), moving], axis=-3)
-        return np.concatenate([links, *(each.poses(links, positions) for each in self.movers)], axis=-3)
+        return np.concatenate([links, *(mover.poses(links, positions) for mover in self.movers)], axis=-3)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
         """Return the centre of mass (..., 3) in base axes for q (..., nq); the origin for a robot without mass."""
@@ -198,10 +198,10 @@ class Scene:
         """Return the smallest and largest coordinates (3,) of all surfaces in the postures q (..., nq)."""
         poses = self.poses(q).reshape(-1, self.places + 1, 4, 4)
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
-        for each in self.shown:
-            points = each.surface.vertices
+        for part in self.shown:
+            points = part.surface.vertices
             ends = np.array(np.meshgrid(*np.stack([points.min(0), points.max(0)], axis=1))).reshape(3, -1)
-            moved = poses[:, each.link + 1, :3, :3] @ ends + poses[:, each.link + 1, :3, 3:]
+            moved = poses[:, part.link + 1, :3, :3] @ ends + poses[:, part.link + 1, :3, 3:]
             low, high = np.minimum(low, moved.min(axis=(0, 2))), np.maximum(high, moved.max(axis=(0, 2)))
         return (low, high) if self.shown else (-np.ones(3), np.ones(3))
 
@@ -233,13 +233,13 @@ def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None)
 def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
     """Return the coloured surfaces of a shape with their solids; raise ModelError if one is too large."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = _shape(visual)
-    for surface, _, _ in found:
+        surfaces = _shape(visual)
+    for surface, _, _ in surfaces:
         if not np.abs(surface.vertices).max(initial=0.0) <= MAX_COORDINATE:  # also NaN, after an overflow
             raise ModelError(
                 f"a {visual.shape} of size {visual.size} is too large", where=f"link {link!r}", allowed=ALLOWED_POINTS
             )
-    return found
+    return surfaces
 
 
 def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
@@ -250,8 +250,8 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
             raise ModelError("the file does not exist", value=visual.mesh, where=f"mesh {visual.mesh!r}")
         parts = read_painted(visual.path, visual.folders)
         if visual.color is not None:
-            parts = (Painted(joined([each.surface for each in parts]), color),)
-        return [(each.surface.scaled(visual.size).at(visual.pose), each.color or ROD_COLOR, ()) for each in parts]
+            parts = (Painted(joined([part.surface for part in parts]), color),)
+        return [(part.surface.scaled(visual.size).at(visual.pose), part.color or ROD_COLOR, ()) for part in parts]
     if visual.shape == "capsule":
         return [(capsule(*visual.size).at(visual.pose), color, ())]
     if visual.shape == "box":
@@ -280,8 +280,8 @@ def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iter
         for solid in beam.solids(radius):
             yield _drawn(f"{name}/beam", place, color, "bone", (solid,))
             place += 1
-    for number, each in enumerate(loads):
-        yield _drawn(each.thing.name, place + number, each.thing.color, "visual", each.thing.solids)
+    for number, load in enumerate(loads):
+        yield _drawn(load.thing.name, place + number, load.thing.color, "visual", load.thing.solids)
 
 
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
@@ -306,11 +306,11 @@ def palette(robot: Robot, index: int) -> Color:
     """Return the colour of a link: red and blue for names that begin with right and left, else alternating hues.
 
     Example:
-        >>> [round(each, 2) for each in palette(torsor.library.ur5(), 0)]
+        >>> [round(part, 2) for part in palette(torsor.library.ur5(), 0)]
         [0.35, 0.58, 0.8, 1.0]
     """
-    names = [each.lower() for each in robot.link_names]
-    if all(any(each.startswith(side) for each in names) for side in SIDE_COLORS):
+    names = [name.lower() for name in robot.link_names]
+    if all(any(name.startswith(side) for name in names) for side in SIDE_COLORS):
         return next((color for side, color in SIDE_COLORS.items() if names[index].startswith(side)), MIDDLE_COLOR)
     hue = (0.58 + 0.381966 * index) % 1.0  # steps of the golden section repeat no hue
     phase = np.clip(np.abs((hue * 6 + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
@@ -344,6 +344,6 @@ def arrows(line: Timeline, scene: Scene) -> Array | None:
         parts, kind = (poses[..., :3, 3], scale * ways), 0.0
     else:
         return None
-    found = np.concatenate([*parts, np.full((*parts[0].shape[:-1], 1), kind)], axis=-1)
-    found[np.linalg.norm(parts[1], axis=-1) < MIN_ARROW * scene.size] = np.nan
-    return found
+    vectors = np.concatenate([*parts, np.full((*parts[0].shape[:-1], 1), kind)], axis=-1)
+    vectors[np.linalg.norm(parts[1], axis=-1) < MIN_ARROW * scene.size] = np.nan
+    return vectors
