@@ -71,9 +71,15 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# The documentation site, in build/site; a broken link or reference ends the build.
-docs: $(READY)
-	$(INSTALL) ".[docs]"
+# The documentation site, in build/site; a broken link or reference ends the build. It needs the extra "docs" alone:
+# signatures and docstrings are read from the source.
+$(VENV)/.docs: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'])" \
+		| xargs $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+	touch $@
+
+docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 bench: $(READY)

@@ -17,7 +17,7 @@ import numpy as np
 import torsor
 from bench.measure import robot_file
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.native import HUGE, link
+from torsor.compiler.llvm.native import MAX_OPTIMISED_MODULES, link
 from torsor.compiler.llvm.target import host
 from torsor.compiler.program import read_program
 from torsor.dynamics import Request, trace
@@ -95,7 +95,7 @@ def measure(mechanism: torsor.Robot, name: str) -> tuple[int, list[float]]:
     reading, program = seconds(lambda: read_program(function))
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     writing, modules = seconds(lambda: write_llvm(program, axes, "float64", host().width("float64")))
-    level = 2 if len(modules) < HUGE else 0  # as emit does, which would divide the work among processes
+    level = 2 if len(modules) < MAX_OPTIMISED_MODULES else 0  # as in emit, which would use several processes
     compiling, objects = seconds(lambda: [*host().objects(modules[:1]), *host().objects(modules[1:], level)])
     linking, _ = seconds(lambda: link(objects))
     return sum(torsor.compiler.count_operations(function)), [tracing, reading + writing, compiling + linking]

@@ -1,8 +1,8 @@
-"""Time of elementary functions: vectors of this package, the C library lane by lane, and NumPy, in one process.
+"""Measure elementary functions in one process: vectors of this package, the C library lane by lane, and NumPy.
 
-Prints two tables of docs/deploy/compiler.md as Markdown. The first has nanoseconds of one value, in a batch of 4096 states of
-8 values each, the fastest of many calls in turn, and the instructions of each function for one vector on two
-processors. The second has a program with thirty tanh that are called, or written in place.
+Prints two tables of docs/deploy/compiler.md as Markdown. The first has nanoseconds per value (batches of 4096 states of
+8 values, fastest of many calls) and the instructions of each function for one vector on two processors. The second
+compares thirty tanh that are called with thirty that are inlined.
 """
 
 import ctypes
@@ -115,7 +115,7 @@ def thirty(rng: np.random.Generator) -> None:
     ways: dict[str, Rule] = {
         "C library, lane by lane": of_library("tanh"),
         "called": ELEMENTARY[ca.OP_TANH],
-        "in place": lambda e, a: FUNCTIONS[ca.OP_TANH](Number(e, a)).name,
+        "inlined": lambda e, a: FUNCTIONS[ca.OP_TANH](Number(e, a)).name,
     }
     kernels, texts, values = [], [], [rng.normal(size=(BATCH, 30)) for _ in range(2)]
     for name, rule in ways.items():
@@ -130,7 +130,8 @@ def thirty(rng: np.random.Generator) -> None:
             texts.append([name, f"{1e3 * min(times):.0f} ms", *map(str, counts)])
     out = np.empty_like(values[0])
     calls: list[Callable[[], object]] = [lambda k=k: k.ufunc(*values, out=out) for k in kernels]  # type: ignore[misc]
-    print("\n| thirty tanh | compile time | Neoverse N1, W = 2 | AVX-512, W = 8 | one state |\n|---|---|---|---|---|")
+    print("\n| thirty tanh | compile time | instructions: N1, W = 2 | AVX-512, W = 8 | time of one state |")
+    print("|---|---|---|---|---|")
     for text, nanoseconds in zip(texts, fastest(calls), strict=True):
         print("| " + " | ".join([*text, f"{nanoseconds * ENTRIES:.0f} ns"]) + " |")
 
@@ -139,8 +140,8 @@ def main() -> None:
     """Print the table."""
     os.environ["TORSOR_CACHE"] = "off"
     rng = np.random.default_rng(0)
-    columns = ["float64, then float32", "C library", "NumPy", "Torsor", "Torsor, 2 W"]
-    columns += ["C library", "NumPy", "Torsor", "instructions, Neoverse N1, W = 2"]
+    columns = ["function", "float64: C library", "NumPy", "Torsor", "Torsor, 2 W"]
+    columns += ["float32: C library", "NumPy", "Torsor", "instructions: N1, W = 2"]
     print("| " + " | ".join([*columns, "AVX-512, W = 8"]) + " |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in CASES:

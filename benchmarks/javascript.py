@@ -2,7 +2,7 @@
 
     python benchmarks/javascript.py
 
-Prints the table of docs/deploy/javascript.md. Needs node and gcc; robots of the wheel example-robot-data. Compare ratios.
+Prints the table of docs/deploy/javascript.md. Needs node, gcc and example-robot-data. Compare ratios.
 """
 
 import subprocess

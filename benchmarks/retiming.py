@@ -2,7 +2,7 @@
 
     python benchmarks/retiming.py
 
-Prints the table of docs/plan/retiming.md: the time from waypoints to a timed motion, the best of several repeats, and the
+Prints the table of docs/plan/retiming.md: the time from waypoints to a timed motion (best of several repeats) and the
 duration of the motion, as medians over seeds. toppra has the same cubic spline, the same 91 knots and the same
 constraints at both ends of each interval (``DiscretizationType.Interpolation``); its torques are those of Pinocchio's
 ``rnea``. Needs toppra, pin and example-robot-data.

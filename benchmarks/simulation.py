@@ -1,4 +1,4 @@
-"""Measure accuracy and cost of the integrators on a falling seven-axis arm; print the tables of docs/simulate/simulation.md."""
+"""Measure accuracy and cost of the integrators on a falling arm; print the tables of docs/simulate/simulation.md."""
 
 import time
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 2. Robots from files, tables and screws
 #
-# A robot is read from URDF, MJCF or TOML, or described in Python by a Denavit-Hartenberg table, by screws, or by links
-# and joints. Whatever the source, the result is the same kind of `Robot`: frozen, in SI units and radians.
+# A robot is loaded from a file (URDF, MJCF, TOML and others) or described in Python by a Denavit-Hartenberg table, by
+# screws, or by links and joints. The result is always an immutable `Robot` in SI units and radians.
 
 # %%
 import tempfile
@@ -15,8 +15,8 @@ import torsor
 # %% [markdown]
 # ## One arm, three descriptions
 #
-# Two rods of 1 m and 2 kg in a vertical plane: as a standard Denavit-Hartenberg table, by screws (home poses, axes in
-# the space frame, spatial inertias), and as links and joints.
+# The arm has two rods of 1 m and 2 kg that move in a vertical plane. It is described by a standard Denavit-Hartenberg
+# table, by screws (home poses, screw axes in the space frame, spatial inertias), and by links and joints.
 
 # %%
 inertia = np.diag([0.0, 1 / 6, 1 / 6])
@@ -41,8 +41,8 @@ for robot in (by_table, by_screws, by_parts):
 # %% [markdown]
 # ## Files
 #
-# `torsor.load` reads a file by its suffix. `base="floating"` puts a free joint under the root link. What a format
-# cannot express is named in a warning when it is written, and what is not understood is named when it is read.
+# `torsor.load` selects the format by the file suffix. `base="floating"` adds a free joint at the root link. Warnings
+# list what a format cannot express when a file is written, and unsupported elements when it is read.
 
 # %%
 arm = torsor.library.ur5()
@@ -58,9 +58,9 @@ print(floating.position_names[:8])
 # %% [markdown]
 # ## Edits
 #
-# Every edit returns a new robot, so that a model can be changed without fear.
+# Every edit returns a new robot and leaves the original unchanged.
 
 # %%
 heavy = arm.with_payload("wrist_3_link", mass=3.0, com=(0, 0, 0.05))
-still = arm.fix("wrist_1_joint", 0.0).with_friction("elbow_joint", coulomb=2.0, viscous=1.0)
-print(arm.mass, heavy.mass, still.nv)
+locked = arm.fix("wrist_1_joint", 0.0).with_friction("elbow_joint", coulomb=2.0, viscous=1.0)
+print(arm.mass, heavy.mass, locked.nv)

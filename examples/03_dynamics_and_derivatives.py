@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 3. Dynamics, derivatives and rates
 #
-# Inverse and forward dynamics, their exact derivatives, and the rates of forces: for one state or a million.
+# This tutorial computes inverse and forward dynamics, their exact derivatives, and force rates, for one state or a
+# batch.
 
 # %%
 import numpy as np
@@ -21,7 +22,7 @@ print(bool(np.allclose(M @ a + h, tau)))
 # %% [markdown]
 # ## Batches
 #
-# Arrays may have any leading axes. One call computes all states in machine code; there is no loop to write.
+# Leading axes of the arrays are batch axes. One call evaluates all states in compiled code.
 
 # %%
 states = np.random.default_rng(1).normal(size=(3, 100_000, 6))
@@ -30,24 +31,24 @@ print(robot.inverse_dynamics(*states).shape)
 # %% [markdown]
 # ## Derivatives
 #
-# By q, v and a, exact, from one recursion. What they leave of a small change is of second order: a step ten times
-# smaller leaves a hundredth.
+# The derivatives with respect to q, v and a are exact and come from one recursion. The error of the linear prediction
+# is therefore of second order: for a step ten times smaller it is a hundred times smaller.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
 change = np.random.default_rng(3).normal(size=6)
 for size in (1e-2, 1e-3, 1e-4):
-    rest = robot.inverse_dynamics(q + size * change, v, a) - tau - dq @ (size * change)
-    print(f"step {size:.0e}: {np.abs(rest).max():.1e} N m")
+    error = robot.inverse_dynamics(q + size * change, v, a) - tau - dq @ (size * change)
+    print(f"step {size:.0e}: {np.abs(error).max():.1e} N m")
 
 # %% [markdown]
-# Directional derivatives of every method are `robot.derivatives.jvp` and `.vjp`; derivatives of joint reactions are
-# `derivatives.joint_wrenches`; the Hessian of weighted forces is `derivatives.hessian`.
+# `robot.derivatives` also has directional derivatives of every method (`jvp`, `vjp`), derivatives of joint reactions
+# (`joint_wrenches`) and the Hessian of weighted forces (`hessian`).
 #
-# ## Rates
+# ## Force rates
 #
-# The rate of the forces for a given jerk, by the recursion that Guarino Lo Bianco's paper introduced. Checked here
-# against a difference quotient along the motion.
+# `force_rate` returns the time derivative of the forces for a given jerk, by the recursion of Guarino Lo Bianco
+# (2009). The difference quotient along the motion confirms it.
 
 # %%
 jerk = np.random.default_rng(2).normal(size=6)
@@ -59,9 +60,10 @@ difference = (robot.inverse_dynamics(*later) - robot.inverse_dynamics(*earlier))
 print(f"{np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
 
 # %% [markdown]
-# ## What it costs
+# ## Operation counts
 #
-# The recursion is traced for this robot, so that its zeros cost nothing: these are all additions and multiplications.
+# The recursion is traced for this robot, so structural zeros cost nothing. These are the additions and
+# multiplications that remain.
 
 # %%
 for name in ("inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "force_rate"):

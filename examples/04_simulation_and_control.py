@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 4. Simulation and control
 #
-# An arm follows a path under a controller that does not know its load, and a thousand arms are simulated at once.
+# A SCARA arm follows a path under computed-torque control, with a payload that the controller model lacks. Then a
+# batch of a thousand arms is simulated.
 
 # %%
 import casadi as ca
@@ -10,17 +11,17 @@ import numpy as np
 import torsor
 
 arm = torsor.library.scara()
-loaded = arm.with_payload(arm.link_names[-1], mass=0.2)  # the real arm carries a load that the controller does not know
+loaded = arm.with_payload(arm.link_names[-1], mass=0.2)  # the controller model lacks this payload
 
 
 # %%
-def wanted(t: ca.SX) -> list[ca.SX]:
-    """Positions of the four joints over time: three that swing, and the slide, whose range is -0.2 to 0 m."""
+def desired(t: ca.SX) -> list[ca.SX]:
+    """Return the desired positions: three revolute joints, and the prismatic joint with a range of -0.2 to 0 m."""
     return [0.6 * ca.sin(2 * t), 0.8 * ca.cos(2 * t), -0.1 + 0.05 * ca.sin(4 * t), 1.2 * ca.sin(t)]
 
 
-law = torsor.control.computed_torque(arm, wanted, bandwidth=15.0)
-q0, v0, a0 = law.reference(0.0)  # start on the path
+law = torsor.control.computed_torque(arm, desired, bandwidth=15.0)
+q0, v0, a0 = law.reference(0.0)  # initial state on the path
 motion = torsor.simulate(loaded, q0, v0, duration=3.0, controller=law)
 reference = law.reference(motion.times)[0]
 print(motion)
@@ -30,17 +31,18 @@ print("largest errors after the first second:", np.abs(motion.q - reference)[mot
 motion.plot()
 
 # %% [markdown]
-# A controller is a function of (t, q, v) that is compiled into the step; one written in plain Python works too, and is
-# called at every sample. Forces of the environment are `external=`; sampling and delay of a digital controller are
-# `control_period=` and `delay=`.
+# A controller is a CasADi function of (t, q, v) that is compiled into the integration step. A plain Python function
+# also works and is called at every sample. Use `external=` for external wrenches, and `control_period=` and `delay=`
+# for a digital controller.
 #
-# ## A thousand at once
+# ## Batches of simulations
 #
-# Leading axes are rollouts. Here each arm starts somewhere else, and the controller brings all of them to the path.
+# Leading axes of the initial state are batch axes. Here each arm starts at another position, and the controller brings
+# all of them to the path.
 
 # %%
 spread = np.random.default_rng(0).uniform(-1, 1, size=(1000, 4)) * [0.05, 0.05, 0.02, 0.05]
-swarm = torsor.simulate(loaded, q0 + spread, v0, duration=1.0, controller=law, record=0.1)
-off = np.abs(swarm.q - law.reference(swarm.times)[0]).max(axis=0)  # of the worst arm, at each time
-print(swarm.q.shape, swarm.status)
-print(f"shoulder: off by {off[0, 0]:.2f} rad at first, by {off[-1, 0]:.4f} rad after a second")
+batch = torsor.simulate(loaded, q0 + spread, v0, duration=1.0, controller=law, record=0.1)
+error = np.abs(batch.q - law.reference(batch.times)[0]).max(axis=0)  # largest error of all arms, at each time
+print(batch.q.shape, batch.status)
+print(f"shoulder error: {error[0, 0]:.2f} rad at the start, {error[-1, 0]:.4f} rad after 1 s")

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 5. Elastic joints and geared motors
 #
-# Gears are not stiff. A joint with a spring between motor and link has two coordinates, and the motor may sit on any
-# link, where its rotor adds gyroscopic moments. Both enter all algorithms (Khalil 2010, Hua et al. 2022).
+# A joint with an elastic transmission has two coordinates, one for the motor and one for the link. The motor may be
+# mounted on any link, where its rotor adds gyroscopic moments. All algorithms include both effects (Khalil 2010, Hua
+# et al. 2022).
 
 # %%
 import numpy as np
@@ -15,8 +16,8 @@ elastic = rigid.with_motor("joint3", inertia=3.32e-4, ratio=50.0, carrier="link1
 print(rigid.nv, elastic.nv, elastic.coordinate_names[-1])
 
 # %% [markdown]
-# The motor gets a push: it starts at 0.2 rad/s, and the joint swings. The frequency follows from the stiffness and the
-# inertias on both sides of the spring; here it is read from the simulation and computed from the linearised model.
+# The motor starts at 0.2 rad/s, and the joint oscillates. The frequency follows from the stiffness and the inertias on
+# both sides of the spring. It is measured in the simulation and computed from the linearised model.
 
 # %%
 q0 = np.zeros(7)
@@ -28,23 +29,23 @@ measured = 1 / (2 * np.mean(np.diff(crossings)))
 M = elastic.mass_matrix(q0)
 direction = np.zeros(7)
 direction[[2, 6]] = 1.0, -1.0
-mobility = direction @ np.linalg.solve(M, direction)  # of both ends of the spring against each other
+mobility = direction @ np.linalg.solve(M, direction)  # inverse of the effective inertia of the spring
 print(f"simulated {measured:.2f} Hz, linear model {np.sqrt(8e3 * mobility) / (2 * np.pi):.2f} Hz")
 
 # %%
 figure = Figure(figsize=(8, 3), layout="constrained")
 axes = figure.subplots()
 axes.plot(motion.times, 1e3 * twist)
-axes.set(title="Twist of the spring of joint 3", xlabel="time (s)", ylabel="joint minus motor (mrad)")
+axes.set(title="Spring deflection of joint 3", xlabel="time (s)", ylabel="joint minus motor (mrad)")
 axes.grid(alpha=0.3)
 figure
 
 # %% [markdown]
-# Controllers for a mix of rigid and elastic joints are in `torsor.control`: `mixed` is the one of Hua et al., whose
-# figures `torsor reproduce hua` draws. Rates of forces (`force_rate`) give the exact feed-forward of an elastic joint.
+# `torsor.control.mixed` is the controller of Hua et al. for rigid and elastic joints; `torsor reproduce hua` draws
+# their figures. Force rates (`force_rate`) give the exact feed-forward of an elastic joint.
 
 # %%
 law = torsor.control.gravity_pd(elastic, np.full(6, 0.02), kp=[600, 600, 600, 20, 20, 20], kd=[60, 60, 60, 2, 2, 2])
 reach = torsor.simulate(elastic, q0, duration=2.0, step=5e-4, controller=law, record=0.01)
 load = 8e3 * (reach.q[-1, 6] - reach.q[-1, 2])
-print(f"joint 3 ends at {reach.q[-1, 2]:.4f} rad, its spring carries {load:.2f} N m")
+print(f"joint 3 ends at {reach.q[-1, 2]:.4f} rad; spring torque {load:.2f} N m")

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 6. Closed loops and parallel robots
 #
-# A four-bar linkage, an engine through its dead points, and a platform on six legs.
+# This tutorial computes bearing forces of a four-bar linkage, simulates a slider-crank through its dead points, and
+# computes the leg forces of a Gough-Stewart platform.
 
 # %%
 import numpy as np
@@ -10,10 +11,10 @@ from matplotlib.figure import Figure
 import torsor
 
 # %% [markdown]
-# ## Bearing forces of a four-bar
+# ## Bearing forces of a four-bar linkage
 #
-# A loop is a cut joint. `closed.assemble` finds the passive coordinates, for all crank angles at once; the methods of
-# `closed` answer for the closed mechanism. The crank turns at 8 rad/s.
+# A loop is described by a cut joint. `closed.assemble` solves for the passive coordinates, for all crank angles in one
+# call. The methods of `closed` compute the dynamics of the closed mechanism. The crank turns at 8 rad/s.
 
 # %%
 four_bar = torsor.library.four_bar()
@@ -22,34 +23,35 @@ q = four_bar.closed.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
 torque = four_bar.closed.inverse_dynamics(q, [8.0], [0.0])
 joints = np.linalg.norm(four_bar.closed.joint_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
 pin = np.linalg.norm(four_bar.closed.loop_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
-print(four_bar.closed.mobility(q[0]).dof, "freedom;", f"{torque.min():.1f} to {torque.max():.1f} N m at the crank")
+print("degrees of freedom:", four_bar.closed.mobility(q[0]).dof)
+print(f"crank torque: {torque.min():.1f} to {torque.max():.1f} N m")
 
 # %%
 figure = Figure(figsize=(8, 3), layout="constrained")
 axes = figure.subplots()
 axes.plot(np.degrees(turns), np.concatenate([joints, pin], axis=1), label=["crank", "coupler", "rocker", "cut pin"])
-axes.set(title="Forces in the bearings of a four-bar", xlabel="crank (degrees)", ylabel="force (N)")
+axes.set(title="Bearing forces of a four-bar linkage", xlabel="crank angle (degrees)", ylabel="force (N)")
 axes.legend()
 axes.grid(alpha=0.3)
 figure
 
 # %% [markdown]
-# ## A slider-crank that coasts through its dead points
+# ## A slider-crank through its dead points
 #
-# There the piston cannot drive the crank, and one set of coordinates cannot describe the mechanism; simulation changes
-# the set on the way. Loops stay closed to rounding.
+# At a dead point, the piston velocity does not determine the crank velocity. The simulation changes its independent
+# coordinates there. Loops stay closed to rounding errors.
 
 # %%
 engine = torsor.library.slider_crank()
 start = engine.closed.assemble([0.5])
 run = torsor.simulate(engine, start, engine.closed.velocities(start, [60.0]), duration=0.3, step=2e-4)
 drift, gap = np.ptp(run.energy) / run.energy[0], np.abs(run.closure_error).max()
-print(f"energy changes by {drift:.0e} of itself, loops open by {gap:.0e} m")
+print(f"relative energy drift {drift:.0e}, loop closure error {gap:.0e} m")
 
 # %% [markdown]
 # ## A Gough-Stewart platform
 #
-# Parallel robots are solved leg by leg, which is much faster than the general method for loops.
+# `ParallelRobot` computes the dynamics leg by leg, which is much faster than the general method for loops.
 
 # %%
 platform = torsor.library.gough_stewart()
@@ -59,7 +61,7 @@ pose[:, 0] += 0.1 * np.cos(6 * t)
 twist, acceleration = np.zeros((2, 201, 6))
 twist[:, 3], acceleration[:, 3] = -0.6 * np.sin(6 * t), -3.6 * np.cos(6 * t)
 forces = platform.inverse_dynamics(pose, twist, acceleration)
-print("legs:", forces.shape, f"{forces.min():.0f} to {forces.max():.0f} N")
+print("leg forces:", forces.shape, f"{forces.min():.0f} to {forces.max():.0f} N")
 driven = [platform.position_names.index(name) for name in platform.driven_names]
 lengths = platform.inverse_kinematics(pose)[:, driven]
-print(bool(np.allclose(platform.forward_kinematics(lengths[0])[:3], pose[0, :3])), f"{np.ptp(lengths):.3f} m of stroke")
+print(bool(np.allclose(platform.forward_kinematics(lengths[0])[:3], pose[0, :3])), f"stroke {np.ptp(lengths):.3f} m")

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 8. Optimal motions
 #
-# The fastest motion of an arm within its torques; the same with less effort; and what limits it.
+# This tutorial computes the fastest motion of an arm within its torque limits, slower motions with less effort, and
+# the constraints that limit them.
 
 # %%
 from matplotlib.figure import Figure
@@ -13,7 +14,7 @@ arm = torsor.library.two_link().with_gravity((0, -9.81, 0))
 ends = [motion.Start(q=[-1.2, 0.3], v=0.0), motion.End(q=[0.8, 0.6], v=0.0)]
 
 # %% [markdown]
-# A problem is a robot, a phase with a duration (here free), what is minimised, and what holds.
+# A problem consists of a robot, a phase with a duration (here free), an objective and constraints.
 
 # %%
 problem = motion.MotionProblem(arm, motion.Phase((0.1, 3.0)), motion.Time(), [*ends, motion.Torques(upper=12.0)])
@@ -21,15 +22,16 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Which bound is in the way, and what would more of it bring? Sensitivities say it without solving again.
+# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without another solution.
 
 # %%
 for joint in arm.coordinate_names:
-    own = [bound for bound in fastest.active if bound.title == "Torques" and bound.label == joint]
-    print(f"{joint}: at its limit at {len(own)} nodes; {1e3 * sum(bound.sensitivity for bound in own):+.1f} ms per N m")
+    bounds = [bound for bound in fastest.active if bound.title == "Torques" and bound.label == joint]
+    change = 1e3 * sum(bound.sensitivity for bound in bounds)
+    print(f"{joint}: torque limit active at {len(bounds)} nodes; {change:+.1f} ms per N m")
 
 # %% [markdown]
-# Less effort takes longer; a family of motions shows the trade.
+# Motions with longer durations need less effort.
 
 # %%
 figure = Figure(figsize=(9, 3.2), layout="constrained")
@@ -37,17 +39,16 @@ left, right = figure.subplots(1, 2)
 for seconds in (fastest.T, 0.8, 1.2):
     objective = motion.Effort() if seconds > fastest.T else motion.Time()
     phase = motion.Phase(seconds) if seconds > fastest.T else motion.Phase((0.1, 3.0))
-    found = motion.MotionProblem(arm, phase, objective, [*ends, motion.Torques(upper=12.0)]).solve(refine=True)
-    left.plot(found.times / found.T, found.q[:, 0], label=f"{found.T:.2f} s")
-    right.plot(found.times / found.T, found.tau[:, 0])
-left.set(title="First joint", xlabel="fraction of the motion", ylabel="angle (rad)")
-right.set(title="Its torque (limit 12 N m)", xlabel="fraction of the motion", ylabel="torque (N m)")
+    result = motion.MotionProblem(arm, phase, objective, [*ends, motion.Torques(upper=12.0)]).solve(refine=True)
+    left.plot(result.times / result.T, result.q[:, 0], label=f"{result.T:.2f} s")
+    right.plot(result.times / result.T, result.tau[:, 0])
+left.set(title="First joint", xlabel="fraction of the duration", ylabel="angle (rad)")
+right.set(title="Its torque (limit 12 N m)", xlabel="fraction of the duration", ylabel="torque (N m)")
 left.legend()
 figure
 
 # %% [markdown]
-# Where a problem has no solution, the error says so and names what conflicts: 0.3 s is less than the fastest motion
-# takes.
+# If a problem has no solution, the error names the conflicting constraints. Here the duration of 0.3 s is too short.
 
 # %%
 try:

@@ -1,8 +1,8 @@
 # %% [markdown]
-# # 9. A human walks
+# # 9. Human walking
 #
-# One step of walking with least effort, predicted with a skeleton of 55 degrees of freedom, of which 38 move (after
-# Barman 2020, chapter V), compared with measured people; then the same person lifts a box.
+# This tutorial predicts a walking step of least effort with a skeleton of 55 degrees of freedom, of which 38 move
+# (after Barman 2020, chapter V). The step is compared with measured people. Then the same person lifts a box.
 
 # %%
 import numpy as np
@@ -19,16 +19,16 @@ torsor.human.draw(body)
 # %% [markdown]
 # ## Walking
 #
-# Motion and ground forces are found together, for steps of 0.6 m at 1.2 m/s. The first time on a machine, compiling
-# takes a minute or so, longer than solving.
+# The motion and the ground reaction forces are solved for together, with a step length of 0.6 m at 1.2 m/s. The first
+# run on a machine takes about a minute, mostly for compilation.
 
 # %%
 result = walking(body).solve()
 stride = Stride(result)
 print(result.status, f"{stride.step.speed:.2f} m/s, step {stride.step.length:.2f} m")
-print(f"largest vertical force {stride.force[:, 1].max():.2f} body weights")
-for name, each in list(stride.likeness().items())[:4]:
-    print(f"{name:24} correlation {each.correlation:.2f}")
+print(f"peak vertical ground reaction force {stride.force[:, 1].max():.2f} body weights")
+for name, curve in list(stride.likeness().items())[:4]:
+    print(f"{name:24} correlation {curve.correlation:.2f}")
 
 # %%
 stride.plot()

@@ -1,6 +1,6 @@
-"""Closed loops in motion: a slider-crank through its dead points, bearing forces of a four-bar, a platform on six legs.
+"""Simulate and analyse three closed mechanisms: a slider-crank, a four-bar linkage and a Gough-Stewart platform.
 
-Prints the drift of energy and closure and the largest forces, and draws all three as one figure:
+The program prints energy drift, closure error and the largest forces, and draws one figure:
 
     python examples/closed_loops.py closed_loops.png
 """
@@ -20,14 +20,14 @@ Array = NDArray[np.float64]
 
 
 def engine() -> torsor.Trajectory:
-    """Return the motion of a slider-crank that coasts through its dead points, where the piston cannot drive it."""
+    """Return the free motion of a slider-crank through its dead points."""
     robot = torsor.library.slider_crank()
     q = robot.closed.assemble([0.5])
     return torsor.simulate(robot, q, robot.closed.velocities(q, [60.0]), duration=0.3)
 
 
 def bearings(turns: Array) -> tuple[Array, Array]:
-    """Return the torque of the drive and the forces in the four bearings of a four-bar, at constant crank speed."""
+    """Return drive torque and bearing forces of a four-bar linkage at constant crank speed."""
     robot = torsor.library.four_bar()
     q = robot.closed.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
     torque = robot.closed.inverse_dynamics(q, [8.0], [0.0])
@@ -37,7 +37,7 @@ def bearings(turns: Array) -> tuple[Array, Array]:
 
 
 def platform(t: Array, radius: float = 0.1, rate: float = 6.0) -> tuple[Array, Array]:
-    """Return lengths and forces of the legs of a Gough-Stewart platform that moves on a horizontal circle."""
+    """Return leg lengths and leg forces of a Gough-Stewart platform on a horizontal circle."""
     robot = torsor.library.gough_stewart()
     pose = np.tile(robot.home, (len(t), 1))
     wave = np.stack([np.cos(rate * t), np.sin(rate * t)], axis=-1)
@@ -50,24 +50,27 @@ def platform(t: Array, radius: float = 0.1, rate: float = 6.0) -> tuple[Array, A
 
 
 def main(path: str) -> None:
-    """Print the numbers and draw the figure."""
+    """Print the results and draw the figure."""
     run, turns, t = engine(), np.linspace(0.0, 2 * np.pi, 361), np.linspace(0.0, 2 * np.pi / 6.0, 201)
     torque, forces = bearings(turns)
     lengths, legs = platform(t)
-    print(f"slider-crank: energy changes by {np.ptp(run.energy):.1e} of {run.energy[0]:.3g} J,")
-    print(f"  closure error {np.abs(run.closure_error).max():.1e} m at most")
-    print(f"four-bar: {torque.min():.1f} to {torque.max():.1f} N m at the crank, {forces.max():.0f} N in a bearing")
-    print(f"platform: {legs.min():.0f} to {legs.max():.0f} N in the legs, {np.ptp(lengths):.2f} m of stroke")
+    print(f"slider-crank: energy drift {np.ptp(run.energy):.1e} J of {run.energy[0]:.3g} J")
+    print(f"slider-crank: closure error {np.abs(run.closure_error).max():.1e} m")
+    print(f"four-bar linkage: crank torque {torque.min():.1f} to {torque.max():.1f} N m")
+    print(f"four-bar linkage: largest bearing force {forces.max():.0f} N")
+    print(f"platform: leg forces {legs.min():.0f} to {legs.max():.0f} N, stroke {np.ptp(lengths):.2f} m")
     figure, panels = plt.subplots(3, 1, figsize=(7, 9), layout="constrained")
     panels[0].plot(run.times, run.v[:, 0], label="crank (rad/s)")
     panels[0].plot(run.times, 10 * run.v[:, 2], label="piston (0.1 m/s)")
-    panels[0].set(xlabel="time (s)", title="a slider-crank that coasts")
+    panels[0].set(xlabel="time (s)", title="Free motion of a slider-crank")
     for k, name in enumerate(("crank", "coupler", "rocker", "pin")):
         panels[1].plot(np.degrees(turns), forces[:, k], label=name)
-    panels[1].set(xlabel="crank (degrees)", ylabel="force (N)", title="bearing forces of a four-bar, crank at 8 rad/s")
+    panels[1].set(
+        xlabel="crank (degrees)", ylabel="force (N)", title="Bearing forces of a four-bar linkage, crank at 8 rad/s"
+    )
     for k in range(legs.shape[1]):
         panels[2].plot(t, legs[:, k], label=f"leg {k + 1}")
-    panels[2].set(xlabel="time (s)", ylabel="force (N)", title="leg forces of a platform on a circle")
+    panels[2].set(xlabel="time (s)", ylabel="force (N)", title="Leg forces of a platform on a circle")
     for panel in panels:
         panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
         panel.grid(alpha=0.3)

@@ -1,6 +1,6 @@
-"""The simulation of Hua et al. 2022, section V: an arm with two rigid joints and an elastic one follows a sine.
+"""Reproduce the simulation of Hua et al. 2022, section V: an arm with two rigid joints and one elastic joint.
 
-Prints the root mean square errors and draws figures 3 to 8 of the paper as one picture:
+The program prints the RMS tracking errors and draws figures 3 to 8 of the paper as one picture:
 
     python examples/elastic_arm.py elastic_arm.png
 """
@@ -22,13 +22,13 @@ Array = NDArray[np.float64]
 
 STEP, SECONDS = 1e-3, 10.0
 START = np.array([0.0, 0.0, -0.4363, -0.4363])  # joints 1 to 3, motor of joint 3
-# Vertical force (N) on the tip. With the sign convention of the paper, its payload acts upwards: see docs/simulate/control.md.
+# Vertical tip force (N). With the sign convention of the paper, its payload acts upwards (docs/simulate/control.md).
 LOADS = {"no payload": 0.0, "payload as printed": 3.0, "payload as weight": -3.0}
 PAPER = {"no payload": (0.0026819, 0.003619, 0.052678), "payload as printed": (0.0026903, 0.0061066, 0.052422)}
 
 
 def controller(robot: torsor.Robot) -> torsor.control.Controller:
-    """Return the controller of the paper. It gives no gains; these were fitted to its errors."""
+    """Return the controller of the paper, with gains fitted to its published errors (it states none)."""
     return torsor.control.mixed(
         robot,
         lambda t: 3 * [0.5 * ca.sin(0.5 * math.pi * t)],
@@ -40,7 +40,7 @@ def controller(robot: torsor.Robot) -> torsor.control.Controller:
 
 
 def simulate(robot: torsor.Robot, law: torsor.control.Controller, loads: Array) -> torsor.Trajectory:
-    """Return the motions under vertical forces on the tip, as a batch; the controller does not know the forces."""
+    """Return a batch of motions under vertical tip forces that the controller does not measure."""
     arm = robot.places["tip"].pose[:3, 3]
 
     def push(t: float, q: Array, v: Array) -> Array:
@@ -56,7 +56,7 @@ def simulate(robot: torsor.Robot, law: torsor.control.Controller, loads: Array) 
 
 
 def draw(path: str, times: Array, q_d: Array, q: Array, tau: Array) -> None:
-    """Draw positions of joints and of the elastic joint's motor, and torques, without and with the payload."""
+    """Draw joint and motor positions and torques, without and with the payload."""
     figure, axes = plt.subplots(3, 2, figsize=(11, 10), sharex=True, sharey="row", layout="constrained")
     for column, (case, k) in zip(axes.T, (("no payload", 0), ("payload as printed", 1)), strict=True):
         joints, motor, torque = column
@@ -67,7 +67,7 @@ def draw(path: str, times: Array, q_d: Array, q: Array, tau: Array) -> None:
         motor.set_title(f"{case}: joint 3 and its motor")
         motor.plot(times, q[k, :, 2], color="C2", label="joint 3")
         motor.plot(times, q[k, :, 3], color="C3", label="motor 3")
-        torque.set_title(f"{case}: torques of the motors")
+        torque.set_title(f"{case}: motor torques")
         for j, row in enumerate((0, 1, 3)):
             torque.plot(times, tau[k, :, row], label=f"motor {j + 1}")
         torque.set_xlabel("time (s)")
@@ -78,15 +78,15 @@ def draw(path: str, times: Array, q_d: Array, q: Array, tau: Array) -> None:
     axes[2, 0].set_ylim(-12.0, 16.0)
     for row, label in zip(axes, ("angle (rad)", "angle (rad)", "torque (N m)"), strict=True):
         row[0].set_ylabel(label)
-        for each in row:
-            each.grid(alpha=0.3)
-            each.legend(loc="upper right", fontsize="small", ncols=4)
+        for panel in row:
+            panel.grid(alpha=0.3)
+            panel.legend(loc="upper right", fontsize="small", ncols=4)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
 def main() -> None:
-    """Print the table of errors and save the picture."""
+    """Print the error table and save the picture."""
     robot = torsor.library.elastic_arm()
     law = controller(robot)
     motion = simulate(robot, law, np.array(list(LOADS.values())))

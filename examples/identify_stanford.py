@@ -1,8 +1,8 @@
-"""Identification of the Stanford arm from simulated measurements, as it would be done on the arm itself.
+"""Identify the Stanford arm from simulated measurements.
 
-An exciting motion is optimised and tracked by a controller with inaccurate masses. Encoders and torque sensors with
-noise record it. From the records physically consistent parameters are identified, which predict the forces of another
-motion. Prints the report and draws measured and predicted forces:
+An excitation trajectory is optimised and tracked by a controller with inaccurate masses. Encoders and torque sensors
+record it with noise. Physically consistent parameters are identified and validated on a second motion. The program
+prints the report and draws measured and predicted forces:
 
     python examples/identify_stanford.py identify_stanford.png
 """
@@ -22,7 +22,7 @@ NOISE = np.array([0.5, 1.0, 1.0, 0.1, 0.1, 0.05])  # N m, N
 
 
 def real_arm() -> torsor.Robot:
-    """Return the real arm, with rotors and friction of a plausible size in its joints."""
+    """Return the real arm, with plausible rotor inertia and friction in its joints."""
     robot = torsor.library.stanford()
     pi = robot.inertial.values
     pi[60:] = np.column_stack(
@@ -35,12 +35,12 @@ def real_arm() -> torsor.Robot:
 
 
 def assumed_arm(real: torsor.Robot) -> torsor.Robot:
-    """Return the assumed arm: all parameters 25 % too small, and no friction."""
+    """Return the assumed arm: all parameters are 25 % too small, and there is no friction."""
     return real.inertial.replaced(0.75 * real.inertial.values).without_friction()
 
 
 def measure(real: torsor.Robot, assumed: torsor.Robot, motion: Excitation, seed: int) -> Measurements:
-    """Return the records of encoders and torque sensors while a controller tracks the motion twice."""
+    """Return encoder and torque measurements while a controller tracks the motion twice."""
     law = torsor.control.computed_torque(assumed, motion.law, bandwidth=40.0)
     run = torsor.simulate(real, motion.at(0.0).q, duration=2 * PERIOD, step=STEP, controller=law, control_period=STEP)
     rng = np.random.default_rng(seed)
@@ -57,13 +57,13 @@ def main() -> None:
         excite(assumed, PERIOD, HARMONICS, lower=LOWER, upper=UPPER, velocity=SPEED, seed=seed) for seed in (0, 1)
     )
     print(f"condition number {motion.start_condition:.0f} -> {motion.condition:.0f}")
-    found = torsor.identify(assumed, measure(real, assumed, motion, seed=0), physical=True)
-    print(found.report())
+    identified = torsor.identify(assumed, measure(real, assumed, motion, seed=0), physical=True)
+    print(identified.report())
     new = measure(real, assumed, other, seed=1)
-    check = found.validate(new)
+    check = identified.validate(new)
     before = np.sqrt(np.mean((new.tau - assumed.inverse_dynamics(new.q, new.v, new.a)) ** 2, axis=0))
-    print("RMS error of forces on a new motion (N m, N)")
-    for title, values in (("as assumed", before), ("identified", check.rms), ("noise of the sensors", NOISE)):
+    print("RMS force error on a new motion (N m, N)")
+    for title, values in (("assumed", before), ("identified", check.rms), ("sensor noise", NOISE)):
         print(f"{title:22}", *(f"{value:8.3f}" for value in values))
     check.plot(sys.argv[1] if len(sys.argv) > 1 else "identify_stanford.png")
 

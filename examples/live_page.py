@@ -1,6 +1,6 @@
-"""A web page that computes the torques and bearing forces of a UR5 while sliders move it, without a server.
+"""Write a web page that computes torques and bearing forces of a UR5 while sliders move it, without a server.
 
-The functions are exported as JavaScript and placed into the page, so that one file is all there is:
+The functions are exported as JavaScript and embedded in the page, which is a single file:
 
     python examples/live_page.py docs/live.html
 """
@@ -18,7 +18,7 @@ TEMPLATE = Path(__file__).with_suffix(".html")
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the page as HTML."""
     robot = torsor.library.ur5()
     with tempfile.TemporaryDirectory() as folder:
         module = torsor.export.js(robot, folder, FUNCTIONS)[0].read_text()

@@ -1,6 +1,6 @@
-"""The minimum-time motion of Barman 2020, section 4.1: figures 4.2 to 4.4, with the bang-bang motion.
+"""Reproduce the minimum-time motion of Barman 2020, section 4.1 (figures 4.2 to 4.4), with the bang-bang solution.
 
-Prints durations and switching times, and draws one figure:
+The program prints durations and switching times, and draws one figure:
 
     python examples/motion.py motion.png
 """
@@ -23,20 +23,20 @@ LENGTH = 0.4  # of each link (m)
 
 
 def arm(q: Array) -> tuple[Array, Array]:
-    """Return x and y (..., 3) of the base, the elbow and the tip."""
+    """Return x and y (..., 3) of base, elbow and tip."""
     angles = np.cumsum(q, axis=-1)
     x, y = (np.cumsum(LENGTH * of(angles), axis=-1) for of in (np.cos, np.sin))
     return np.insert(x, 0, 0.0, axis=-1), np.insert(y, 0, 0.0, axis=-1)
 
 
 def main(path: str) -> None:
-    """Print figures and draw the picture."""
+    """Print the results and draw the figure."""
     result = two_link_time(points=30).solve()
     best = motion.switching(result)
     print(f"30 control points: {result.T:.5f} s, {result.iterations} iterations; Barman 2020: 0.392 s")
     print(f"bang-bang: {best.T:.9f} s, margin of the switching functions {best.margin:.3f}")
     for name, times in zip(best.robot.coordinate_names, best.switches, strict=True):
-        print(f"  {name} switches at {', '.join(f'{each:.6f}' for each in times)} s")
+        print(f"  {name} switches at {', '.join(f'{time:.6f}' for time in times)} s")
     forces = np.linalg.norm(result.reactions[..., 3:], axis=-1)
     figure, (top, middle, bottom) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     t = np.linspace(0.0, best.T, 2001)

@@ -1,6 +1,6 @@
-"""A UR5 is wished to move faster than its motors can: the timing is scaled online, and the simulated robot follows.
+"""Scale the timing of a UR5 motion online, so that its motors keep their torque and torque-rate bounds.
 
-Prints what the wished and the scaled motion take of the bounds of torques and torque rates, and draws both:
+The program prints the use of these bounds by the desired and the scaled motion, and draws both:
 
     python examples/online_scaling.py online_scaling.png
 """
@@ -19,19 +19,19 @@ import matplotlib.pyplot as plt
 
 Array = NDArray[np.float64]
 
-PERIOD, SPACING = 1e-3, 5e-3  # s: of control, and between the samples of the wished motion
-WISHED = 0.4  # s: the wished duration
-DURATION = 0.8  # s: of the simulation
+PERIOD, SPACING = 1e-3, 5e-3  # s: control period, and spacing of the samples of the desired motion
+DESIRED = 0.4  # s: desired duration
+DURATION = 0.8  # s: simulated time
 START = np.array([0.0, -1.5, 1.0, -1.0, -1.5, 0.0])
 WAY = np.array([1.5, 1.0, -0.5, -0.5, 0.5, 1.0])
-RATE = 10.0  # 1/s: torque rates are bounded to this part of the torque limits per second
-FEEDBACK = 0.05  # the part of the bounds that is left for feedback
+RATE = 10.0  # 1/s: bound of the torque rate, relative to the torque limit
+FEEDBACK = 0.05  # fraction of the bounds that is reserved for feedback
 KP, KD = 900.0, 60.0  # 1/s^2, 1/s
-BLEND = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])  # from 0 to 1, three derivatives are 0 at both ends
+BLEND = np.polynomial.Polynomial([0, 0, 0, 0, 35, -84, 70, -20])  # three derivatives vanish at both ends
 
 
 class Result(NamedTuple):
-    """What happened: bounds (6), the scaled timing (steps, 3), the simulation, and the commanded positions."""
+    """Bounds (6), the scaled timing (steps, 3), the simulation, and the commanded positions."""
 
     torque: Array
     rate: Array
@@ -40,15 +40,15 @@ class Result(NamedTuple):
     commands: Array
 
 
-def wished(time: float) -> list[Array]:
-    """Return the wished positions, velocities, accelerations and jerks, (6) each."""
-    q, *derivatives = (BLEND.deriv(k)(time / WISHED) / WISHED**k * WAY for k in range(4))
+def desired(time: float) -> list[Array]:
+    """Return the desired positions, velocities, accelerations and jerks, (6) each."""
+    q, *derivatives = (BLEND.deriv(k)(time / DESIRED) / DESIRED**k * WAY for k in range(4))
     return [START + q, *derivatives]
 
 
 def track(robot: torsor.Robot) -> Result:
-    """Simulate a robot that gets a sample of the wished motion whenever there is room for it."""
-    torque, rate, last = robot.effort_limit, RATE * robot.effort_limit, round(WISHED / SPACING)
+    """Simulate a robot that receives samples of the desired motion as long as its buffer has room."""
+    torque, rate, last = robot.effort_limit, RATE * robot.effort_limit, round(DESIRED / SPACING)
     reserve = 1 - FEEDBACK
     scaling = torsor.control.OnlineScaling(
         robot, SPACING, PERIOD, torque=reserve * torque, torque_rate=reserve * rate, speed=1.0
@@ -59,7 +59,7 @@ def track(robot: torsor.Robot) -> Result:
     def next_command() -> None:
         while scaling.room:
             if scaling.fed <= last:
-                scaling.feed(*wished(scaling.fed * SPACING))
+                scaling.feed(*desired(scaling.fed * SPACING))
             else:
                 scaling.close()
         timing.append(scaling.step())
@@ -74,20 +74,20 @@ def track(robot: torsor.Robot) -> Result:
         return tau
 
     motion = torsor.simulate(robot, START, duration=DURATION, step=PERIOD, controller=control, control_period=PERIOD)
-    return Result(torque, rate, np.array(timing), motion, np.array([each[0] for each in commands]))
+    return Result(torque, rate, np.array(timing), motion, np.array([positions for positions, *_ in commands]))
 
 
 def use(torque: Array, rate: Array, tau: Array) -> tuple[Array, Array]:
-    """Return torques and torque rates at control periods relative to their bounds, the largest of all joints."""
+    """Return torques and torque rates relative to their bounds, maximum over the joints, for each control period."""
     return (np.abs(tau) / torque).max(axis=1), (np.abs(np.diff(tau, axis=0)) / PERIOD / rate).max(axis=1)
 
 
 def draw(path: str, times: Array, timing: Array, loads: dict[str, tuple[Array, Array]]) -> None:
-    """Draw the timing, and the use of both bounds."""
+    """Draw the timing and the use of both bounds."""
     figure, (first, *others) = plt.subplots(3, 1, figsize=(8, 9), sharex=True, layout="constrained")
-    first.plot(times, np.minimum(times, WISHED), "k--", linewidth=0.8, label="wished")
+    first.plot(times, np.minimum(times, DESIRED), "k--", linewidth=0.8, label="desired")
     first.plot(times[: len(timing)], timing[:, 0], label="scaled")
-    first.set_ylabel("place on the path: wished time (s)")
+    first.set_ylabel("path parameter: desired time (s)")
     for axes, k, label in zip(others, (0, 1), ("torque", "torque rate"), strict=True):
         for (name, values), style in zip(loads.items(), ("k--", "C0-"), strict=True):
             axes.plot(times[: len(values[k])], values[k], style, linewidth=0.8 if style == "k--" else 1.5, label=name)
@@ -102,23 +102,23 @@ def draw(path: str, times: Array, timing: Array, loads: dict[str, tuple[Array, A
 
 
 def main() -> None:
-    """Print the use of bounds and save the picture."""
+    """Print the use of the bounds and save the picture."""
     robot = torsor.library.ur5()
-    found = track(robot)
-    times = np.arange(round(WISHED / PERIOD) + 1) * PERIOD
-    q, v, a, _ = (np.array(each) for each in zip(*map(wished, times), strict=True))
+    result = track(robot)
+    times = np.arange(round(DESIRED / PERIOD) + 1) * PERIOD
+    q, v, a, _ = (np.array(values) for values in zip(*map(desired, times), strict=True))
     loads = {
-        "wished": use(found.torque, found.rate, robot.inverse_dynamics(q, v, a)),
-        "scaled, in the simulation": use(found.torque, found.rate, found.motion.tau[:-1]),
+        "desired": use(result.torque, result.rate, robot.inverse_dynamics(q, v, a)),
+        "scaled, in the simulation": use(result.torque, result.rate, result.motion.tau[:-1]),
     }
     for name, (torque, rate) in loads.items():
         print(f"{name:26} largest torque {torque.max():.3f}, torque rate {rate.max():.3f} of the bounds")
-    moving = found.timing[:, 0] < found.timing[-1, 0]
-    error = np.abs(found.motion.q[: len(found.commands)] - found.commands).max()
+    moving = result.timing[:, 0] < result.timing[-1, 0]
+    error = np.abs(result.motion.q[: len(result.commands)] - result.commands).max()
     print(
-        f"wished duration {WISHED:.3f} s, scaled {PERIOD * (moving.sum() + 1):.3f} s; error of tracking {error:.1e} rad"
+        f"desired duration {DESIRED:.3f} s, scaled {PERIOD * (moving.sum() + 1):.3f} s; tracking error {error:.1e} rad"
     )
-    draw(sys.argv[1] if len(sys.argv) > 1 else "online_scaling.png", found.motion.times, found.timing, loads)
+    draw(sys.argv[1] if len(sys.argv) > 1 else "online_scaling.png", result.motion.times, result.timing, loads)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The pages of the documents: a man who walks, and a Gough-Stewart platform that moves. Each opens offline.
+"""Write the two offline pages of the documentation: a predicted walk and a Gough-Stewart platform.
 
-python examples/pages.py docs/pages             # both; the first walk on a machine takes a minute
+python examples/pages.py docs/pages             # both; the first walk on a machine takes about a minute
 python examples/pages.py docs/pages platform
 """
 
@@ -15,8 +15,8 @@ from torsor.spatial import quaternion_exp, right_jacobian
 from torsor.spatial.rotations import from_quaternion
 from torsor.view.pages import Page, page
 
-PERIOD = 4.0  # seconds
-COUNT = 200  # instants of a period
+PERIOD = 4.0  # s
+COUNT = 200  # samples per period
 
 
 def rate(values: np.ndarray) -> np.ndarray:
@@ -26,14 +26,14 @@ def rate(values: np.ndarray) -> np.ndarray:
 
 
 def platform_motion() -> torsor.Trajectory:
-    """Return one period of a platform that circles, rises and tilts, with the forces of its six legs."""
+    """Return one period of a platform that circles, rises and tilts, with its leg forces."""
     robot = torsor.library.gough_stewart()
     s = 2 * np.pi * np.arange(COUNT) / COUNT
     place = np.stack([0.12 * np.cos(s), 0.12 * np.sin(s), 0.8 + 0.05 * np.sin(2 * s)], axis=-1)
     turn = np.stack([0.22 * np.sin(s), 0.22 * np.cos(s), 0.2 * np.sin(s)], axis=-1)  # a rotation vector
-    quaternion = np.array([quaternion_exp(each) for each in turn])
-    rotation = np.array([from_quaternion(each) for each in quaternion])
-    spin = np.einsum("tij,tj->ti", np.array([right_jacobian(each) for each in turn]), rate(turn))
+    quaternion = np.array([quaternion_exp(vector) for vector in turn])
+    rotation = np.array([from_quaternion(value) for value in quaternion])
+    spin = np.einsum("tij,tj->ti", np.array([right_jacobian(vector) for vector in turn]), rate(turn))
     twist = np.concatenate([spin, np.einsum("tji,tj->ti", rotation, rate(place))], axis=-1)
     acceleration, pose = rate(twist), np.concatenate([place, quaternion], axis=-1)
     legs = robot.inverse_kinematics(pose)
@@ -45,18 +45,18 @@ def platform_motion() -> torsor.Trajectory:
     tau[:, [tree.coordinate_names.index(name) for name in tree.active]] = robot.inverse_dynamics(
         pose, twist, acceleration
     )
-    closed = np.r_[0:COUNT, 0]  # the first instant again, so that it repeats without a gap
+    closed = np.r_[0:COUNT, 0]  # repeat the first sample, so that the motion loops without a gap
     times = PERIOD * np.arange(COUNT + 1) / COUNT
     return torsor.Trajectory(tree, times, q[closed], v[closed], a[closed], tau[closed])
 
 
 def platform() -> Page:
-    """Return the page of the platform."""
+    """Return the platform page."""
     return page(platform_motion(), title="A Gough-Stewart platform", rate=30.0)
 
 
 def walk() -> Page:
-    """Return the page of a predicted walk: the stride of least effort at 1.2 m/s."""
+    """Return the page of a predicted walk, the stride of least effort at 1.2 m/s."""
     return page(Stride(walking().solve()), title="A predicted walk: 73 kg, 1.2 m/s, least effort")
 
 

@@ -1,7 +1,7 @@
-"""People of several ages and sizes beside each other, and a cohort that walks.
+"""Draw people of several ages and sizes to scale, and predict the walking of a cohort.
 
-Draws the bodies to scale, and prints their sizes and strengths. With --cohort N, a sample of N women of 70 years walks
-at 1.1 m/s (a sweep; some seconds for each).
+The program prints body sizes and strengths. With --cohort N, it runs a sweep over N women of 70 years who walk at
+1.1 m/s (some seconds for each).
 
     python examples/people.py people.png [--cohort 20]
 """
@@ -25,37 +25,37 @@ PEOPLE = {
     "man, 50 %": Person.of_percentile(),
     "man, 95 % tall": Person.of_percentile(stature=95),
 }
-APART = 0.75  # m between two people
+SPACING = 0.75  # m between two people
 
 
 def main(path: Path, cohort: int = 0) -> None:
-    """Draw the people, print them, and let a cohort walk."""
+    """Draw the people, print their sizes, and run the cohort."""
     figure = new_figure(11.0, 5.2)
     axes, labels = figure.subplots(), []
     for k, (name, person) in enumerate(PEOPLE.items()):
         body = person.body()
-        skeleton(axes, landmarks(body, np.zeros(body.nq)), "front", shift=APART * k, scale=0.8)
+        skeleton(axes, landmarks(body, np.zeros(body.nq)), "front", shift=SPACING * k, scale=0.8)
         knee = body.effort_limit[body.coordinate_names.index("right_knee_flexion")]
         print(
             f"{name:16s} {person.height:.2f} m {person.mass:5.1f} kg  knee {knee:3.0f} N m  "
             f"walks up to {walking_limit(body):.1f} m/s"
         )
         labels.append(f"{name}\n{person.height:.2f} m, {person.mass:.0f} kg")
-    axes.set_xticks(APART * np.arange(len(labels)), labels)
-    axes.set(aspect="equal", ylabel="m", xlim=(-0.45, APART * len(labels) - 0.3))
+    axes.set_xticks(SPACING * np.arange(len(labels)), labels)
+    axes.set(aspect="equal", ylabel="m", xlim=(-0.45, SPACING * len(labels) - 0.3))
     axes.grid(axis="y", alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     saved(figure, path, dpi=110)
     if cohort:
         cases = sweeps.samples(cohort, stature_percentile=(5, 95), mass_percentile=(5, 95), seed=1)
-        found = torsor.sweep("walk", cases, fixed={"sex": "female", "age": 70.0, "speed": 1.1})
-        cost = found["cost_of_transport"]
-        print(f"{found.done} of {cohort} walk; work {np.nanmean(cost):.2f} +- {np.nanstd(cost):.2f} J/(kg m)")
+        walks = torsor.sweep("walk", cases, fixed={"sex": "female", "age": 70.0, "speed": 1.1})
+        cost = walks["cost_of_transport"]
+        print(f"{walks.done} of {cohort} walks solved; work {np.nanmean(cost):.2f} +- {np.nanstd(cost):.2f} J/(kg m)")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("figure", type=Path, nargs="?", default=Path("people.png"))
     parser.add_argument("--cohort", type=int, default=0)
-    given = parser.parse_args()
-    main(given.figure, given.cohort)
+    arguments = parser.parse_args()
+    main(arguments.figure, arguments.cohort)

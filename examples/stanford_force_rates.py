@@ -1,6 +1,6 @@
-"""Force rates of the Stanford arm, compared with backward differences (Guarino Lo Bianco 2009, section V).
+"""Compare force rates of the Stanford arm with backward differences (Guarino Lo Bianco 2009, section V).
 
-Prints the tables of the paper, the largest differences and the operation counts, and draws the move as one figure:
+The program prints the tables of the paper, the largest differences and the operation counts, and draws one figure:
 
     python examples/stanford_force_rates.py stanford_force_rates.png
 """
@@ -29,7 +29,7 @@ PUBLISHED = 2.462e-2  # largest difference of joint 1 at the shortest period, N 
 def move(t: Array) -> tuple[Array, Array, Array, Array]:
     """Return q, v, a, j on the quintic from START to END, with zero velocity and acceleration at both ends.
 
-    The paper asks for zero jerk at the ends as well, which no quintic has; its figure shows this quintic.
+    The paper also requires zero jerk at the ends, which no quintic satisfies; its figure shows this quintic.
     """
     s = np.asarray(t)[:, None] / SECONDS
     shape = (
@@ -39,19 +39,19 @@ def move(t: Array) -> tuple[Array, Array, Array, Array]:
         60 - 360 * s * (1 - s),
     )
     way = END - START
-    q, v, a, j = (way * each / SECONDS**k for k, each in enumerate(shape))
+    q, v, a, j = (way * derivative / SECONDS**k for k, derivative in enumerate(shape))
     return START + q, v, a, j
 
 
 def differences(robot: torsor.Robot, period: float) -> tuple[Array, Array]:
-    """Return the times, and there the distance of force_rate from backward differences of the forces (eq. 36)."""
+    """Return times and the differences between force_rate and backward differences of the forces (eq. 36)."""
     t = np.arange(round(SECONDS / period) + 1) * period
     tau, rate = robot.force_rate(*move(t))
     return t[1:], np.abs(rate[1:] - np.diff(tau, axis=0) / period)
 
 
 def general_arm(n: int) -> torsor.Robot:
-    """Return an arm without zeros in its tables, for which the paper counts (with a load at the tip as well)."""
+    """Return an arm without zeros in its tables, as in the operation counts of the paper (which add a tip load)."""
     rng, full = np.random.default_rng(0), 0.3 * np.eye(3) + 0.01
     links = []
     for i in range(n):
@@ -61,7 +61,7 @@ def general_arm(n: int) -> torsor.Robot:
 
 
 def print_tables(robot: torsor.Robot) -> None:
-    """Print Tables I to III: geometry and inertias of the robot, and the ends of the move."""
+    """Print Tables I to III: geometry and inertias of the robot, and start and end of the motion."""
     print("Table I      a (m)   alpha   d (m)   theta      the joint's variable is added to d or theta")
     for joint in robot.joints:
         x, z, p = joint.placement[:3, 0], joint.placement[:3, 2], joint.placement[:3, 3]
@@ -77,7 +77,7 @@ def print_tables(robot: torsor.Robot) -> None:
 
 
 def print_counts(robot: torsor.Robot) -> None:
-    """Print multiplications and additions, and those of the formulas of the paper."""
+    """Print multiplications and additions, and those of the formulas in the paper."""
     print("\noperations             multiplications   additions   force rate / forces alone")
     n = robot.nv
     print(f"{'paper, N = 6':24}{309 * n - 162:14}{268 * n - 138:12}")
@@ -88,7 +88,7 @@ def print_counts(robot: torsor.Robot) -> None:
 
 
 def draw(path: str, robot: torsor.Robot, errors: dict[float, tuple[Array, Array]]) -> None:
-    """Draw forces, their rates, and the distances of backward differences from the rates."""
+    """Draw forces, force rates, and the differences between rates and backward differences."""
     t = np.linspace(0.0, SECONDS, 401)
     tau, rate = robot.force_rate(*move(t))
     units = ["N" if joint.type == "prismatic" else "N m" for joint in robot.joints]

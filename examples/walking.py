@@ -1,7 +1,7 @@
-"""One step of walking with least effort, with 55 degrees of freedom (Barman 2020, chapter V), compared with people.
+"""Predict one walking step of least effort with 55 degrees of freedom (Barman 2020, chapter V).
 
-Prints tables of the stride. Draws its curves, and beside this file the body from three sides (human.png) and an
-animation (.gif):
+The program prints tables of the stride, compared with measured people, and draws its curves. In the same folder it
+writes three views of the body (human.png) and an animation (.gif):
 
     python examples/walking.py walking.png
 """

@@ -1,8 +1,7 @@
-"""Walking of 500 bodies of different height, mass and backpack: a sweep, and its results as a figure.
+"""Predict the walking of 500 bodies with different heights, masses and backpacks, and draw the results.
 
-Every body walks at 1.2 m/s with steps of a third of its height. The study takes about half an hour on two quiet
-cores; results go to a file beside the figure as they come. Stopped with Ctrl-C, or killed, it goes on where it was
-when it is started again.
+Every body walks at 1.2 m/s with steps of a third of its height. The sweep takes about half an hour on two idle cores.
+Results are stored in a file beside the figure. An interrupted sweep resumes when it is started again.
 
     python examples/walking_study.py walking_study.png [--cases 500] [--workers 2]
 """
@@ -17,13 +16,13 @@ import torsor
 
 
 def bodies(count: int) -> list[dict[str, Any]]:
-    """Return random bodies: height (m), mass (kg) by a body mass index of 18 to 32, and a backpack of 0 to 25 kg."""
-    found = []
+    """Return random bodies: height (m), mass (kg) from a body mass index of 18 to 32, and a backpack of 0 to 25 kg."""
+    cases = []
     for case in torsor.motion.sweeps.samples(count, height=(1.5, 1.95), bmi=(18.0, 32.0), load=(0.0, 25.0), seed=2020):
         height = round(case["height"], 3)
         mass, backpack = round(case["bmi"] * height**2, 1), round(case["load"], 1)
-        found.append({"height": height, "mass": mass, "backpack": backpack, "length": round(height / 3, 3)})
-    return found
+        cases.append({"height": height, "mass": mass, "backpack": backpack, "length": round(height / 3, 3)})
+    return cases
 
 
 def draw(results: torsor.motion.sweeps.Results, path: Path) -> None:
@@ -57,7 +56,7 @@ def draw(results: torsor.motion.sweeps.Results, path: Path) -> None:
 
 
 def main() -> None:
-    """Run the study and draw it."""
+    """Run the sweep and draw its results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("figure", type=Path, nargs="?", default=Path("walking_study.png"))
     parser.add_argument("--cases", type=int, default=500)
@@ -71,7 +70,7 @@ def main() -> None:
     solved = results["state"] == "done"
     for name in ("cost_of_transport", "vertical_peak", "ankle_plantarflexion"):
         values = results[name][solved]
-        quartiles = ", ".join(f"{each:.3g}" for each in np.percentile(values, [5, 50, 95]))
+        quartiles = ", ".join(f"{value:.3g}" for value in np.percentile(values, [5, 50, 95]))
         print(f"{name} ({results.units[name]}), 5 %, median, 95 %: {quartiles}")
     draw(results, options.figure)
 

@@ -1,4 +1,4 @@
-"""An extension of griffe for the reference: the section "Example" of a docstring is a block of Python."""
+"""A griffe extension for the reference: show the "Example" section of a docstring as Python code."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import griffe
 
 
 class Examples(griffe.Extension):
-    """Rename the section, which griffe knows in the plural only."""
+    """Rename the section, because griffe supports only the plural form."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of an object when griffe has read it."""

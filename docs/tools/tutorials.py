@@ -1,10 +1,10 @@
-"""Tutorials: the numbered examples, run and written as pages and as notebooks, with what they print and draw.
+"""Run the numbered examples and write them as tutorial pages and notebooks, with their output and figures.
 
     python docs/tools/tutorials.py            # all of them
-    python docs/tools/tutorials.py 01 07      # some
+    python docs/tools/tutorials.py 01 07      # a selection
 
-An example is a Python file in cells ("# %%" begins one, "# %% [markdown]" one of text). If the last line of a cell is
-an expression that is a figure, the figure is shown. Jupyter is not needed to run them, so the tests can do it too.
+An example is a Python file with cells: "# %%" starts a code cell, "# %% [markdown]" a text cell. A figure on the last
+line of a cell is shown. Jupyter is not needed.
 """
 
 import ast
@@ -23,7 +23,7 @@ EXAMPLES, PAGES = ROOT / "examples", ROOT / "docs" / "start" / "tutorials"
 
 
 class Cell(NamedTuple):
-    """A cell: its text or code, what it printed, and its figure (PNG) if it has one."""
+    """A cell: its text or code, its output, and its figure (PNG) if it has one."""
 
     is_text: bool
     source: str
@@ -32,26 +32,26 @@ class Cell(NamedTuple):
 
 
 def cells_of(path: Path) -> list[Cell]:
-    """Return the cells of an example, not run."""
+    """Return the cells of an example without running them."""
     parts = re.split(r"^# %%(.*)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if parts[0].strip():
         raise ValueError(f"{path.name}: text before the first '# %%'")
-    found = []
+    cells = []
     for head, body in zip(parts[1::2], parts[2::2], strict=True):
         text = body.strip("\n")
         if "[markdown]" in head:
             text = "\n".join(line.removeprefix("#").removeprefix(" ") for line in text.splitlines())
-        found.append(Cell("[markdown]" in head, text))
-    return found
+        cells.append(Cell("[markdown]" in head, text))
+    return cells
 
 
 def run(path: Path) -> list[Cell]:
-    """Return the cells of an example with what they print and draw; each begins where the one before ended."""
+    """Run the cells of an example in one namespace and return them with their output and figures."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    found = []
+    cells = []
     for cell in cells_of(path):
         if cell.is_text:
-            found.append(cell)
+            cells.append(cell)
             continue
         tree, shown, printed = ast.parse(cell.source, path.name), None, io.StringIO()
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -64,12 +64,12 @@ def run(path: Path) -> list[Cell]:
             shown.savefig(figure, format="png", dpi=90)
         elif shown is not None:
             printed.write(f"{shown!r}\n")
-        found.append(cell._replace(printed=printed.getvalue(), figure=figure.getvalue()))
-    return found
+        cells.append(cell._replace(printed=printed.getvalue(), figure=figure.getvalue()))
+    return cells
 
 
 def write_page(cells: list[Cell], name: str) -> None:
-    """Write cells as a page of the documentation, with figures beside it."""
+    """Write cells as a documentation page, with the figures in the same folder."""
     lines = []
     for k, cell in enumerate(cells):
         lines += [cell.source, ""] if cell.is_text else ["```python", cell.source, "```", ""]
@@ -78,20 +78,20 @@ def write_page(cells: list[Cell], name: str) -> None:
         if cell.figure:
             (PAGES / f"{name}_{k}.png").write_bytes(cell.figure)
             picture = f"{name}_{k}.png"
-            lines += [f"[![what the cell draws]({picture})]({picture})", ""]  # a click shows it in full size
-    lines += [f"The code of this page is `examples/{name}.py`, and a notebook: [{name}.ipynb]({name}.ipynb).", ""]
+            lines += [f"[![Figure]({picture})]({picture})", ""]  # a click shows it in full size
+    lines += [f"Source code: `examples/{name}.py`. Notebook: [{name}.ipynb]({name}.ipynb).", ""]
     (PAGES / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 def write_notebook(cells: list[Cell], name: str) -> None:
-    """Write cells as a notebook with their outputs; without the magic, Jupyter prints the size of a figure instead."""
-    found: list[dict[str, Any]] = []
+    """Write cells as a notebook with their outputs; the magic makes Jupyter show figures."""
+    entries: list[dict[str, Any]] = []
     if any(cell.figure for cell in cells):
         cells = [cells[0], Cell(False, MAGIC), *cells[1:]]
     for k, cell in enumerate(cells):
         entry: dict[str, Any] = {"id": f"cell-{k}", "metadata": {}, "source": cell.source.splitlines(keepends=True)}
         if cell.is_text:
-            found.append(entry | {"cell_type": "markdown"})
+            entries.append(entry | {"cell_type": "markdown"})
             continue
         outputs: list[dict[str, Any]] = []
         if cell.printed:
@@ -100,17 +100,17 @@ def write_notebook(cells: list[Cell], name: str) -> None:
         if cell.figure:
             image = {"image/png": b64encode(cell.figure).decode()}
             outputs.append({"output_type": "display_data", "data": image, "metadata": {}})
-        found.append(entry | {"cell_type": "code", "execution_count": None, "outputs": outputs})
+        entries.append(entry | {"cell_type": "code", "execution_count": None, "outputs": outputs})
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    content = {"cells": found, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    content = {"cells": entries, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
     (PAGES / f"{name}.ipynb").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def main(wanted: list[str]) -> None:
-    """Run the numbered examples, or those that begin with the given numbers, and write their pages."""
+def main(numbers: list[str]) -> None:
+    """Run the numbered examples, or those with the given numbers, and write their pages."""
     PAGES.mkdir(exist_ok=True)
     for path in sorted(EXAMPLES.glob("[0-9][0-9]_*.py")):
-        if not wanted or path.name[:2] in wanted:
+        if not numbers or path.name[:2] in numbers:
             print(path.name)
             cells = run(path)
             for old in PAGES.glob(f"{path.stem}_*.png"):

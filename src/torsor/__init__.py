@@ -1,4 +1,4 @@
-"""Torsor: exact dynamics of robots and of the human body, by the recursive Newton-Euler family.
+"""Torsor: exact dynamics of robots and of the human body, by recursive Newton-Euler algorithms.
 
 Examples in docstrings assume ``import numpy as np`` and ``import torsor``. Public names are imported when they are
 first used, so that ``import torsor`` is cheap and a program loads only the packages that it needs.
@@ -12,7 +12,7 @@ first used, so that ``import torsor`` is cheap and a program loads only the pack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# The first import handles Ctrl-C of the command while the others are imported.
+# The first import handles Ctrl-C in the command while the others load.
 import torsor.base.startup  # noqa: F401
 from torsor._version import __version__
 from torsor.base.registry import declare
@@ -107,7 +107,7 @@ __all__ = [
     "view",
 ]
 
-# The module of each public name that is not itself a package of Torsor.
+# The module of each public name that is not a subpackage.
 _MODULES = {
     "torsor.base.archive": ("load_result",),
     "torsor.base.errors": ("ModelError", "ModelWarning", "MotionError", "SimulationError"),
@@ -130,7 +130,7 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
-# Where packages register what others use by name: kinds of results, problems, what problem files are made of, 3D pages.
+# Packages that register names for others: result kinds, problems, problem-file encodings, 3D pages, robots.
 _REGISTERED: dict[str, dict[str, tuple[str, ...]]] = {
     "result": {
         "torsor.simulation": ("trajectory", "rollout"),

@@ -187,11 +187,11 @@ def test_a_truncated_file_or_a_pickle_is_a_model_error(kind: str, results: dict[
     results[kind].save(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with refused(what="not a result"):
+    with refused(what="not a Torsor result"):
         torsor.load_result(path)
     with zipfile.ZipFile(path, "w") as file:  # an array of objects: a pickle
         file.writestr("torsor.npy", pickle.dumps(print))
-    with refused(what="not a result"):
+    with refused(what="not a Torsor result"):
         torsor.load_result(path)
 
 
@@ -320,5 +320,5 @@ def test_searches_for_the_printed_gait_read_back_equal(tmp_path: Path) -> None:
 
 def test_a_kind_that_no_package_knows_is_refused(tmp_path: Path) -> None:
     write_archive(tmp_path / "poem.npz", Archive("poem", {}, {}))
-    with pytest.raises(torsor.ModelError, match="no installed package knows results of the kind 'poem'"):
+    with pytest.raises(torsor.ModelError, match="no installed package reads results of the kind 'poem'"):
         torsor.load_result(tmp_path / "poem.npz")

@@ -65,7 +65,7 @@ def test_names_as_long_as_the_system_allows_can_be_written(tmp_path: Path) -> No
     long = tmp_path / ("a" * 250 + ".json")
     write_document(long, {})
     assert long.read_text() == "{}\n"
-    with refused(what="a null character in its name"):
+    with refused(what="contains a null character"):
         write_document(tmp_path / "a\0.json", {})
 
 
@@ -95,7 +95,7 @@ def test_a_file_of_a_machine_with_another_byte_order_is_read(saved: Path) -> Non
     ],
 )
 def test_a_version_or_kind_of_another_type_is_refused(bad: dict[str, Any], saved: Path) -> None:
-    with refused(where="fall.npz", what="not a result of Torsor:") as caught:
+    with refused(where="fall.npz", what="not a Torsor result:") as caught:
         torsor.load_result(changed(saved, **bad))
     assert len(str(caught.value)) < 300
 
@@ -110,10 +110,10 @@ def test_numbers_that_other_machines_do_not_have_are_refused(saved: Path) -> Non
 
 def test_members_that_are_no_arrays_or_there_twice_are_refused(saved: Path) -> None:
     content = saved.read_bytes()
-    for name, words in (("../note.txt", "no array"), ("q.npy", "there twice")):
+    for name, words in (("../note.txt", "not an array"), ("q.npy", "appears twice")):
         saved.write_bytes(content)
         with warnings.catch_warnings(), zipfile.ZipFile(saved, "a") as archive:
-            warnings.simplefilter("ignore")  # of the name that is there twice
+            warnings.simplefilter("ignore")  # of the name that is appears twice
             archive.writestr(name, b"hello")
         with refused(words):
             torsor.load_result(saved)

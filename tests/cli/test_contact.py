@@ -67,14 +67,14 @@ def test_limits_let_drives_saturate(capsys: pytest.CaptureFixture[str]) -> None:
         (["--contact", "hard", "--stiffness", "nan"], "contact: --stiffness is nan"),
         (["--contact", "hard", "--slope", "2"], "contact: --slope is 2.0"),
         (["--contact", "hard", "--slope", "0.1", "--no-ground"], "--slope and --no-ground are both given"),
-        (["--contact", "hard", "--no-ground"], "no shapes that may touch"),
+        (["--contact", "hard", "--no-ground"], "no pair of shapes may touch"),
         (["--contact", "hard", "--shapes", "foot"], "no link, frame or shape 'foot'"),
         (["--contact", "hard", "--pair", "ball", "ball"], "move together"),
         (
             ["--contact", "hard", "--method", "implicit"],
-            "leave the method out: it has a step of its own; or use --contact compliant",
+            "omit --method, or use --contact compliant",
         ),
-        (["--limits"], "no joint has a position limit"),
+        (["--limits"], "no position limits"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -88,4 +88,4 @@ def test_a_body_that_is_fixed_touches_nothing(tmp_path: Path, capsys: pytest.Cap
     path, shape = tmp_path / "ball.urdf", "<collision><geometry><sphere radius='0.1'/></geometry></collision>"
     path.write_text(f"<robot name='ball'><link name='ball'>{shape}</link></robot>")
     assert main(["simulate", str(path), "--contact", "hard"]) == 1
-    assert "no link that moves has a shape; fix: load the robot with --base floating" in capsys.readouterr().err
+    assert "no moving link has a collision shape; fix: load the robot with --base floating" in capsys.readouterr().err

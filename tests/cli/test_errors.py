@@ -256,7 +256,7 @@ def test_ctrl_c_while_the_command_is_imported_ends_in_words() -> None:
     found = subprocess.run(
         [sys.executable, "-c", INTERRUPTED.format(command="/usr/bin/torsor")], capture_output=True, text=True
     )
-    assert (found.returncode, found.stderr) == (130, "stopped by Ctrl-C, before there was a result\n")
+    assert (found.returncode, found.stderr) == (130, "stopped by Ctrl-C before there was a result\n")
     other = subprocess.run(
         [sys.executable, "-c", INTERRUPTED.format(command="mine.py")], capture_output=True, text=True
     )

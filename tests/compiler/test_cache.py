@@ -426,7 +426,7 @@ def test_a_valid_file_under_another_name_is_deleted_and_compiled_again(compiler,
 def test_the_folder_of_nobody_is_one_warning_and_no_cache(compiler, monkeypatch):
     monkeypatch.setenv("TORSOR_CACHE", "~nobody_of_that_name/x")
     cache._expanded.cache_clear()
-    with pytest.warns(RuntimeWarning, match="user who does not exist: compiled code is not kept") as caught:
+    with pytest.warns(RuntimeWarning, match="user who does not exist, so compiled code is not stored") as caught:
         assert compiler.compiles() and compiler.compiles()
     assert len(caught) == 1 and cache.location() is None
     assert "does not exist" in cache.refused() and cache.clear() == 0

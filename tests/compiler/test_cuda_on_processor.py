@@ -122,7 +122,7 @@ def test_wrong_inputs_are_refused_in_the_words_of_the_processor() -> None:
                 kernel(*values)
             messages.append(str(caught.value))
         assert messages[0] == messages[1]
-    with refused(argument="out", allowed="an array of the card, float64 (2, 6)"):
+    with refused(argument="out", allowed="a GPU array, float64 (2, 6)"):
         kernels[0](*np.zeros((3, 2, 6)), out=np.zeros((2, 6), "float32"))
 
 

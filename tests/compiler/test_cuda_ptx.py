@@ -64,7 +64,7 @@ def test_a_card_gets_the_newest_code_that_its_driver_reads() -> None:
     assert Card.of(90, 11080) == Card(90, 78)
     assert Card.of(100, 12000) == Card(90, 80)  # that version of PTX does not know the card
     assert ".target sm_75" in Card.of(75, 12080).ptx("")
-    with pytest.raises(RuntimeError, match=r"driver of the card is for CUDA 11.4; allowed: 11.8 or newer"):
+    with pytest.raises(RuntimeError, match=r"GPU driver is for CUDA 11.4; allowed: 11.8 or newer"):
         Card.of(90, 11040)
     with pytest.raises(RuntimeError, match=r"compute capability 6.1; allowed: 7.0"):
         Card.of(61, 12080)

@@ -400,7 +400,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         with refused(allowed="a folder"):
             export_c([function()], path)
     (tmp_path / "CMakeLists.txt").write_text("project(mine)")
-    with refused(where="CMakeLists.txt", allowed="files that were"):
+    with refused(where="CMakeLists.txt", allowed="files written by Torsor"):
         export_c([function()], tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["CMakeLists.txt", "file"]
     closed = tmp_path / "closed"

@@ -367,5 +367,5 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["export", "two_link", str(tmp_path), "--to", "cobol"])
     assert "invalid choice: 'cobol'" in capsys.readouterr().err
     (tmp_path / "package.json").write_text("{}")
-    with refused(where="package.json", allowed="files that were"):
+    with refused(where="package.json", allowed="files written by Torsor"):
         torsor.export.js(torsor.library.two_link(), tmp_path)

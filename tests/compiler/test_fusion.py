@@ -9,7 +9,7 @@ import pytest
 
 from torsor.compiler import program as programs
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.fusion import FROM, MINUS, NEAR, PLUS, fused, with_reciprocals
+from torsor.compiler.llvm.fusion import FROM, MAX_FUSION_DISTANCE, MINUS, PLUS, fused, with_reciprocals
 from torsor.compiler.llvm.target import TARGETS
 from torsor.compiler.program import read_program, uncollected
 
@@ -38,7 +38,7 @@ def test_a_product_that_others_use_is_not_fused():
 
 def test_a_product_far_before_its_sum_is_not_fused():
     x = ca.SX.sym("x", 2)
-    for length, expected in ((NEAR - 5, [PLUS]), (NEAR + 5, [])):
+    for length, expected in ((MAX_FUSION_DISTANCE - 5, [PLUS]), (MAX_FUSION_DISTANCE + 5, [])):
         value = x[1]
         for _ in range(length):
             value = ca.sqrt(value)
@@ -49,7 +49,7 @@ def test_a_product_far_before_its_sum_is_not_fused():
 def test_llvm_fuses_no_other_products(target):
     x = ca.SX.sym("x", 4)
     product, value = x[0] * x[1], x[3]
-    for _ in range(NEAR + 5):
+    for _ in range(MAX_FUSION_DISTANCE + 5):
         value = ca.sqrt(value)
     processor = TARGETS[target]
     for results, count in (((product + value,), 0), ((product + x[2], product - value), 0), ((x[2] + product,), 1)):

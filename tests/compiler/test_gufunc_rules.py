@@ -341,7 +341,7 @@ def test_wrong_arguments_of_a_single_state_are_refused_with_the_name_of_the_argu
     with refused(argument="v", where="single"):
         kernel(M, np.ones(5, complex), a)
     for given in ([], [M], [M, v], [M, v, a, a]):
-        with pytest.raises(TypeError, match=f"single: 3 arguments wanted, {len(given)} given"):
+        with pytest.raises(TypeError, match=f"single takes 3 arguments, but {len(given)} were given"):
             kernel(*given)
 
 
@@ -467,7 +467,7 @@ def test_batches_that_do_not_broadcast_are_refused_with_the_names_of_the_argumen
 
 def test_a_wrong_number_of_arguments_is_refused(kernel):
     for given in ([], [np.ones((3, 5))], [np.ones((3, 5)), np.ones(5), 1.0, 2.0]):
-        with pytest.raises(TypeError, match=f"mixed: 3 arguments wanted, {len(given)} given"):
+        with pytest.raises(TypeError, match=f"mixed takes 3 arguments, but {len(given)} were given"):
             kernel(*given)
 
 

@@ -14,7 +14,7 @@ from torsor.compiler.llvm.code import write_llvm
 from torsor.compiler.llvm.fusion import FROM, MINUS, PLUS
 from torsor.compiler.llvm.piece import NeonPiece
 from torsor.compiler.llvm.rules import Scalar
-from torsor.compiler.llvm.target import ENCODED, TARGETS, host
+from torsor.compiler.llvm.target import ENCODED_MARK, TARGETS, host
 from torsor.compiler.program import Operation, Program, read_program
 
 on_arm = pytest.mark.skipif(not host().is_arm, reason="the code is that of another processor")
@@ -82,12 +82,12 @@ def test_arithmetic_is_encoded_and_the_rest_is_left_to_llvm(target):
     plain, other = ca.Function("f", [x], [x * x[0] + ca.sin(x)]), ca.Function("f", [x], [ca.exp(x) + x])
     for function, encoded in ((plain, True), (other, False)):
         modules = write_llvm(read_program(function), (1, 1), "float64", 2, target=arm)
-        assert any(text.startswith(ENCODED) for text in modules) == encoded
+        assert any(text.startswith(ENCODED_MARK) for text in modules) == encoded
     for width in (4, 8):  # a value in several registers
         modules = write_llvm(read_program(plain), (1, 1), "float64", width, target=arm)
-        assert not any(text.startswith(ENCODED) for text in modules)
+        assert not any(text.startswith(ENCODED_MARK) for text in modules)
     modules = write_llvm(read_program(plain), (1, 1), "float64", 4, target=TARGETS["AVX2"])
-    assert not any(text.startswith(ENCODED) for text in modules)
+    assert not any(text.startswith(ENCODED_MARK) for text in modules)
 
 
 # The operation, its arguments, and the LLVM function of which it is the first instruction.
@@ -166,7 +166,7 @@ def first_words(module: str, count: int) -> list[int]:
 @on_arm
 def test_blocks_far_from_the_beginning_are_reached(monkeypatch):
     monkeypatch.setenv("TORSOR_CACHE", "off")
-    monkeypatch.setattr(neon, "_NEAR", neon._PAGE)
+    monkeypatch.setattr(neon, "_SHORT_REACH", neon._PAGE)
     count = neon._PAGE * (len(neon._FAR_POINTERS) + 1) + 5  # more windows than pointers, of inputs and of outputs
     x = ca.SX.sym("x", count)
     kernel = torsor.compile(ca.Function("far", [x], [3.0 - x[::-1]]))

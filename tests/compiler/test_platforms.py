@@ -20,7 +20,7 @@ from torsor.compiler.llvm.target import host
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two modules, which are large enough here to be worth a second process."""
-    monkeypatch.setattr(native, "LARGE", 0)
+    monkeypatch.setattr(native, "MIN_PARALLEL_LENGTH", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     return [f"define double @f{k}(double %x) {{\n  %y = fadd double %x, %x\n  ret double %y\n}}\n" for k in range(2)]
 

@@ -35,7 +35,7 @@ def test_pieces_and_registers_change_no_bit(name: str, monkeypatch: pytest.Monke
     function = ARM.function(name)
     usual = results(function)
     with monkeypatch.context() as few_registers:
-        few_registers.setattr(piece, "HELD", 0.3)
+        few_registers.setattr(piece, "HELD_FRACTION", 0.3)
         assert same(results(function), usual)
     with monkeypatch.context() as short_pieces:
         short_pieces.setattr(code, "PIECE", 67)

@@ -365,7 +365,7 @@ def test_the_simulated_arm_of_the_example_stays_within_the_bounds():
     torque, rate = example["use"](found.torque, found.rate, found.motion.tau[:-1])
     assert torque.max() <= 1.0 and 0.9 < rate.max() <= 1.0
     assert np.abs(found.motion.q[: len(found.commands)] - found.commands).max() < 1e-3
-    assert found.timing[-1, 0] == pytest.approx(example["WISHED"])
+    assert found.timing[-1, 0] == pytest.approx(example["DESIRED"])
 
 
 # Input

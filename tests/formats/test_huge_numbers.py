@@ -7,7 +7,7 @@ import pytest
 
 import torsor
 from refusals import refused
-from torsor.base.checks import LARGEST
+from torsor.base.checks import MAX_NUMBER
 from torsor.mechanism import Joint, Link, Motor, build
 
 from .sdf_text import joint as sdf_joint
@@ -93,18 +93,18 @@ def test_units_of_stages_whose_powers_overflow_are_errors(tmp_path: Path, unit: 
 
 def test_the_largest_numbers_that_are_allowed_have_finite_forces() -> None:
     """Mass, length squared and ratio squared: the mass matrix is about 1e250."""
-    rod = Link("rod", LARGEST, (LARGEST, 0, 0), LARGEST * np.eye(3))
-    motor = Motor("ground", LARGEST, LARGEST, (0, 0, 1))  # type: ignore[arg-type]
+    rod = Link("rod", MAX_NUMBER, (MAX_NUMBER, 0, 0), MAX_NUMBER * np.eye(3))
+    motor = Motor("ground", MAX_NUMBER, MAX_NUMBER, (0, 0, 1))  # type: ignore[arg-type]
     pins = [
         Joint("a", "revolute", "ground", "rod", motor=motor),
-        Joint("b", "revolute", "rod", "tip", coordinate="a", ratio=LARGEST, offset=LARGEST, viscous=LARGEST),
+        Joint("b", "revolute", "rod", "tip", coordinate="a", ratio=MAX_NUMBER, offset=MAX_NUMBER, viscous=MAX_NUMBER),
     ]
-    tip = Link("tip", LARGEST, (LARGEST, 0, 0), LARGEST * np.eye(3))
-    ground = Link("ground", inertia=LARGEST * np.eye(3))
+    tip = Link("tip", MAX_NUMBER, (MAX_NUMBER, 0, 0), MAX_NUMBER * np.eye(3))
+    ground = Link("ground", inertia=MAX_NUMBER * np.eye(3))
     robot = torsor.Robot.of(build("huge", [ground, rod, tip], pins)).to(device="casadi")
     assert np.isfinite(robot.mass_matrix([0.3])).all()
     assert np.isfinite(robot.inverse_dynamics([0.3], [1.0], [1.0])).all()
-    follower = Joint("c", "revolute", "tip", "end", coordinate="b", ratio=LARGEST)
+    follower = Joint("c", "revolute", "tip", "end", coordinate="b", ratio=MAX_NUMBER)
     with refused(argument="ratio", where="joint 'c'", allowed="1e+50"):
         build("chain", [ground, rod, tip, Link("end", 1.0)], [*pins, follower])
 

@@ -96,7 +96,7 @@ def test_other_kinds_of_files_are_not_copied_for_a_robot_made_in_python(tmp_path
     visual = Visual("mesh", (1.0, 1.0, 1.0), np.eye(4), mesh="secret.txt", path=str(secret))
     robot = torsor.build("arm", [Link("base", visuals=(visual,))], [])
     (tmp_path / "out").mkdir()
-    with warned(what="are no meshes"):
+    with warned(what="are not meshes"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["arm.urdf"]
 
@@ -105,7 +105,7 @@ def test_a_file_where_the_folder_of_copies_should_be_is_an_error(tmp_path: Path)
     written(tmp_path / "arm" / "hand.obj", OBJ)
     robot = arm(tmp_path / "arm", "hand.obj")
     written(tmp_path / "out" / "arm_meshes", b"")
-    with refused(what="a link, where copies of meshes go"):
+    with refused(what="in the place of mesh copies"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert not (tmp_path / "out" / "arm.urdf").exists()
 
@@ -169,7 +169,7 @@ def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
     other = written(tmp_path / "other.obj", b"mine")
     copy.unlink()
     copy.symlink_to(other)
-    with refused(what="where copies of meshes go"):
+    with refused(what="in the place of mesh copies"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert other.read_bytes() == b"mine"
 
@@ -183,5 +183,5 @@ def test_copies_do_not_depend_on_folders_that_this_machine_allows(
     (tmp_path / "out").mkdir()
     robot.save(tmp_path / "out" / "arm.urdf")
     assert (tmp_path / "out" / "arm_meshes").is_dir()
-    with warned(what="meshes outside of its folder, which Torsor does not read from there: hand.obj"):
+    with warned(what="meshes outside its folder, which Torsor does not read from there: hand.obj"):
         robot.save(tmp_path / "out" / "arm.toml")

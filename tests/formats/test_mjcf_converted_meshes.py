@@ -125,10 +125,10 @@ def test_colours_come_back_and_no_colour_stays_none(tmp_path: Path) -> None:
 
 
 LOST = {
-    "missing": (None, "meshes that are not found, which MuJoCo does not see: a note for Torsor keeps them"),
+    "missing": (None, "meshes that are not found, which MuJoCo does not read: a note for Torsor keeps them"),
     "broken": ("<COLLADA><mesh", "cannot be converted to .obj"),
     "flat": (dae(height=0.0), "hand.dae': its convex hull is flat"),
-    "empty": ("", "hand.dae': cannot be read"),
+    "empty": ("", "hand.dae': it cannot be read"),
     "entities": ('<!DOCTYPE x [<!ENTITY a "b">]>' + dae(), "hand.dae': it has a document type"),
 }
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_converted_comes_back_and_mujoco_loads_the_rest(tmp_path:
 def test_a_mesh_outside_of_the_folders_of_its_description_is_not_read(tmp_path: Path) -> None:
     secret = mesh(Visual, tmp_path / "secret" / "hand.dae", folders=(str(tmp_path / "robot"),))
     (tmp_path / "out").mkdir()
-    with warned(what="outside of the folder of the description"):
+    with warned(what="outside the folder of the description"):
         block(secret).save(tmp_path / "out" / "block.xml")
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["block.xml"]
 
@@ -177,7 +177,7 @@ def test_meshes_of_one_name_robots_of_one_folder_and_read_only_files_do_not_dist
         assert len(list(surfaces(tmp_path / f"{name}.xml"))) == 2 * len(robot.base.visuals)
         assert not lost_shapes(robot, torsor.load(tmp_path / f"{name}.xml"))
     (tmp_path / "c_meshes").write_text("a file")
-    with refused(where="c_meshes", what="a file, a folder or a link, where copies of meshes go"):
+    with refused(where="c_meshes", what="in the place of mesh copies"):
         robots["b"].save(tmp_path / "c.xml")
     assert not (tmp_path / "c.xml").exists()
 

@@ -91,7 +91,7 @@ def test_a_missing_mesh_whose_inertia_is_needed_is_refused_with_the_fix(tmp_path
 def test_a_missing_include_is_refused_with_the_fix(tmp_path: Path) -> None:
     path = tmp_path / "robot.xml"
     path.write_text('<mujoco><include file="none.xml"/></mujoco>')
-    with refused(fix="add the file that is included"):
+    with refused(fix="add the included file"):
         torsor.load(path)
 
 

@@ -178,7 +178,7 @@ def test_gear_ratios_that_differ_are_a_warning(tmp_path: Path) -> None:
 
 def test_a_file_without_any_mass_gets_one_warning(tmp_path: Path) -> None:
     tree = [part for i in "bcd" for part in (f'<link name="{i}"/>', joint(f"j{i}", "a", i))]
-    with warned(where="arm.urdf", what="no moving link has mass or inertia:") as caught:
+    with warned(where="arm.urdf", what="no moving link has mass or inertia") as caught:
         load(tmp_path, robot('<link name="a"/>', *tree))
     assert len(caught) == 1
     with warnings.catch_warnings():
@@ -198,9 +198,9 @@ def test_a_file_without_any_mass_gets_one_warning(tmp_path: Path) -> None:
 )
 def test_a_mass_or_a_moment_that_is_missing_is_named_and_read_as_0(tmp_path: Path, inside: str, missing: str) -> None:
     text, where = arm(f"<inertial>{inside}</inertial>"), "arm.urdf: line 3: link 'hand'"
-    with warned(where=where, what=f"<inertial> without {missing}; read as 0", fix="add what is missing"):
+    with warned(where=where, what=f"<inertial> has no {missing}; read as 0", fix="add the missing elements"):
         load(tmp_path, text)
-    with warnings.catch_warnings(), refused(what=f"<inertial> without {missing}", fix="add what is missing"):
+    with warnings.catch_warnings(), refused(what=f"<inertial> has no {missing}", fix="add the missing elements"):
         warnings.simplefilter("ignore")  # a hand without mass or inertia has a warning of its own
         load(tmp_path, text, strict=True)
 

@@ -244,7 +244,10 @@ def test_lengths_are_metres_as_in_opensim_whatever_the_file_calls_them(tmp_path:
             ("<coordinates>angle</coordinates><axis>0 0 1", "<coordinates>angle b</coordinates><axis>0 0 1"),
             "one coordinate",
         ),
-        (('<LinearFunction name="function"><coefficients>1 0</coefficients></LinearFunction>', "<Sine/>"), "a Sine in"),
+        (
+            ('<LinearFunction name="function"><coefficients>1 0</coefficients></LinearFunction>', "<Sine/>"),
+            "has a Sine",
+        ),
         (("<coefficients>1 0</coefficients>", "<coefficients>1 0 2</coefficients>"), "coefficients"),
         (("<mass>2", "<mass>nan"), "<mass>"),
         (("<socket_parent>/ground", "<socket_parent>/moon"), "the body is 'moon'"),

@@ -85,7 +85,7 @@ def test_meshes_are_found_in_the_folder_geometry_and_in_folders_to_search(tmp_pa
     ("change", "message"),
     [
         (('format="ascii">3 2', 'format="binary">3 2'), "Polys as binary; save it as ASCII"),
-        (("3 2 1 0  0", "3 2 1 9  0"), "16 corners of 5 faces that do not fit to 5 points"),
+        (("3 2 1 0  0", "3 2 1 9  0"), "16 corners of 5 faces do not fit 5 points"),
         (("</VTKFile>", ""), "cannot be read: no element found"),
         (("<VTKFile", "<!DOCTYPE a><VTKFile"), "it has a document type"),
     ],

@@ -63,9 +63,9 @@ def test_xacro_arguments_of_the_description_are_defaults(package: Path) -> None:
         ("arm_descriptio", "fix: write robot_descriptions:arm_description"),
         ("os.path", "no description 'os.path'; allowed: a name such as panda_description"),
         ("", "no description ''"),
-        ("lost_description", "it cannot be downloaded: git: could not resolve host; fix: check the connection"),
+        ("lost_description", "the download failed: git: could not resolve host; fix: check the connection"),
         ("needs_description", "it needs the package 'no_such_package'"),
-        ("bare_description", "it has no file of a robot; allowed: URDF_PATH, MJCF_PATH, XACRO_PATH"),
+        ("bare_description", "it has no robot file; allowed: URDF_PATH, MJCF_PATH, XACRO_PATH"),
     ],
 )
 def test_an_unknown_name_or_a_failed_download_is_an_error(package: Path, name: str, message: str) -> None:

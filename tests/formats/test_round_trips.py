@@ -27,7 +27,7 @@ def check(tmp_path: Path, path: Path, suffix: str, *bases: str) -> None:
             warnings.simplefilter("ignore", ModelWarning)
             robot = torsor.load(path, base=base)
             if suffix == ".xml" and path.name in ODD:
-                with refused(where="MuJoCo refuses it"):
+                with refused(where="MuJoCo rejects it"):
                     robot.save(tmp_path / "robot.xml")
                 continue
             robot.save(tmp_path / f"robot{suffix}")

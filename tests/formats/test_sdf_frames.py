@@ -162,7 +162,7 @@ def test_a_weld_to_the_world_does_not_keep_the_base_from_floating_but_other_join
     assert read(tmp_path, welded, base="floating").nv == 7
     sliding = model(*parts, joint("prismatic", "world", "a", name="slide"))
     assert read(tmp_path, sliding).joint_names == ("slide", "j")
-    with refused(what="the base cannot float: 1 joints hold the model to the world"):
+    with refused(what="the base cannot float, because 1 joints attach the model to the world"):
         read(tmp_path, sliding, base="floating")
 
 
@@ -197,7 +197,7 @@ def test_what_is_left_out_is_named_in_one_warning_and_refused_only_if_it_may_act
         (link("a", more="<kinematic>1</kinematic>"), "<kinematic>"),
         (link("a", more="<velocity_decay><linear>1</linear></velocity_decay>"), "<velocity_decay>"),
         (link("a", more="<cable/>"), "<cable>"),
-        ('<link name="a"/>', "defaults of SDF for links without <inertial>, 1 kg and 1 kg m^2 (1, line 2)"),
+        ('<link name="a"/>', "SDF defaults are used for links without <inertial>, 1 kg and 1 kg m^2 (1, line 2)"),
     ):
         with pytest.warns(ModelWarning) as caught:
             read(tmp_path, model(text))
@@ -208,10 +208,10 @@ def test_what_is_left_out_is_named_in_one_warning_and_refused_only_if_it_may_act
 
 REFUSED = {
     "no version": ("<sdf/>", r"<sdf version=''>; allowed: a version"),
-    "too old": ('<sdf version="1.2"><model name="m"/></sdf>', "SDF of version 1.2; allowed: 1.4 and later"),
+    "too old": ('<sdf version="1.2"><model name="m"/></sdf>', "the SDF version is 1.2; allowed: 1.4 and later"),
     "no model": ('<sdf version="1.7"><world name="w"/></sdf>', "no model; allowed: <model>"),
-    "no link": (model(), "no link at all"),
-    "a link without a name": (model("<link/>"), "<link name=''>; allowed: a name of its own"),
+    "no link": (model(), "there is no link"),
+    "a link without a name": (model("<link/>"), "<link name=''>; allowed: a unique name"),
     "a link named world": (model(link("world")), "<link name='world'>"),
     "two of one name": (model(link("a"), joint("fixed", "world", "a", name="a")), "are both named 'a'"),
     "relative to itself": (
@@ -228,18 +228,18 @@ REFUSED = {
     "digits that only Python reads": (model(link("a", "1_0 0 0 0 0 0")), "allowed: 6 finite numbers"),
     "a zero quaternion": (
         model(link("a").replace("<inertial>", '<pose rotation_format="quat_xyzw">1 0 0 0 0 0 0</pose><inertial>', 1)),
-        "a quaternion of zeros",
+        "the quaternion is zero",
     ),
     "automatic inertia": (model(link("a").replace("<inertial>", '<inertial auto="true">')), "computed from shapes"),
     "two roots": (model(link("a"), link("b")), "2 links have no parent"),
-    "a file of the net": (model("<include><uri>https://fuel/x</uri></include>"), "allowed: files of this"),
-    "a missing file": (model("<include><uri>model://x</uri></include>"), "'model://x', which is not found; fix: give"),
-    "a file elsewhere": (model("<include><uri>../../../secret.sdf</uri></include>"), "which is not found"),
-    "itself": (model("<include><uri>robot.sdf</uri></include>"), "models in models, too deep"),
-    "many of itself": (model("<include><uri>robot.sdf</uri></include>" * 3), "too deep|too many <include>"),
+    "a file of the net": (model("<include><uri>https://fuel/x</uri></include>"), "allowed: files on this"),
+    "a missing file": (model("<include><uri>model://x</uri></include>"), "'model://x', which was not found; fix: pass"),
+    "a file elsewhere": (model("<include><uri>../../../secret.sdf</uri></include>"), "which was not found"),
+    "itself": (model("<include><uri>robot.sdf</uri></include>"), "models are nested too deeply"),
+    "many of itself": (model("<include><uri>robot.sdf</uri></include>" * 3), "too deeply|too many <include>"),
     "deep": (
         f'<sdf version="1.7">{"".join(f"""<model name="m{k}">""" for k in range(60))}{"</model>" * 60}</sdf>',
-        "models in models, too deep; allowed: 40",
+        "models are nested too deeply; allowed: 40",
     ),
     "an entity": ('<!DOCTYPE sdf [<!ENTITY a "b">]><sdf version="1.7"/>', "a document type or entity declaration"),
 }  # fmt: skip
@@ -256,7 +256,7 @@ def test_an_include_outside_of_the_folders_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "arm.sdf").write_text(ARM)
     text = model("<include><uri>../secret/arm.sdf</uri></include>")
-    with refused(fix="give its folder"):
+    with refused(fix="pass its folder"):
         read(tmp_path, text, "download/robot.sdf")
 
 

@@ -7,7 +7,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.cli import main
-from torsor.formats.meshes.mesh_files import SEARCHED, read_mesh
+from torsor.formats.meshes.mesh_files import SEARCH_VARIABLES, read_mesh
 
 from .sdf_text import link, model
 
@@ -21,7 +21,7 @@ TRIANGLE = (
 
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*SEARCHED, "TORSOR_MESHES"):
+    for name in (*SEARCH_VARIABLES, "TORSOR_MESHES"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -51,7 +51,7 @@ def test_a_mesh_is_found_in_a_folder_that_is_given_and_may_be_read(tmp_path: Pat
         assert len(read_mesh(shape.path, shape.folders).faces) == 1
 
 
-@pytest.mark.parametrize("variable", SEARCHED)
+@pytest.mark.parametrize("variable", SEARCH_VARIABLES)
 def test_a_mesh_is_found_in_the_folders_of_the_environment(
     tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +78,7 @@ def test_a_name_that_leads_out_of_its_package_is_not_read(tmp_path: Path) -> Non
     (tmp_path / "ws" / "hands").mkdir(parents=True)
     file = described(tmp_path, "package://hands/../../secret/hand.stl", ".urdf")
     shape = torsor.load(file, search=[tmp_path / "ws"]).base.shapes[0]
-    with refused(what="outside of the folder of the description"):
+    with refused(what="outside the folder of the description"):
         read_mesh(shape.path or "", shape.folders)
     for name in ("package://../secret/hand.stl", "package://./../secret/hand.stl", "package:///secret/hand.stl"):
         shape = torsor.load(described(tmp_path, name, ".urdf"), search=[tmp_path / "ws"]).base.shapes[0]

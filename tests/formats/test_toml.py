@@ -262,11 +262,11 @@ def test_example_of_the_documentation(tmp_path: Path) -> None:
     assert block is not None
     robot = read_text(tmp_path, block[1])
     assert robot.name == "rail arm"
-    assert robot.coordinate_names == ("rail", "shoulder", "left")
-    assert robot.mass == pytest.approx(11.6)
+    assert robot.coordinate_names == ("rail", "shoulder")
+    assert robot.mass == pytest.approx(11.5)
     assert [frame.name for frame in robot.frames] == ["hand", "grip"]
     np.testing.assert_allclose(robot.places["grip"].pose[:3, 3], [0, 0, 0.62])
-    np.testing.assert_allclose(robot.upper, [2, np.radians(110), 0.04])
+    np.testing.assert_allclose(robot.upper, [2, np.radians(110)])
     write_toml(robot, tmp_path / "again.toml")
     assert read_toml(tmp_path / "again.toml") == robot
 
@@ -320,7 +320,7 @@ WRONG = {
     "huge number": (HEAD + LINKS.replace("= 1", "= 1" + "0" * 400), "a finite number"),
     "huge limit": (HEAD + LINKS + JOINT + "upper = 1" + "0" * 400, "a number or a row"),
     "endless number": (HEAD + LINKS.replace("= 1", "= 0x" + "f" * 5000), "not valid TOML:"),
-    "endless key": ("torsor = 1\n" + "a." * 2_000 + "a = 1\n", "a key with too many dots"),
+    "endless key": ("torsor = 1\n" + "a." * 2_000 + "a = 1\n", "a key has too many dots"),
     "NaN": (HEAD + LINKS.replace("= 1", "= nan"), "a finite number"),
     "NaN in a row": (HEAD + LINKS + "com = [0, nan, 0]", "com is [0, nan, 0]"),
     "NaN limit": (HEAD + LINKS + JOINT + "upper = nan", "upper is nan"),
@@ -355,14 +355,14 @@ WRONG = {
     "number for bool": (HEAD + LINKS + JOINT + "multi_turn = 1", "multi_turn is 1"),
     "links no tables": ("links = [1, 2]\n" + HEAD, "links is [1, 2]"),
     "links one table": (HEAD + '[links]\nname = "a"\n', "links is {'name': 'a'}"),
-    "no links": (HEAD, "no link at all"),
+    "no links": (HEAD, "there is no link"),
     "no name": (HEAD + LINKS + "[[links]]\nmass = 1\n", "add name"),
     "empty name": (HEAD + '[[links]]\nname = ""\n', "the name of a link is ''"),
     "no parent": (HEAD + LINKS + JOINT.replace('parent = "ground"', ""), "add parent"),
     "no child": (HEAD + LINKS + JOINT.replace('child = "arm"', ""), "add child"),
-    "no type": (HEAD + LINKS + JOINT.replace('type = "revolute"', ""), "no type"),
-    "no joint name": (HEAD + LINKS + JOINT.replace('name = "hinge"', ""), "no name"),
-    "no frame link": (HEAD + LINKS + '[[frames]]\nname = "f"\n', "no link"),
+    "no type": (HEAD + LINKS + JOINT.replace('type = "revolute"', ""), "type is missing"),
+    "no joint name": (HEAD + LINKS + JOINT.replace('name = "hinge"', ""), "name is missing"),
+    "no frame link": (HEAD + LINKS + '[[frames]]\nname = "f"\n', "link is missing"),
     "type": (HEAD + LINKS + JOINT.replace("revolute", "Revolut"), "did you mean 'revolute'"),
     "missing link": (
         HEAD + LINKS + JOINT.replace('"ground"', '"floor"'),
@@ -392,7 +392,7 @@ WRONG = {
     "limits": (HEAD + LINKS + JOINT + "lower = 1\nupper = 0", "lower"),
     "rpy in degrees": (
         HEAD + LINKS + JOINT + "rpy = [0, 0, 90]",
-        "rad, more than a turn",
+        "rad, more than one turn",
     ),
     "upper in degrees": (
         HEAD + LINKS + JOINT + "upper = 170",
@@ -445,7 +445,7 @@ WRONG = {
     ),
     "elastic without inertia": (
         HEAD + LINKS + JOINT + 'motor = { carrier = "ground", inertia = 0, stiffness = 3 }',
-        "an elastic joint with stiffness 3.0, inertia 0.0",
+        "an elastic joint has stiffness 3.0 and inertia 0.0",
     ),
     "color": (HEAD + LINKS + '[[links.visuals]]\nshape = "mesh"\ncolor = [1]\n', "color is [1]"),
 }
@@ -501,8 +501,8 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("robot", "message"),
     [
-        (Mechanism("two\nlines", Link("base"), (), ()), "would not read back equal"),
-        (Mechanism("half", Link("\ud800"), (), ()), "would not read back equal"),
+        (Mechanism("two\nlines", Link("base"), (), ()), "would not read back as equal"),
+        (Mechanism("half", Link("\ud800"), (), ()), "would not read back as equal"),
     ],
 )
 def test_a_mechanism_that_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:

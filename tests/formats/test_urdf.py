@@ -63,9 +63,9 @@ WRONG = {
     "friction is infinite": (arm(elbow='<dynamics friction="inf"/>'), "inf"),
     "type is unknown": (arm(kind="ball"), "ball"),
     "type is missing": (robot('<joint name="elbow"/>'), "joint type"),
-    "joint without a name": (robot('<joint type="fixed"/>'), "<joint> without a name"),
-    "link without a name": (robot("<link/>"), "<link> without a name"),
-    "link with an empty name": (robot('<link name=""/>'), "<link> without a name"),
+    "joint without a name": (robot('<joint type="fixed"/>'), "a <joint> has no name"),
+    "link without a name": (robot("<link/>"), "a <link> has no name"),
+    "link with an empty name": (robot('<link name=""/>'), "a <link> has no name"),
     "parent is missing": (
         robot('<joint name="elbow" type="fixed"><child link="a"/></joint>'),
         "no parent link",
@@ -138,7 +138,7 @@ WRONG = {
     "an unknown encoding": ('<?xml version="1.0" encoding="klingon"?>' + arm(), "encoding"),
     "an encoding of many bytes": ('<?xml version="1.0" encoding="shift_jis"?>' + arm(), "encoding"),
     "an encoding that is no text": ('<?xml version="1.0" encoding="hex"?>' + arm(), "encoding"),
-    "another root element": ("<sdfx/>", "root element <sdfx>"),
+    "another root element": ("<sdfx/>", "the root element is <sdfx>"),
 }
 
 
@@ -264,7 +264,7 @@ def test_other_encodings_are_read_by_byte_order_mark_or_declaration(tmp_path: Pa
     ("name", "message"),
     [
         ("arm.txt", ".txt"),
-        ("arm", "unknown kind of file ''"),
+        ("arm", "unknown file type ''"),
     ],
 )
 def test_an_unknown_suffix_is_an_error(tmp_path: Path, name: str, message: str) -> None:

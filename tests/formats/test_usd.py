@@ -126,7 +126,7 @@ def test_masses_from_densities_are_those_of_the_standard(tmp_path: Path) -> None
 def test_a_body_without_mass_properties_is_of_water_and_roots_may_be_marked_twice(tmp_path: Path) -> None:
     ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double radius = 0.1\n}\n'
     bare = body("a", ball, mass="", more=', "PhysicsArticulationRootAPI"').replace(', "PhysicsMassAPI"', "")
-    with warned(what="no mass is given of /a:"):
+    with warned(what="no mass is given for /a:"):
         robot = load(tmp_path, bare, joint("Revolute", "-a", HINGE, '"PhysicsArticulationRootAPI"'))
     mass = 1000 * 4 / 3 * np.pi * 0.001
     assert robot.links[0].mass == pytest.approx(mass, rel=1e-12)
@@ -210,7 +210,7 @@ def test_of_several_articulations_the_one_that_moves_is_read(tmp_path: Path) -> 
     """Converters weld each part of a base that is no body to the world, and mark it as an articulation."""
     root = ', "PhysicsArticulationRootAPI"'
     parts = body("cover", more=root), body("arm", more=root), joint("Fixed", "-cover", name="weld")
-    with warned(what="bodies beside the articulation (/cover)"):
+    with warned(what="bodies outside the articulation (/cover)"):
         robot = load(tmp_path, *parts, joint("Revolute", "-arm", HINGE))
     assert robot.link_names == ("arm",)
 
@@ -288,7 +288,7 @@ def test_an_axis_that_is_up_other_than_y_and_z_is_an_error(tmp_path: Path) -> No
 
 def test_a_second_scene_is_named_as_left_out(tmp_path: Path) -> None:
     scenes = "".join(f'def PhysicsScene "s{k}" {{\n float physics:gravityMagnitude = {k}\n}}\n' for k in (1, 2))
-    with warned(what="physics scenes beside the first (/s2)"):
+    with warned(what="physics scenes other than the first (/s2)"):
         robot = load(tmp_path, scenes, body("a"), joint("Revolute", "-a", HINGE))
     assert robot.gravity.tolist() == [0, 0, -1]
 
@@ -368,7 +368,7 @@ def test_what_is_left_out_is_named_in_one_warning(tmp_path: Path) -> None:
     [
         (
             (body("a"), joint("", "-a", "float limit:rotX:physics:high = 30\n", '"PhysicsLimitAPI:rotX"')),
-            "limits of balls (pin)",
+            "limits of ball joints (pin)",
         ),
         (
             (
@@ -400,7 +400,7 @@ def test_of_several_articulations_one_is_named(tmp_path: Path) -> None:
     parts = [body(f"{k}1", more=root) + body(f"{k}2") + joint("Revolute", f"{k}1-{k}2", name=f"j{k}") for k in "ab"]
     with refused(fix="stage.usda#/a1"):
         load(tmp_path, *parts)
-    with warned(what="bodies beside the articulation"):
+    with warned(what="bodies outside the articulation"):
         robot = torsor.load(f"{tmp_path / 'stage.usda'}#/b1")
     assert "jb" in robot.coordinate_names
 
@@ -418,7 +418,7 @@ def test_two_robots_of_one_scene_may_have_the_same_names(tmp_path: Path) -> None
     with refused(what="2 articulations: /L/a, /R/a"):
         load(tmp_path, *both)
     for side in "LR":
-        with warned(what="beside the articulation"):
+        with warned(what="outside the articulation"):
             robot = torsor.load(f"{tmp_path / 'stage.usda'}#/{side}")
         assert (robot.coordinate_names, robot.base.name, robot.link_names) == (("pin",), "a", ("b",))
 
@@ -440,7 +440,7 @@ WRONG = {
     ),
     "a number": (body("a"), joint("Revolute", "-a", "float physics:upperLimit = nan")),
     "its axis is 'W'": (body("a"), joint("Revolute", "-a", HINGE.replace("Y", "W"))),
-    "USD refuses it": ("def {",),
+    "USD rejects it": ("def {",),
     "Invalid xform": (body("a", 'uniform token[] xformOpOrder = ["xformOp:%"]'), joint("Revolute", "-a")),
     "newton:damping is 'abc'": (
         body("a"),

@@ -58,7 +58,7 @@ def test_faces_of_other_hands_and_colours_of_faces_are_understood(tmp_path: Path
 
 
 def test_meshes_that_are_none_are_left_out_with_words(tmp_path: Path) -> None:
-    with warned(what="whose points and faces do not fit together (hull)"):
+    with warned(what="with inconsistent points and faces (hull)"):
         robot = load(tmp_path, body("part", mesh(corners=CORNERS[:5])), joint("Revolute", "-part"))
     assert not robot.links[0].shapes
     with refused(what="no mesh at /part/hole"):

@@ -183,7 +183,7 @@ OMITTED = {
     r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),
     r"limits and friction of spherical joints \(pin\)": one("spherical", viscous=1.0),
     r"contype and conaffinity that differ \(arm\)": one(link=replace(ARM, shapes=(Shape("plane", contype=2),))),
-    r"joints with the name of a link, which get another \(pin\)": one(link=replace(ARM, name="pin")),
+    r"joints with the name of a link, which are renamed \(pin\)": one(link=replace(ARM, name="pin")),
     r"a moving link 'world', written as 'world_' \(world\)": one(link=replace(ARM, name="world")),
     r"links without mass or inertia, which Gazebo does not accept \(tip\)": one(
         link=Link("tip", 1.0), rotor_inertia=1.0
@@ -203,9 +203,9 @@ def test_what_sdf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: str
 SUM = library.planar_chain(3).with_coupling("sum", {"joint1": 1.0, "joint2": 1.0, "joint3": 1.0})
 REFUSED = {
     r"joint 'pin' is elastic": one(motor=Motor("ground", 1.0, stiffness=1.0)),
-    r"joint 'pin' has the position 2.0 q \+ 0.0 at its own coordinate": one(ratio=2.0),
-    r"loop '.*' is open where all joints are at zero": library.four_bar(),
-    r"the coupling 'sum' cannot be a joint that follows another, as SDF needs it": SUM,
+    r"joint 'pin' has the position 2.0 q \+ 0.0 for its own coordinate": one(ratio=2.0),
+    r"loop '.*' is open with all joints at zero": library.four_bar(),
+    r"the coupling 'sum' cannot be a joint that follows another, as SDF requires": SUM,
 }
 
 

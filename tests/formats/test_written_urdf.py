@@ -132,20 +132,20 @@ def one(kind: str = "continuous", **settings: object) -> torsor.Robot:
 
 
 OMITTED = {
-    r"gravity, which readers take to be \(0, 0, -9.81\) \(\[0.0, 0.0, -1.62\]\)": one().with_gravity([0, 0, -1.62]),
+    r"gravity, which readers assume to be \(0, 0, -9.81\) \(\[0.0, 0.0, -1.62\]\)": one().with_gravity([0, 0, -1.62]),
     r"smooth Coulomb friction, written as sign\(v\) \(pin\)": one(coulomb=1.0, smooth=0.1),
     r"nonlinear stiffness \(pin\)": one(spring=Spring("2 + x**2")),
     r"springs, written as spring_stiffness and spring_reference, which other readers drop \(pin\)$": one(
         spring=Spring(2.0)
     ),
-    r"elastic joints, which other readers take for rigid ones \(pin\)$": one(motor=Motor("ground", 1.0, stiffness=3.0)),
+    r"elastic joints, which other readers treat as rigid \(pin\)$": one(motor=Motor("ground", 1.0, stiffness=3.0)),
     r"rotor inertia of joints with several velocities \(pin\)": one("planar", rotor_inertia=0.1),
     r"viscous that differs between the velocities of a joint \(pin\)": one("planar", viscous=[1, 2, 3]),
     r"position limits \(pin\)": one("planar", lower=-1.0),
     r"viscous friction of the motors of elastic joints \(pin\)": one(
         motor=Motor("ground", 1.0, 1.0, stiffness=3.0, viscous=1.0)
     ),
-    r"rotor inertia of elastic joints besides that of the motor": one(
+    r"rotor inertia of elastic joints in addition to that of the motor": one(
         rotor_inertia=1.0, motor=Motor("ground", 1.0, 1.0, stiffness=3.0)
     ),
 }
@@ -161,8 +161,8 @@ def test_what_urdf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: st
 
 REFUSED = {
     r"'tip' closes a loop, which URDF cannot express; fix: save as .xml": library.four_bar(),
-    r"joint 'pin' is spherical, which the format does not have": one("spherical"),
-    r"joint 'pin' has the position 2.0 q \+ 0.0 at its own coordinate q; allowed: ratio 1 or -1": one(ratio=2.0),
+    r"joint 'pin' is spherical, which the format does not support": one("spherical"),
+    r"joint 'pin' has the position 2.0 q \+ 0.0 for its own coordinate q; allowed: ratio 1 or -1": one(ratio=2.0),
     r"the spring between joint 'pin' and its motor has the stiffness": one(
         motor=Motor("ground", 1.0, stiffness="1 + x**2")
     ),

@@ -60,22 +60,22 @@ def test_find_searches_the_search_path(tmp_path: Path) -> None:
     head = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     path = write(tmp_path, f'{head}<xacro:include filename="$(find parts)/base.xacro"/></robot>')
     assert torsor.load(path, search=[tmp_path / "ws"]).base.name == "base"
-    with refused(fix="give its folder"):
+    with refused(fix="pass its folder"):
         torsor.load(path)
 
 
 REFUSED = {
     "an unknown name": ('<link name="${x}"/>', "'x' is not defined"),
-    "a missing argument": ('<link name="$(arg none)"/>', "xacro refuses it:"),
+    "a missing argument": ('<link name="$(arg none)"/>', "xacro rejects it:"),
     "a name with underscores": ('<link name="${().__class__}"/>', "uses '__class__'"),
     "a frame that called it": ("""<link name="${(x for x in [1]).gi_frame.f_back}"/>""", "uses 'f_back'"),
     "names as text": ("""<link name="${python.vars(python.type)['__subclasses__']}"/>""", "uses 'vars'"),
     "inside of a list": ('<link name="${[x.__class__ for x in [1]]}"/>', "uses '__class__'"),
-    "a built-in function": ("""<link name="${open('/etc/passwd').read()}"/>""", "xacro refuses it"),
-    "eval": ("""<link name="$(eval open('/etc/passwd').read())"/>""", "any function of Python"),
+    "a built-in function": ("""<link name="${open('/etc/passwd').read()}"/>""", "xacro rejects it"),
+    "eval": ("""<link name="$(eval open('/etc/passwd').read())"/>""", "any Python function"),
     "a macro of itself": (
         '<xacro:macro name="a"><xacro:a/></xacro:macro><xacro:a/>',
-        "xacro refuses it:",
+        "xacro rejects it:",
     ),
     "no XML": ("<link>", "not well-formed XML"),
 }

@@ -54,7 +54,7 @@ def test_a_matrix_is_edited_and_saved_as_srdf(tmp_path: Path) -> None:
     with refused(value=".txt"):
         matrix.save(tmp_path / "chain.txt")
     (tmp_path / "bad.srdf").write_text("<robot><disable_collisions link1='a'/></robot>")
-    with refused(where="line 1", what="<disable_collisions> without link1 and link2"):
+    with refused(where="line 1", what="<disable_collisions> needs link1 and link2"):
         read_srdf(tmp_path / "bad.srdf")
     with refused(value="hand"):
         robot.with_allowed_collisions([("base", "hand", "user")])

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from torsor.geometry.closed_forms import CLOSED, Closest, closest, nearest_points
+from torsor.geometry.closed_forms import CLOSED_FORMS, Closest, closest, nearest_points
 from torsor.geometry.contacts import contact_points
 from torsor.mechanism import Shape
 from torsor.spatial import from_rpy, make_pose
@@ -36,7 +36,7 @@ def geometry(kind: str) -> object:
     return getattr(coal, kind.capitalize())(*SIZES[kind])
 
 
-@pytest.mark.parametrize("kinds", CLOSED, ids="-".join)
+@pytest.mark.parametrize("kinds", CLOSED_FORMS, ids="-".join)
 def test_distances_and_normals_are_those_of_coal(kinds: tuple[str, str]) -> None:
     coal = pytest.importorskip("coal")
     rng, f, shapes = np.random.default_rng(1), function(*kinds), [geometry(kind) for kind in kinds]
@@ -125,7 +125,7 @@ def test_a_box_touches_another_at_the_corners_of_its_face_or_where_edges_cross()
 
 def test_symbolic_gradients_are_those_of_the_witness_points() -> None:
     rng, T = np.random.default_rng(5), ca.SX.sym("T", 3, 4)
-    for a, b in CLOSED:
+    for a, b in CLOSED_FORMS:
         A, B = random_pose(rng, 0.5), random_pose(rng, 1.0)
         found = closest(a, ca.SX(A), SIZES[a], b, T, SIZES[b])
         slope = ca.Function("s", [T], [ca.jacobian(found.distance, T[:, 3])])

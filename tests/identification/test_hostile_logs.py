@@ -67,32 +67,32 @@ def test_odd_layouts_have_the_same_samples(tmp_path, case):
 
 NO_NUMBER = "line 11, column 'q joint1': {}; allowed: a finite number with a decimal point; fix"
 REFUSED = {
-    "empty": ("", "a table with heads and rows of numbers"),
+    "empty": ("", "a table with a header and rows of numbers"),
     "blank lines": ("\n \n\n", "it is empty"),
     "only comments": ("# a\n#\n", "no column 'q joint1'"),
     "heads alone": (HEAD, "it has no rows of numbers"),
     "one row": (HEAD + "\n" + ROWS[0], "measure longer"),
     "UTF-16": (GOOD.encode("utf-16"), "as UTF-8 text"),
-    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), "it is no text"),
-    "Latin-1": (GOOD.replace("time", "time [µs]").encode("latin-1"), "it is no text"),
-    "gzip": (gzip.compress(GOOD.encode()), "it is no text"),
-    "a spreadsheet": (b"PK\x03\x04" + GOOD.encode(), "it is no text"),
-    "binary": (bytes(range(256)), "it is no text"),
+    "UTF-16 without a mark": (GOOD.encode("utf-16-le"), "it is not a text file"),
+    "Latin-1": (GOOD.replace("time", "time [µs]").encode("latin-1"), "it is not a text file"),
+    "gzip": (gzip.compress(GOOD.encode()), "it is not a text file"),
+    "a spreadsheet": (b"PK\x03\x04" + GOOD.encode(), "it is not a text file"),
+    "binary": (bytes(range(256)), "it is not a text file"),
     "a very long line": (row("1" * 200_000), "line 11: field larger than field limit"),
     "decimal commas": (each(lambda line: line.replace(",", ";").replace(".", ",")), "q joint1"),
     "only decimal commas": ("\n".join([HEAD, *(line.replace(".", ",") for line in ROWS)]), "line 2 has 10 columns"),
     "delimiter at the end of rows": ("\n".join([HEAD, *(line + "," for line in ROWS)]), "remove the delimiter"),
     "short row": (row("0.09,1,1"), "line 11 has 3 columns, and none for 'tau joint1'"),
-    "long row": (row("0.09,1,1,1,1,1"), "line 11 has 6 columns, and the table has 5"),
+    "long row": (row("0.09,1,1,1,1,1"), "line 11 has 6 columns, but the table has 5"),
     "unclosed quote": (row('0.09,"1,1,1,1'), "line 11 has 2 columns"),
     "1_0": (row("0.09,1_0,1,1,1"), "q joint1"),
     "digits of other scripts": (row("0.09,１,1,1,1"), "q joint1"),
     "complex": (row("0.09,1+2j,1,1,1"), "q joint1"),
     "a unit in a cell": (row("0.09,1 rad,1,1,1"), "q joint1"),
-    "inf": (row("0.09,inf,1,1,1"), "line 11, column 'q joint1': 'inf' is no number"),
-    "nan": (row("0.09,nan,1,1,1"), "line 11, column 'q joint1': 'nan' is no number"),
-    "an empty cell": (row("0.09,,1,1,1"), "line 11, column 'q joint1': '' is no number"),
-    "#N/A": (row("0.09,#N/A,1,1,1"), "line 11, column 'q joint1': '#N/A' is no number"),
+    "inf": (row("0.09,inf,1,1,1"), "line 11, column 'q joint1': 'inf' is not a number"),
+    "nan": (row("0.09,nan,1,1,1"), "line 11, column 'q joint1': 'nan' is not a number"),
+    "an empty cell": (row("0.09,,1,1,1"), "line 11, column 'q joint1': '' is not a number"),
+    "#N/A": (row("0.09,#N/A,1,1,1"), "line 11, column 'q joint1': '#N/A' is not a number"),
     "1e300": (row("0.09,1e300,1,1,1"), "line 11, column 'q joint1': 1e+300 in SI units"),
     "time of 1e300": (row("1e300,1,1,1,1", 59), "line 61, column time: 1e+300 in SI units"),
     "heads again": (row(HEAD), "q joint1"),
@@ -100,7 +100,7 @@ REFUSED = {
     "time back": (row("0.07,1,1,1,1"), "line 11: the time does not increase: 0.07 s follows 0.08 s"),
     "a stamp twice": (row(ROWS[8]), "line 11: the time does not increase: 0.08 s follows 0.08 s"),
     "constant time": ("\n".join([HEAD, *("1" + line[4:] for line in ROWS)]), "(59 times in all)"),
-    "time of nan": (row("nan,1,1,1,1"), "line 11, column 'time': 'nan' is no number"),
+    "time of nan": (row("nan,1,1,1,1"), "line 11, column 'time': 'nan' is not a number"),
 }
 
 
@@ -112,7 +112,7 @@ def test_mistakes_of_a_file_are_named_with_line_and_fix(tmp_path, case):
 
 
 ROW_OR_HEADS = {
-    "nan first": ("nan" + "\n".join(ROWS)[4:], "line 1, column 0: 'nan' is no number"),
+    "nan first": ("nan" + "\n".join(ROWS)[4:], "line 1, column 0: 'nan' is not a number"),
     "a word first": ("start,0,0,1,1\n" + "\n".join(ROWS), "line 1, column 0: 'start'"),
 }
 
@@ -190,13 +190,13 @@ def test_mistakes_of_a_map_are_named(tmp_path, case):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("map.json", '{"columns": {}, "columns": {}}', "the key 'columns' is there twice"),
+        ("map.json", '{"columns": {}, "columns": {}}', "the key 'columns' appears twice"),
         ("map.json", "[1]", "a table"),
         ("map.json", '{"columns": null}', "columns"),
         ("map.json", "[" * 100_000, "not valid JSON"),
         ("map.toml", "rate = 1\nrate = 2", "not valid TOML: Cannot overwrite a value"),
         ("map.yaml", "rate: 1\nrate: 2", "rate"),
-        ("map.yaml", "columns: {q: [0], q: [1]}", "line 1: the key 'q' is in line 1 already"),
+        ("map.yaml", "columns: {q: [0], q: [1]}", "line 1: the key 'q' already appears in line 1"),
         ("map.yaml", "!!python/object/apply:os.system ['true']", "not valid YAML"),
         ("map.yaml", "? [1, 2]\n: 3", "not valid YAML"),
     ],

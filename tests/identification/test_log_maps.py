@@ -172,10 +172,10 @@ def changed(k, text):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (changed(9, "0.09,nan,1,2,3\n"), "line 11, column 'q joint1': 'nan' is no number"),
-        (changed(9, "0.09,,1,2,3\n"), "line 11, column 'q joint1': '' is no number"),
+        (changed(9, "0.09,nan,1,2,3\n"), "line 11, column 'q joint1': 'nan' is not a number"),
+        (changed(9, "0.09,,1,2,3\n"), "line 11, column 'q joint1': '' is not a number"),
         (changed(9, "0.07,1,1,2,3\n"), "line 11: the time does not increase: 0.07 s follows 0.08 s"),
-        (changed(9, "0,09,1,1,2,3\n"), "line 11 has 6 columns, and the table has 5"),
+        (changed(9, "0,09,1,1,2,3\n"), "line 11 has 6 columns, but the table has 5"),
         (changed(9, "0.09,1,1\n"), "line 11 has 3 columns, and none for 'tau joint1'"),
         (HEAD + "".join(ROWS[:5]), "measure longer"),
         ("time,q joint1,tau joint1,tau joint2\n0,0,0,0\n", "no column 'q joint2', the columns are time,"),

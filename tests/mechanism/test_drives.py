@@ -143,13 +143,13 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
         (lambda r: r.with_spring("joint1", [1, 2]), "stiffness"),
         (lambda r: r.with_spring("joint1", -1.0), "stiffness"),
         (lambda r: r.with_spring("joint1", x * y), "the symbols [SX(x), SX(y)]"),
-        (lambda r: r.with_spring("joint1", ca.atan2(x, 2)), "has another operation"),
+        (lambda r: r.with_spring("joint1", ca.atan2(x, 2)), "contains an unsupported operation"),
         (lambda r: r.with_spring("joint1", "1; 2"), "stiffness"),
         (lambda r: r.with_spring("joint1", 1.0, damping=-1), "damping"),
         (lambda r: r.with_motor("joint1", 1e-3, carrier="foot"), "foot"),
         (lambda r: r.with_motor("joint1", -1e-3), "inertia"),
         (lambda r: r.with_motor("joint1", 1e-3, axis=(0, 0, 0)), "axis"),
-        (lambda r: r.with_motor("joint1", 0.0, stiffness=10), "an elastic joint with"),
+        (lambda r: r.with_motor("joint1", 0.0, stiffness=10), "an elastic joint has"),
         (lambda r: r.with_motor("joint1", 1e-3, damping=10), "damping"),
         (
             lambda r: r.with_motor("joint1", 1e-3, ratio=0),
@@ -157,7 +157,7 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
         ),
         (
             lambda r: r.without_motor("joint1").with_motor("joint1", 1e-3, mass=1).with_motor("joint1", 2e-3, mass=1),
-            "the joint has a motor already, whose mass would stay",
+            "the joint already has a motor, whose mass would remain",
         ),
         (lambda r: r.with_motor("joint1", 1e-3, mass=-1.0), "mass"),
         (lambda r: r.with_motor("joint1", 1e-3, place=(0, 0, 1)), "place of a motor without a mass"),
@@ -170,13 +170,13 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
         ),
         (
             lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 2, 2)),
-            "across the spin axis differ",
+            "normal to the spin axis differ",
         ),
-        (lambda r: r.with_motor("joint1", 1e-3, mass=1, axis=(1, 0, 0), place=np.eye(4)), "axis, and a pose as place"),
+        (lambda r: r.with_motor("joint1", 1e-3, mass=1, axis=(1, 0, 0), place=np.eye(4)), "axis and a pose as place"),
         (lambda r: r.with_motor("joint1", 1e-3, mass=1, moments=(1, 1, 3)), "no body has"),
         (
             lambda r: r.with_motor("joint1", 2e-3, mass=1, moments=(1e-3, 1e-3, 1e-3)),
-            "the motor has 0.001 kg m^2 about its spin axis, its rotor alone 0.002",
+            "the motor has 0.001 kg m^2 about its spin axis, but its rotor alone has 0.002",
         ),
         (lambda r: r.with_motor("joint1", "heavy"), "inertia"),
         (lambda r: r.subtree("link2"), "which is not in the subtree"),
@@ -197,7 +197,7 @@ def test_a_motor_replaces_the_rotor_inertia_of_its_joint() -> None:
     assert same.joint("joint3").rotor_inertia.tolist() == [0.0]
     with warned(
         where="six_axis_arm: joint 'joint3'",
-        fix="give inertia=0.000332 to keep it, or describe the joint without rotor_inertia",
+        fix="pass inertia=0.000332 to keep it, or define the joint without rotor_inertia",
     ):
         other = arm.with_motor("joint3", inertia=2e-4, ratio=50.0, carrier="base")
     assert other.joint("joint3").rotor_inertia.tolist() == [0.0]

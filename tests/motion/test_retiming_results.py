@@ -26,7 +26,7 @@ def motion() -> Retimed:
         ("none/motion{}", "its folder does not exist"),
         ("folder{}", "it is a folder"),
         ("motion.txt", ".txt"),
-        ("a\0b{}", "a null character in its name"),
+        ("a\0b{}", "contains a null character"),
     ],
 )
 def test_files_that_cannot_be_written_are_named(motion: Retimed, name: str, words: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from torsor.formats.toml.reading import _KINDS as FLEXIBLE
-from torsor.formats.toml.reading import EACH, KEYS, ONCE
+from torsor.formats.toml.reading import EACH, KEYS, SINGLE_DEFAULTS
 from torsor.mechanism.flexible_links.modes import _MODE as MODE
 from torsor.motion.files import ARRAYS, SETTINGS, TOP
 from torsor.motion.solve import DEFAULTS
@@ -112,7 +112,7 @@ def test_every_key_of_robot_files_is_documented(kind: str) -> None:
 
 def test_documented_defaults_of_joints_are_those_of_the_reader() -> None:
     documented = keys_of("compute/toml.md", "`[[joints]]`")
-    assert all(agrees(documented[key], default) for key, default in (ONCE | EACH).items())
+    assert all(agrees(documented[key], default) for key, default in (SINGLE_DEFAULTS | EACH).items())
 
 
 def test_every_key_of_flexible_joints_is_documented() -> None:

@@ -280,6 +280,13 @@ def test_the_site_has_every_page_and_every_public_name() -> None:
         assert public <= reference
 
 
+def test_the_reference_has_every_member_of_a_robot() -> None:
+    pages = "".join(path.read_text() for path in (ROOT / "docs/reference").glob("robot*.md"))
+    inherited = set(vars(torsor.mechanism.Mechanism))  # the overview has all of them
+    for name in vars(torsor.Robot).keys() - inherited:
+        assert name.startswith("_") or re.search(rf"(torsor\.Robot\.|members: .*\b){name}\b", pages), name
+
+
 def test_calls_of_the_cheat_sheet_run_as_they_are_printed() -> None:
     rng = np.random.default_rng(0)
     robot = torsor.library.ur5().to(device="casadi")

@@ -39,7 +39,7 @@ def test_page_and_notebook_have_the_code_of_the_example(path: Path) -> None:
     assert all(cell.source in page for cell in cells)
     notebook = json.loads((ROOT / "docs" / "start" / "tutorials" / f"{path.stem}.ipynb").read_text())
     sources = ["".join(cell["source"]) for cell in notebook["cells"]]
-    assert (tool().MAGIC in sources) == ("![what the cell draws]" in page)  # without it, Jupyter shows no figure
+    assert (tool().MAGIC in sources) == ("![Figure]" in page)  # without it, Jupyter shows no figure
     assert [each for each in sources if each != tool().MAGIC] == [cell.source for cell in cells]
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
 
@@ -51,4 +51,4 @@ def test_running_a_tutorial_prints_and_draws_what_its_page_shows(path: Path) -> 
     page = (ROOT / "docs" / "start" / "tutorials" / f"{path.stem}.md").read_text()
     shown = re.findall(r"```text\n(.*?)\n```", page, flags=re.DOTALL)
     assert [shape(cell.printed.rstrip()) for cell in cells if cell.printed] == [shape(text) for text in shown]
-    assert sum(bool(cell.figure) for cell in cells) == page.count("![what the cell draws]")
+    assert sum(bool(cell.figure) for cell in cells) == page.count("![Figure]")

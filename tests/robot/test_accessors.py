@@ -73,7 +73,7 @@ def test_a_parametric_robot_has_the_same_accessors() -> None:
         (model.task.jacobian_rate(CRANK, v, p, place=0), LINKAGE.task.jacobian_rate(CRANK, v, 0)),
     ):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    with pytest.raises(ModelError, match='constrained_accelerations is not computed with coordinates="all"'):
+    with pytest.raises(ModelError, match='constrained_accelerations is not available with coordinates="all"'):
         model.closed.accelerations(CRANK, v, v, p, coordinates="all")
     with pytest.raises(AttributeError, match="closed of Parametric has no 'motion'; allowed: error, jacobian"):
         _ = model.closed.motion
@@ -99,7 +99,7 @@ def test_load_finds_robots_of_the_library_by_name(tmp_path, monkeypatch) -> None
     assert {"panda", "ur5", "four_bar", "delta"} <= set(robot_names())
     with pytest.raises(ModelError, match=r"pandda: no such file or robot; .*fix: write 'panda'"):
         torsor.load("pandda")
-    with pytest.raises(ModelError, match=r"delta: a parallel robot; .*torsor.library.delta\(\)"):
+    with pytest.raises(ModelError, match=r"delta: this is a parallel robot; .*torsor.library.delta\(\)"):
         torsor.load("delta")
     with pytest.raises(ModelError, match="panda: robots of the library have a fixed base"):
         torsor.load("panda", base="floating")

@@ -250,7 +250,7 @@ def test_a_function_is_named_with_its_link_as_in_an_export() -> None:
     robot, q = torsor.library.two_link(), [0.3, -0.2]
     named, placed = robot.function("jacobian:link2")(q), robot.function("jacobian", "link2")(q)
     np.testing.assert_array_equal(named.toarray(), placed.toarray())
-    with refused(fix="leave the link out: 'mass_matrix'"):
+    with refused(fix="omit the link: 'mass_matrix'"):
         robot.function("mass_matrix:link2")
     with refused(value="hand"):
         robot.function("jacobian:hand")

@@ -36,7 +36,7 @@ def test_wrong_wrenches_are_refused_in_words() -> None:
     robot, q = torsor.library.two_link().to(device="casadi"), [0.3, 0.4]
     for given, words in [
         ({"place": "base", "force": [1, 0, 0]}, "base"),
-        ({"place": "link1"}, "without moment and force"),
+        ({"place": "link1"}, "needs a moment or a force"),
         ({"place": "link1", "force": [1, 0]}, "force"),
         ({"place": "link1", "force": [1, 0, np.nan]}, "force"),
         ({"place": "link1", "force": [1, 0, 0], "axes": "global"}, "axes"),

@@ -143,7 +143,9 @@ def test_divergence_raises_an_error_with_the_trajectory_until_then() -> None:
     assert kept.status == "failed"
     assert kept.q.shape[0] == 3
     assert np.isfinite(kept.q).all()
-    with refused(what="controller gave numbers that are not finite at t = 0", error=torsor.SimulationError) as caught:
+    with refused(
+        what="controller returned numbers that are not finite at t = 0", error=torsor.SimulationError
+    ) as caught:
         torsor.simulate(ARM, controller=lambda t, q, v: np.full(2, np.nan if t > 0.0095 else 0.0))
     assert len(caught.value.trajectory) == 10
 

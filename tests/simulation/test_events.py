@@ -84,9 +84,9 @@ def test_a_single_event_needs_no_list() -> None:
 def test_invalid_events_raise_an_error() -> None:
     with refused(value=3):
         torsor.simulate(BALL, events=[3])
-    with refused(what="event gave an array of shape (2,)"):
+    with refused(what="event returned an array of shape (2,)"):
         torsor.simulate(BALL, events=[lambda t, q, v: np.zeros(2)])
-    with refused(what="a terminal event in a batch (2,)"):
+    with refused(what="a terminal event does not support a batch of shape (2,)"):
         torsor.simulate(ROD, [[0.0], [1.0]], events=[bottom(terminal=True)])
 
 
@@ -105,5 +105,5 @@ def test_a_terminal_event_may_end_at_its_nth_sign_change() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, None, "late"])
 def test_events_that_return_no_number_raise_an_error(value: object) -> None:
-    with refused(what="an event gave"):
+    with refused(what="an event returned"):
         torsor.simulate(torsor.library.planar_chain(1), events=lambda t, q, v: value)

@@ -66,7 +66,7 @@ def test_errors_of_saving(motion: torsor.Trajectory, batch: torsor.Trajectory, t
         motion.save(tmp_path / "motion.txt")
     with refused(what="(2, 3) rollouts"):
         batch.save(tmp_path / "batch.csv")
-    with refused(fix="make the folder first"):
+    with refused(fix="create the folder first"):
         motion.save(tmp_path / "nowhere" / "motion.npz")
     assert not list(tmp_path.iterdir())
 

@@ -191,7 +191,7 @@ def test_errors_and_advice_fit_hard_contact() -> None:
         simulate(robot, at(robot, 0.2), contact=RIGID, controller=[0, 0, 0, 0, 0, 1e12])
     assert "implicit" not in str(error.value) and len(error.value.trajectory) == 1
     for pairs in (None, 5):
-        with refused(argument="pairs", where="contact", allowed="pairs of names"):
+        with refused(argument="pairs", where="contact", allowed="pairs of link, frame or shape names"):
             Contact(pairs=pairs)  # type: ignore[arg-type]
     with refused(what="no link, frame or shape None"):
         simulate(robot, at(robot, 0.2), contact=Contact(shapes=[None]))  # type: ignore[list-item]

@@ -59,8 +59,8 @@ def test_measurements_of_a_log(log) -> None:
     [
         ({"columns": {**NAMES, "q": ["j1", "elbow"]}}, "elbow"),
         ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns of 'q'"),
-        ({"columns": {**NAMES, "torque": ["T1", "T2"]}}, "columns of 'torque'"),
-        ({"columns": {"time": 0, "q": [1, 99]}}, "line 2 has 10 columns, and none for 99"),
+        ({"columns": {**NAMES, "torque": ["T1", "T2"]}}, "'torque' is not a quantity"),
+        ({"columns": {"time": 0, "q": [1, 99]}}, "line 2 has 10 columns, but none for 99"),
         ({"columns": {"time": 0, "q": [1, 1.5]}}, "column 1.5 of 'q'"),
         ({"columns": NAMES, "units": {"q": "grad"}}, "the unit 'grad' of 'q'"),
         (
@@ -70,10 +70,10 @@ def test_measurements_of_a_log(log) -> None:
         ({"columns": NAMES, "units": {"q": None}}, "the unit None of 'q'"),
         ({"columns": {**NAMES, "q": None}}, "1 columns of 'q'"),
         ({"columns": {**NAMES, "q": ["j1", "j1"]}}, "a column of 'q' is named twice"),
-        ({"columns": NAMES, "rate": 100.0}, "a column of times and a rate"),
-        ({"columns": {"q": [1, 2]}}, "neither a column of times nor a rate"),
+        ({"columns": NAMES, "rate": 100.0}, "both a time column and a rate"),
+        ({"columns": {"q": [1, 2]}}, "there is no time column and no rate"),
         ({"columns": NAMES, "delimiter": "ab"}, "ab"),
-        ({"units": UNITS}, "units without columns"),
+        ({"units": UNITS}, "units needs `columns`"),
     ],
 )
 def test_wrong_arguments_name_the_file_and_the_column(log, options, words) -> None:
@@ -86,7 +86,7 @@ def test_wrong_arguments_name_the_file_and_the_column(log, options, words) -> No
     [
         ("t,a,b\n0,1,2\n1,x,2\n", "line 3, column 'a': 'x'"),
         ("t,a,b\n0,1,2\n1,nan,2\n", "line 3, column 'a': 'nan'"),
-        ("t,a,b\n0,1,2\n1,2\n", "line 3 has 2 columns, and none for 'b'"),
+        ("t,a,b\n0,1,2\n1,2\n", "line 3 has 2 columns, but none for 'b'"),
         ("t,a,b\n0,1,2\n\n0,1,2\n", "line 4: the time does not increase"),
         ("t,a,a\n0,1,2\n", "several columns 'a'"),
         ("t,a,b\n", "no rows of numbers"),

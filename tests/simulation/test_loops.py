@@ -241,7 +241,7 @@ def test_forces_are_given_for_all_coordinates_or_for_the_active_ones(four_bar) -
     assert np.abs(passive.q - found[0].q).max() > 1e-4
     with refused(argument="controller"):
         torsor.simulate(robot, q, controller=[1.0, 2.0])
-    with refused(what="controller gave an array of shape"):
+    with refused(what="controller returned an array of shape"):
         torsor.simulate(robot, q, controller=lambda t, q, v: np.zeros(2))
 
 
@@ -370,7 +370,7 @@ def test_links_without_inertia_raise_an_error(four_bar) -> None:
             robot.gravity,
         )
     light = light.with_loop("pin", "coupler_end", "rocker_end")
-    with refused(fix="give the links that it moves an inertia"):
+    with refused(fix="give inertia to the links that it moves"):
         torsor.simulate(light, q)
 
 

@@ -61,7 +61,7 @@ def test_a_mesh_elsewhere_is_left_out_with_a_warning(
     if kind == "link":
         (folder / "linked.stl").symlink_to(secret)
     file = urdf(folder, "linked.stl" if kind == "link" else kind.format(secret))
-    with warned(what="outside of the folder"):
+    with warned(what="outside the folder"):
         scene = Scene.of(torsor.load(file))
     assert "visual" not in {each.kind for each in scene.shown}
     monkeypatch.setenv("TORSOR_MESHES", str(secret.parent))

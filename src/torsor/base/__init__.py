@@ -1,1 +1,1 @@
-"""What every package needs: errors, checks of input, arrays, files, interrupts, progress, and result files."""
+"""Foundations of all packages: errors, input checks, arrays, files, interrupts, progress and result files."""

@@ -1,7 +1,7 @@
-"""Results on disk: .npz files with everything in them (arrays, robot, settings), and the version of their format.
+"""Results on disk: self-contained .npz files (arrays, robot, settings) with a format version.
 
-A file is read without trusting it: nothing is unpickled, nothing is unpacked, and the class that reads it checks names,
-shapes and types of its arrays. The robot is kept whole, as the text of a TOML file.
+Files are not trusted: nothing is unpickled or decompressed, and the class that reads a file checks names, shapes and
+types of its arrays. The robot is stored in full, as TOML text.
 """
 
 import json
@@ -25,12 +25,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def register_result(kind: str, cls: type, words: str) -> None:
-    """Register the class of a kind of result, and what it is in messages: "a trajectory"."""
+    """Register the class of a result kind, and its description for messages, such as "a trajectory"."""
     register("result", kind, (cls, words))
 
 
 def result_kinds() -> tuple[str, ...]:
-    """Return the kinds of results that a file can have.
+    """Return the result kinds that a file can have.
 
     Example:
         >>> "trajectory" in result_kinds()
@@ -86,61 +86,61 @@ class Archive:
     format: int = FORMAT
 
     def within(self, prefix: str = "") -> dict[str, Any]:
-        """Return all arrays, the header among them, under names that begin with a prefix."""
+        """Return all arrays, including the header, with a prefix before their names."""
         header = {"kind": self.kind, "version": __version__, "settings": dict(self.settings), "units": dict(self.units)}
         named = {_HEADER: as_bytes(json.dumps(header)), **self.arrays}
         return {prefix + name: value for name, value in named.items()}
 
     def part(self, prefix: str) -> "Archive":
-        """Return the archive whose arrays have names that begin with a prefix."""
-        own = {name.removeprefix(prefix): each for name, each in self.arrays.items() if name.startswith(prefix)}
+        """Return the archive of the arrays whose names begin with a prefix."""
+        own = {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
         return _archive(own, self.format)
 
 
 def write_archive(path: Path, archive: Archive) -> None:
-    """Write an archive, whole or not at all."""
+    """Write an archive atomically."""
     check_target(path)
     write_npz(path, {_VERSION: FORMAT, **archive.within()})
 
 
 @contextmanager
 def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
-    """Give the archive in a file, which must be of a ``kind``, if one is given; errors within the block name it."""
-    what = registered("result", kind)[1] if kind else "a result of Torsor"
-    with reading_npz(path, what) as found:
-        check_array(found[_VERSION], (), "the version of its format", "iu")
-        format = int(found.pop(_VERSION))
+    """Yield the archive in a file of the given ``kind``, if any; errors within the block name the file."""
+    what = registered("result", kind)[1] if kind else "a Torsor result"
+    with reading_npz(path, what) as result:
+        check_array(result[_VERSION], (), "the format version", "iu")
+        format = int(result.pop(_VERSION))
         if 1 <= format <= FORMAT:
-            archive = _archive(found, format)
+            archive = _archive(result, format)
             if kind and archive.kind != kind:
                 words = registered("result", archive.kind)[1]
                 raise ValueError(f"it is {words}; fix: read it with torsor.load_result")
             yield archive
             return
-    found_, fix = f"its format has the version {format}", f"read it with a newer Torsor; this is {__version__}"
+    found_, fix = f"its format version is {format}", f"read it with a newer Torsor; this is {__version__}"
     raise ModelError(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix)
 
 
-def _archive(found: Arrays, format: int) -> Archive:
+def _archive(content: Arrays, format: int) -> Archive:
     if format == 1:  # the kind is known from the arrays
-        return Archive("motion" if "x" in found else "trajectory", found, {}, format=format)
-    header = json.loads(as_text(found[_HEADER]))
+        return Archive("motion" if "x" in content else "trajectory", content, {}, format=format)
+    header = json.loads(as_text(content[_HEADER]))
     kinds = {"kind": str, "settings": dict}
     if not isinstance(header, dict) or not all(isinstance(header.get(key), kind) for key, kind in kinds.items()):
-        raise ValueError(f"its header names no kind of result; allowed: {listing(result_kinds())}")
+        raise ValueError(f"its header does not name a result kind; allowed: {listing(result_kinds())}")
     if registered("result", header["kind"]) is None:
         known = f"allowed: {listing(result_kinds())}"
-        raise ValueError(f"no installed package knows results of the kind {header['kind']!r}; {known}")
-    arrays = {name: each for name, each in found.items() if name != _HEADER}
+        raise ValueError(f"no installed package reads results of the kind {header['kind']!r}; {known}")
+    arrays = {name: result for name, result in content.items() if name != _HEADER}
     return Archive(header["kind"], arrays, header["settings"], format=format)
 
 
 def load_result(path: str | Path, **given: Any) -> Any:
-    """Return the result in a .npz file that ``save`` wrote, with its robot, its problem and its settings.
+    """Load a result from an .npz file that ``save`` wrote, with its robot, problem and settings.
 
-    The file needs nothing else: no robot file, no meshes, not the machine that wrote it. ``given`` are arguments of the
-    class of the result: ``problem=`` for a motion whose problem has functions of Python, ``robot=`` for a trajectory of
-    another robot object. Files are not trusted: see docs/contribute/security.md.
+    The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given`` are
+    arguments of the result class: ``problem=`` for a motion whose problem contains Python functions, ``robot=`` for a
+    trajectory of another robot object. Files are not trusted: see docs/contribute/security.md.
 
     Example:
         >>> import tempfile
@@ -152,7 +152,7 @@ def load_result(path: str | Path, **given: Any) -> Any:
     """
     path = Path(path)
     if path.suffix.lower() != ".npz":
-        fix = "torsor.Trajectory.load(path, robot=...) reads the table of a trajectory" if path.suffix == ".csv" else ""
+        fix = "use torsor.Trajectory.load(path, robot=...) to read a trajectory table" if path.suffix == ".csv" else ""
         raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=".npz", fix=fix)
     with reading_archive(path) as archive:
         kind = archive.kind

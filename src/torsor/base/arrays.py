@@ -1,4 +1,4 @@
-"""Types of arrays: real numbers, indices, flags, and shapes; and what counts as an array of real numbers."""
+"""Array types (real numbers, indices, flags, shapes), and the definition of a real array."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, ...]
-Maybe = ArrayLike | None  # an argument that may be left out
-IDENTITY: Array = np.eye(4)  # the pose of most shapes in their links: one read-only array for all
+Maybe = ArrayLike | None  # an optional argument
+IDENTITY: Array = np.eye(4)  # pose of most shapes in their links: one shared read-only array
 IDENTITY.setflags(write=False)
 
 
 def real_numbers(value: Any) -> NDArray[Any] | None:
-    """Return an array of real numbers, no longer than float64 and without a subclass, or None.
+    """Return a plain array of real numbers, float64 at most, or None.
 
-    Text, booleans, complex numbers and ragged lists are no real numbers; nor are masked entries, whose value is not
-    known, and tensors that do not become arrays by themselves.
+    Text, booleans, complex numbers and ragged lists are not real numbers. Neither are masked entries, whose value is
+    unknown, and tensors that do not convert to arrays by themselves.
 
     Example:
         >>> real_numbers(np.ma.array([1.0, 2.0])), real_numbers(np.ma.array([1.0, 2.0], mask=[True, False]))

@@ -1,8 +1,8 @@
-"""Input validation: one vocabulary for every argument that a user gives.
+"""Input validation for all user arguments.
 
-Each function returns the value in the type that the code works with, or raises a ``ModelError`` that names where the
-value was given, which argument it is, what was found and what is allowed. Booleans, text and complex numbers are not
-numbers. ``where`` is the object that the argument belongs to (a robot, a file, a term), ``what`` the argument.
+Each function returns the value in the type that the code works with, or raises a ``ModelError`` that states the place,
+the argument, the value and what is allowed. Booleans, text and complex numbers are not numbers. ``where`` is the object
+that the argument belongs to (a robot, a file, a term), ``what`` is the argument.
 """
 
 import math
@@ -18,10 +18,10 @@ from torsor.base.errors import ModelError, listing, shown
 
 Kind = TypeVar("Kind")
 
-# Tolerance of the orthonormality of a rotation matrix: larger errors are mistakes, not rounding.
+# Orthonormality tolerance of a rotation matrix: larger errors are mistakes, not rounding.
 ROTATION_TOLERANCE = 1e-6
-# Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them, and still finite.
-LARGEST = 1e50
+# Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them and remain finite.
+MAX_NUMBER = 1e50
 _FINITE = sys.float_info.max
 
 
@@ -39,7 +39,7 @@ def number(
     below: float = math.inf,
     finite: bool = True,
 ) -> float:
-    """Return one real number within bounds: ``least`` and ``most`` are allowed, ``above`` and ``below`` are not.
+    """Return a real number within bounds; ``least`` and ``most`` are inclusive, ``above`` and ``below`` exclusive.
 
     Example:
         >>> number(2, "arm", "mass", least=0)
@@ -48,11 +48,13 @@ def number(
         Traceback (most recent call last):
         torsor.ModelError: arm: mass is True; allowed: a finite number, 0 or more
     """
-    given = real_numbers(value)
-    found = math.nan if given is None or given.shape else float(given)  # NaN is inside of nothing
-    inside = least <= found <= most and (above < found or above == -math.inf) and (found < below or below == math.inf)
-    if inside and not (finite and math.isinf(found)):
-        return found
+    numbers = real_numbers(value)
+    result = math.nan if numbers is None or numbers.shape else float(numbers)  # NaN is outside all bounds
+    inside = (
+        least <= result <= most and (above < result or above == -math.inf) and (result < below or below == math.inf)
+    )
+    if inside and not (finite and math.isinf(result)):
+        return result
     bounds = [f"{least:g} or more"] if least > -math.inf else [f"above {above:g}"] if above > -math.inf else []
     bounds += [f"{most:g} or less"] if most < math.inf else [f"below {below:g}"] if below < math.inf else []
     kind = "a finite number" if finite else "a number"
@@ -84,7 +86,7 @@ def whole_number(value: object, where: str, what: str, *, least: int = 1, most: 
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is an integer; booleans are not.
+    """Return whether a value is an integer; booleans are not.
 
     Example:
         >>> is_whole(3), is_whole(True), is_whole(3.0)
@@ -94,7 +96,7 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def flag(value: object, where: str, what: str) -> bool:
-    """Return True or False; numbers and text are neither.
+    """Return a boolean; numbers and text are not booleans.
 
     Example:
         >>> flag(True, "arm.urdf", "strict")
@@ -113,7 +115,7 @@ def interval(value: object, where: str, what: str) -> tuple[float, float]:
         (55.0, 65.0)
     """
     if isinstance(value, (list, tuple, np.ndarray)) and len(value) == 2:
-        low, high = (number(each, where, what) for each in value)
+        low, high = (number(entry, where, what) for entry in value)
         if low <= high:
             return low, high
     raise ModelError(argument=what, value=value, where=where, allowed="two numbers (lower, upper) with lower <= upper")
@@ -129,10 +131,10 @@ def real_array(value: ArrayLike, where: str, what: str) -> Array:
         >>> real_array([1, 2], "robot", "pose")
         array([1., 2.])
     """
-    given = real_numbers(value)
-    if given is None:
+    numbers = real_numbers(value)
+    if numbers is None:
         raise ModelError(argument=what, value=value, where=where, allowed="real numbers")
-    return np.array(given, dtype=float)
+    return np.array(numbers, dtype=float)
 
 
 def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
@@ -142,12 +144,12 @@ def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
         >>> vectors([[1, 2], [3, 4]], 2, "robot", "q").shape
         (2, 2)
     """
-    allowed, given = f"(..., {count}) finite numbers", real_numbers(value)
-    if given is None:
+    allowed, numbers = f"(..., {count}) finite numbers", real_numbers(value)
+    if numbers is None:
         raise ModelError(argument=what, value=value, where=where, allowed=allowed)
-    if given.ndim == 0 or given.shape[-1] != count:
-        raise ModelError(f"has shape {given.shape}", argument=what, value=value, where=where, allowed=allowed)
-    array = np.asarray(given, dtype=float)
+    if numbers.ndim == 0 or numbers.shape[-1] != count:
+        raise ModelError(f"has shape {numbers.shape}", argument=what, value=value, where=where, allowed=allowed)
+    array = np.asarray(numbers, dtype=float)
     if not np.isfinite(array).all():
         raise ModelError("is not finite", argument=what, value=value, where=where, allowed=allowed)
     return array
@@ -160,31 +162,33 @@ def finite_vector(value: object) -> Array | None:
         >>> finite_vector((1, 2.5)), finite_vector("2"), finite_vector([1.0, np.nan])
         (array([1. , 2.5]), None, None)
     """
-    given = real_numbers(value)
-    if given is None or given.ndim > 1 or not np.isfinite(given).all():
+    numbers = real_numbers(value)
+    if numbers is None or numbers.ndim > 1 or not np.isfinite(numbers).all():
         return None
-    return given.astype(float).ravel()
+    return numbers.astype(float).ravel()
 
 
 def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_zero: bool = False) -> Array:
-    """Return ``count`` finite positive numbers (count,), from one for all or one for each.
+    """Return ``count`` finite positive numbers (count,), from one shared number or one per entry.
 
     Example:
         >>> positive_vector(3.0, 2, "arm", "kp").tolist()
         [3.0, 3.0]
     """
     single = np.asarray(value, dtype=object).ndim == 0
-    found = frozen_array(value, () if single else (count,), where, what)
-    if (found < 0).any() or (not or_zero and (found == 0).any()):
+    result = frozen_array(value, () if single else (count,), where, what)
+    if (result < 0).any() or (not or_zero and (result == 0).any()):
         allowed = "0 or more" if or_zero else "positive numbers"
-        raise ModelError(argument=what, value=found, where=where, allowed=allowed)
-    return np.full(count, found) if single else found
+        raise ModelError(argument=what, value=result, where=where, allowed=allowed)
+    return np.full(count, result) if single else result
 
 
 def frozen_array(
     value: ArrayLike, shape: tuple[int, ...], where: str, what: str, *, finite: bool = True, most: float = _FINITE
 ) -> Array:
-    """Return a read-only copy, -0.0 as 0.0, of numbers up to ``most``; infinity only if not ``finite``, NaN never.
+    """Return a read-only copy of numbers up to ``most``, with -0.0 as 0.0.
+
+    Infinity is allowed only if ``finite`` is False. NaN is never allowed.
 
     Example:
         >>> frozen_array([1, 2, 3], (3,), "link 'hand'", "com").tolist()
@@ -196,7 +200,7 @@ def frozen_array(
         raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     bound = most if finite else math.inf
     if not (np.abs(array) <= bound).all():  # NaN fails the comparison too
-        allowed = "finite numbers" if bound > LARGEST else f"finite numbers up to {most:g}"
+        allowed = "finite numbers" if bound > MAX_NUMBER else f"finite numbers up to {most:g}"
         raise ModelError(argument=what, value=array, where=where, allowed=allowed)
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
@@ -204,23 +208,23 @@ def frozen_array(
 
 
 def frozen_pose(value: ArrayLike, where: str, what: str, *, most: float = _FINITE) -> Array:
-    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with R a rotation matrix, no number above ``most``.
+    """Return a read-only pose (4 x 4): [[R, p], [0, 0, 0, 1]] with a rotation matrix R, no number above ``most``.
 
     Example:
         >>> frozen_pose(2 * np.eye(4), "frame 'tool'", "pose")
         Traceback (most recent call last):
-        torsor.ModelError: frame 'tool': pose is not a pose (error of orthonormality 3.0e+00, determinant 8); \
+        torsor.ModelError: frame 'tool': pose is not a pose (orthonormality error 3.0e+00, determinant 8); \
 allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     """
-    if value is IDENTITY:  # which is read-only, and needs no check
+    if value is IDENTITY:  # read-only and valid
         return IDENTITY
     T = frozen_array(value, (4, 4), where, what, most=most)
     R = T[:3, :3]
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-        found = f"is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
+        message = f"is not a pose (orthonormality error {error:.1e}, determinant {np.linalg.det(R):.3g})"
         allowed = "[[R, p], [0, 0, 0, 1]] with R a rotation matrix"
-        raise ModelError(found, argument=what, value=T, where=where, allowed=allowed)
+        raise ModelError(message, argument=what, value=T, where=where, allowed=allowed)
     return T
 
 
@@ -231,19 +235,19 @@ def direction(value: ArrayLike, where: str, what: str) -> Array:
         >>> direction([0, 3e200, 0], "loop 'pin'", "axis").tolist()
         [0.0, 1.0, 0.0]
     """
-    given = frozen_array(value, (3,), where, what)
-    largest = float(np.abs(given).max())
-    scaled = given / largest if largest > 1e9 else given  # the squares of very large numbers would overflow
+    vector = frozen_array(value, (3,), where, what)
+    largest = float(np.abs(vector).max())
+    scaled = vector / largest if largest > 1e9 else vector  # the squares of very large numbers would overflow
     length = float(np.linalg.norm(scaled))
     if length < 1e-9:
         fix = f"give the direction of the {what}, for example [0, 0, 1]"
-        raise ModelError(argument=what, value=given, where=where, allowed="a direction", fix=fix)
-    # A unit vector keeps its bits, so that a saved file reads back equal.
+        raise ModelError(argument=what, value=vector, where=where, allowed="a direction", fix=fix)
+    # A unit vector keeps its bits, so that a saved file reads back as equal.
     return frozen_array(scaled / length if abs(length - 1) > 1e-15 else scaled, (3,), where, what)
 
 
 def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the leading axes that arrays broadcast to.
+    """Return the leading axes to which arrays broadcast.
 
     Example:
         >>> common_shape("robot", pose=(3, 1), guess=(2,))
@@ -252,9 +256,9 @@ def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        text = f"leading axes do not broadcast: {found}"
-        raise ModelError(text, where=where, allowed="equal lengths, or 1") from None
+        result = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        message = f"leading axes do not broadcast: {result}"
+        raise ModelError(message, where=where, allowed="equal lengths, or 1") from None
 
 
 def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Array:
@@ -273,8 +277,8 @@ def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Ar
         raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     if not np.isfinite(array).all():
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        found = f"is {array[at]} at {list(at)}" if at else f"is {array[at]}"
-        raise ModelError(found, argument=what, value=value, where=where, allowed="finite numbers")
+        message = f"is {array[at]} at {list(at)}" if at else f"is {array[at]}"
+        raise ModelError(message, argument=what, value=value, where=where, allowed="finite numbers")
     return array
 
 
@@ -282,7 +286,7 @@ def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Ar
 
 
 def name_of(value: object, what: str, where: str = "") -> str:
-    """Return the name of a part; it must be a non-empty string, since a number could be mistaken for an index.
+    """Return the name of a part, which must be a non-empty string because a number could be mistaken for an index.
 
     Example:
         >>> name_of("hand", "link")
@@ -294,7 +298,7 @@ def name_of(value: object, what: str, where: str = "") -> str:
 
 
 def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
-    """Return a word that is one of those allowed.
+    """Return a word if it is allowed.
 
     Example:
         >>> one_of("mean", ["mean", "peak"], "reaction", "kind")
@@ -306,7 +310,7 @@ def one_of(value: object, allowed: Sequence[str], where: str, what: str) -> str:
 
 
 def known_name(name: Any, names: Collection[str], where: str, what: str) -> str:
-    """Return a name that is one of ``names``; ``what`` they name.
+    """Return a name if it is one of ``names``; ``what`` is the kind of thing that they name.
 
     Example:
         >>> known_name("elbwo", ["shoulder", "elbow"], "arm", "joint")
@@ -321,7 +325,7 @@ def known_name(name: Any, names: Collection[str], where: str, what: str) -> str:
 def indices_of(
     wanted: Sequence[str] | str | None, names: Sequence[str], where: str, what: str = "coordinate"
 ) -> list[int]:
-    """Return the indices of names, all of them for None; ``what`` they name.
+    """Return the indices of names, or all indices for None; ``what`` is the kind of thing that they name.
 
     Example:
         >>> indices_of(["elbow"], ["shoulder", "elbow"], "limits")
@@ -329,14 +333,14 @@ def indices_of(
     """
     if wanted is None:
         return list(range(len(names)))
-    given = [wanted] if isinstance(wanted, str) else wanted
-    if not isinstance(given, Sequence):
-        raise ModelError(shown(given), value=given, where=where, allowed=f"some of {listing(names)}")
-    return [names.index(known_name(name, names, where, what)) for name in given]
+    listed = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(listed, Sequence):
+        raise ModelError(shown(listed), value=listed, where=where, allowed=f"some of {listing(names)}")
+    return [names.index(known_name(name, names, where, what)) for name in listed]
 
 
 def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:
-    """Return numbers (names,) from one for all, one for each, or {name: number}, the others being ``missing``.
+    """Return numbers (names,) from one shared number, one per name, or {name: number} with ``missing`` for the others.
 
     Infinity is allowed, NaN is not.
 
@@ -345,9 +349,9 @@ def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Arr
         [inf, 2.0]
     """
     if isinstance(value, Mapping):
-        found = np.full(len(names), missing)
-        found[indices_of(list(value), names, where)] = by_name(list(value.values()), list(value), missing, where)
-        return found
+        result = np.full(len(names), missing)
+        result[indices_of(list(value), names, where)] = by_name(list(value.values()), list(value), missing, where)
+        return result
     count, array = len(names), real_numbers(value)
     if array is None or array.shape not in ((), (count,)) or np.isnan(array).any():
         raise ModelError(shown(value), value=value, where=where, allowed=f"a number, or {count} of them")
@@ -355,7 +359,7 @@ def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Arr
 
 
 def several(value: Any) -> tuple[Any, ...]:
-    """Return the elements of an iterable, or one thing as a tuple; text is one thing.
+    """Return the elements of an iterable as a tuple, or a tuple with one object; text is one object.
 
     Example:
         >>> several("one"), several(["one", "two"])
@@ -365,7 +369,7 @@ def several(value: Any) -> tuple[Any, ...]:
 
 
 def table(value: object, where: str, what: str) -> dict[str, Any]:
-    """Return a mapping as a new dictionary, an empty one for None.
+    """Return a mapping as a new dictionary, or an empty one for None.
 
     Example:
         >>> table(None, "walk", "frozen")
@@ -379,7 +383,7 @@ def table(value: object, where: str, what: str) -> dict[str, Any]:
 
 
 def rows(value: object, where: str, what: str, allowed: str = "a list") -> list[Any]:
-    """Return the elements of a list, a tuple or an array; text, numbers, sets and tables are no lists.
+    """Return the elements of a list, tuple or array; text, numbers, sets and tables are not lists.
 
     Example:
         >>> rows((1, 2), "robot", "parents")
@@ -396,7 +400,7 @@ def rows(value: object, where: str, what: str, allowed: str = "a list") -> list[
 
 
 def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allowed: str = "") -> Kind:
-    """Return an object of a class; ``allowed`` describes what is expected.
+    """Return an object if it is of a class; ``allowed`` describes the expected object.
 
     Example:
         >>> instance_of(3, dict, "walk", "load", allowed="a Box")

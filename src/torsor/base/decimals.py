@@ -1,14 +1,14 @@
-"""Decimal numbers in text, in other units without a rounding error."""
+"""Decimal numbers in text, converted between units without rounding errors."""
 
 from decimal import Decimal, InvalidOperation
 
-from torsor.base.checks import LARGEST
+from torsor.base.checks import MAX_NUMBER
 
 
 def number_in(text: str, power: int = 0) -> float:
     """Return a number times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m."""
     try:
-        # float() also reads "1_000" and digits of other scripts, which no other program does.
+        # float() also reads "1_000" and digits of other scripts, which no other program accepts.
         if "_" in text or not text.isascii():
             raise ValueError
         if not power:
@@ -18,7 +18,7 @@ def number_in(text: str, power: int = 0) -> float:
         except ValueError:
             return float(Decimal(text).scaleb(power))
     except (ValueError, InvalidOperation):
-        raise ValueError(f"{text[:40]!r} is no number") from None
+        raise ValueError(f"{text[:40]!r} is not a number") from None
 
 
 def text_of(value: float, power: int = 0) -> str:
@@ -43,5 +43,5 @@ def text_of(value: float, power: int = 0) -> str:
 
 
 def up_to(most: float) -> str:
-    """Return the words of a message for the largest number that is allowed; none if it is out of the ordinary."""
-    return f" up to {most:g}" if most <= LARGEST else ""
+    """Return the text " up to {most}" for a message, or "" for extraordinarily large bounds."""
+    return f" up to {most:g}" if most <= MAX_NUMBER else ""

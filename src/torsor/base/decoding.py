@@ -1,4 +1,4 @@
-"""Tables of TOML, JSON and YAML files as checked values and dataclasses; errors name the place and what is allowed."""
+"""Decoding of TOML, JSON and YAML tables to checked values and dataclasses, with errors that name the place."""
 
 import difflib
 import json
@@ -18,25 +18,25 @@ from torsor.base.files import read_limited
 Table = dict[str, Any]
 Kind = TypeVar("Kind")
 MAX_TABLE_BYTES = 8_000_000  # of a file, unless its format needs more
-# Parts of a dotted key. The work of the parser grows with the square of their number: 20,000 take 14 s and 1.7 GB.
+# Parts of a dotted key. The parser's work grows with the square of their number: 20,000 take 14 s and 1.7 GB.
 MAX_KEY_PARTS = 100
-# A dotted key with more parts: bare or quoted words with dots between, from the beginning of a word.
+# A dotted key with more parts: bare or quoted words separated by dots, from the beginning of a word.
 _LONG_KEY = re.compile(
     r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)""" + f"{{{MAX_KEY_PARTS}}}", re.ASCII
 )
-_WRONG = object()
+_MISFIT = object()
 _WORDS = {bool: "true or false", str: "a string in quotes", int: "a whole number", float: "a number"}
 _WORDS |= {dict: "a table", list: "a list"}
 _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
-    """Return the error of a file: where it is, what was found, what is allowed, and the fix."""
+    """Return a file error: the place, what is wrong, what is allowed, and the fix."""
     return ModelError(what, where=where, allowed=allowed, fix=fix)
 
 
 def file_table(path: Path, max_bytes: int = MAX_TABLE_BYTES) -> Table:
-    """Return the tables of a file: .json, .yaml, .yml, or TOML with any other suffix.
+    """Return the tables of a file: .json, .yaml, .yml, or TOML for any other suffix.
 
     Example:
         >>> import tempfile
@@ -70,20 +70,20 @@ def file_table(path: Path, max_bytes: int = MAX_TABLE_BYTES) -> Table:
 
 
 def toml_data(content: bytes, source: str) -> Table:
-    """Return the tables of a TOML file; what it costs to parse is limited before it is parsed.
+    """Return the tables of a TOML file; the cost of parsing is limited beforehand.
 
     Example:
         >>> toml_data(b"units.angle = 'deg'", "arm.toml")
         {'units': {'angle': 'deg'}}
     """
     try:
-        text = content.decode("utf-8-sig")  # some editors put a byte order mark at the beginning
+        text = content.decode("utf-8-sig")  # some editors write a byte order mark at the beginning
         long = _LONG_KEY.search(text)
         if long:
             line, allowed = text.count("\n", 0, long.start()) + 1, f"up to {MAX_KEY_PARTS} parts"
-            raise error(f"{source}: line {line}", "a key with too many dots", allowed, "shorten it")
+            raise error(f"{source}: line {line}", "a key has too many dots", allowed, "shorten it")
         data = tomllib.loads(text)
-        repr(data)  # fails for integers that are too long to print, before a message would have to print them
+        repr(data)  # fails for integers that are too long to print, before a message has to print them
     except ModelError:
         raise
     except (ValueError, RecursionError) as wrong:
@@ -92,41 +92,41 @@ def toml_data(content: bytes, source: str) -> Table:
 
 
 def parse_yaml(text: str, where: str, instead: str = "") -> Any:
-    r"""Return the content of YAML text from the file ``where``; ``instead`` is what works without the extra ``yaml``.
+    r"""Return the content of YAML text from the file ``where``; ``instead`` is an alternative to the extra ``yaml``.
 
     Example:
         >>> parse_yaml("rate: 100\ncolumns: {q: [0]}", "map.yaml")
         {'rate': 100, 'columns': {'q': [0]}}
         >>> parse_yaml("rate: 100\nrate: 1", "map.yaml")
         Traceback (most recent call last):
-        torsor.ModelError: map.yaml: line 2: the key 'rate' is in line 1 already; allowed: each key once
+        torsor.ModelError: map.yaml: line 2: the key 'rate' already appears in line 1; allowed: each key once
     """
     try:
         import yaml
     except ImportError:
-        found = "YAML is read by the package PyYAML, which is not installed"
-        raise missing(found, "yaml", where=where, instead=instead) from None
-    kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml reads ten times faster
+        message = "reading YAML needs PyYAML, which is not installed"
+        raise missing(message, "yaml", where=where, instead=instead) from None
+    kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml is ten times faster
     try:
         loader = kind(text)
         node = loader.get_single_node()
-        _check_yaml_keys(node, where)  # before merge keys (<<) add theirs, which the keys of the table itself override
+        _check_yaml_keys(node, where)  # before merge keys (<<) add theirs, which the table's own keys override
         return None if node is None else loader.construct_document(node)
-    except ModelError:  # of a key that is given twice
+    except ModelError:  # for a duplicate key
         raise
     except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
         raise ModelError(f"not valid YAML: {' '.join(str(error).split())}", where=where) from None
 
 
 def _check_yaml_keys(root: Any, where: str) -> None:
-    """Raise ModelError for a key that a table has twice."""
+    """Raise ModelError for a duplicate key in a table."""
     waiting, seen = [root], set[int]()
     while waiting:
         node = waiting.pop()
         kind = type(node).__name__
         if id(node) in seen or kind not in ("MappingNode", "SequenceNode"):
             continue
-        seen.add(id(node))  # names (&) may refer to the table that they are in
+        seen.add(id(node))  # anchors (&) may refer to the table that contains them
         if kind == "SequenceNode":
             waiting += node.value
             continue
@@ -137,22 +137,22 @@ def _check_yaml_keys(root: Any, where: str) -> None:
                 continue
             line = key.start_mark.line + 1
             if (key.tag, key.value) in lines:
-                found = f"line {line}: the key {key.value!r} is in line {lines[key.tag, key.value]} already"
-                raise ModelError(found, value=key.value, where=where, allowed="each key once")
+                message = f"line {line}: the key {key.value!r} already appears in line {lines[key.tag, key.value]}"
+                raise ModelError(message, value=key.value, where=where, allowed="each key once")
             lines[key.tag, key.value] = line
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Table:
-    """Return a table of JSON; raise ValueError for a key that is there twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    """Return a JSON table; raise ValueError for a duplicate key."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
         twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
-    return found
+        raise ValueError(f"the key {twice!r} appears twice")
+    return result
 
 
 def check_version(data: Table, version: int, source: str) -> None:
-    """Raise ModelError where a file has another format version than ``torsor = version``.
+    """Raise ModelError if the format version of a file is not ``torsor = version``.
 
     Example:
         >>> check_version({"torsor": 2}, 1, "arm.toml")
@@ -164,8 +164,8 @@ def check_version(data: Table, version: int, source: str) -> None:
         raise error(source, what, f"torsor = {version}", "write it at the top, or use another Torsor")
 
 
-def known_word(known: Iterable[str], found: Any, what: str, where: str) -> str:
-    """Return a word if it is known, or raise an error that names the nearest known one.
+def known_word(known: Iterable[str], word: Any, what: str, where: str) -> str:
+    """Return a word if it is known; raise an error that names the closest known one otherwise.
 
     Example:
         >>> known_word(("mass", "com"), "mas", "key", "arm.toml")
@@ -173,22 +173,22 @@ def known_word(known: Iterable[str], found: Any, what: str, where: str) -> str:
         torsor.ModelError: arm.toml: unknown key 'mas'; allowed: mass, com; fix: did you mean 'mass'?
     """
     known = tuple(known)
-    if found not in known:
-        near = difflib.get_close_matches(str(found).lower(), known, n=1)
+    if word not in known:
+        near = difflib.get_close_matches(str(word).lower(), known, n=1)
         fix = f"did you mean {near[0]!r}?" if near else "use one of these"
-        raise error(where, f"unknown {what} {short(found)}", ", ".join(known), fix)
-    return str(found)
+        raise error(where, f"unknown {what} {short(word)}", ", ".join(known), fix)
+    return str(word)
 
 
 def check_keys(
     table: Mapping[str, Any], known: Iterable[str], where: str, required: Iterable[str] | Mapping[str, str] = ()
 ) -> None:
-    """Raise ModelError for unknown keys of a table, and for required ones that it lacks; these may have words.
+    """Raise ModelError for unknown keys of a table and for missing required ones, which may have descriptions.
 
     Example:
         >>> check_keys({"stiffness": 1.0}, ("stiffness", "rest"), "spring", required=["rest"])
         Traceback (most recent call last):
-        torsor.ModelError: spring: no rest; allowed: stiffness, rest; fix: add rest
+        torsor.ModelError: spring: rest is missing; allowed: stiffness, rest; fix: add rest
     """
     known = tuple(known)
     for key in table:
@@ -196,7 +196,7 @@ def check_keys(
     for key in required:
         if key not in table:
             words = f"{key}, {required[key]}" if isinstance(required, Mapping) else key
-            raise error(where, f"no {key}", ", ".join(known), fix=f"add {words}")
+            raise error(where, f"{key} is missing", ", ".join(known), fix=f"add {words}")
 
 
 def filled(
@@ -208,10 +208,10 @@ def filled(
     typed: bool = True,
     **more: Any,
 ) -> Kind:
-    """Return an object of a dataclass or named tuple from the entries of a table and further fields ``more``.
+    """Return an instance of a dataclass or named tuple from the entries of a table and further fields ``more``.
 
-    ``keys`` {field: key} has the fields whose keys have other names. Values are converted to the types of their fields
-    if they are ``typed``; otherwise the class checks them.
+    ``keys`` {field: key} lists fields whose keys have other names. If ``typed``, values are converted to the types of
+    their fields; otherwise the class checks them.
 
     Example:
         >>> from typing import NamedTuple
@@ -237,52 +237,52 @@ def filled(
 
 
 def _needed(cls: Any) -> dict[str, bool]:
-    """Return the fields that a class is made of, and whether each is required."""
+    """Return the constructor fields of a class, and whether each is required."""
     if not is_dataclass(cls):
         return {name: name not in cls._field_defaults for name in cls._fields}
-    made = [each for each in fields(cls) if each.init]
-    return {each.name: each.default is MISSING and each.default_factory is MISSING for each in made}
+    made = [field for field in fields(cls) if field.init]
+    return {part.name: part.default is MISSING and part.default_factory is MISSING for part in made}
 
 
 def fitted(value: Any, hint: Any, where: str) -> Any:
-    """Return a value of a file converted to the type of a field, or raise ModelError.
+    """Return a file value converted to the type of a field; raise ModelError if it does not fit.
 
     Example:
         >>> fitted([0, 1], tuple[float, float], "during")
         (0.0, 1.0)
     """
-    found = _fit(value, hint)
-    if found is _WRONG:
+    result = _fit(value, hint)
+    if result is _MISFIT:
         raise error(where, f"found {short(value)}", _words(hint))
-    return found
+    return result
 
 
 def _fit(value: Any, hint: Any) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any or hint is object:
-        return value if _is_plain(value) else _WRONG
+        return value if _is_plain(value) else _MISFIT
     if origin in (Union, types.UnionType):
-        fits = [found for each in inner if each is not type(None) and (found := _fit(value, each)) is not _WRONG]
-        return fits[0] if fits else _WRONG
+        fits = [result for item in inner if item is not type(None) and (result := _fit(value, item)) is not _MISFIT]
+        return fits[0] if fits else _MISFIT
     if hint in (bool, str, dict, list):
-        return value if type(value) is hint else _WRONG
+        return value if type(value) is hint else _MISFIT
     if hint is int:
-        return value if type(value) is int and abs(value) < 2**53 else _WRONG
+        return value if type(value) is int and abs(value) < 2**53 else _MISFIT
     if hint is float:
-        return float(value) if _is_number(value) else _WRONG
+        return float(value) if _is_number(value) else _MISFIT
     if origin is Sequence and inner == (str,) and type(value) is str:
         return (value,)
     if origin in (tuple, list, Sequence) and type(value) is list:
         same = origin is not tuple or inner[1:] == (Ellipsis,)
         parts = inner[:1] * len(value) if same else inner
         if len(parts) != len(value):
-            return _WRONG
-        row = tuple(_fit(each, part) for each, part in zip(value, parts, strict=True))
-        return _WRONG if any(each is _WRONG for each in row) else row
+            return _MISFIT
+        row = tuple(_fit(entry, part) for entry, part in zip(value, parts, strict=True))
+        return _MISFIT if any(cell is _MISFIT for cell in row) else row
     if origin in (dict, Mapping) and type(value) is dict:
-        table = {key: _fit(each, inner[1]) for key, each in value.items()}
-        return _WRONG if any(each is _WRONG for each in table.values()) else table
-    return _WRONG
+        table = {key: _fit(entry, inner[1]) for key, entry in value.items()}
+        return _MISFIT if any(item is _MISFIT for item in table.values()) else table
+    return _MISFIT
 
 
 def _is_number(value: Any) -> bool:
@@ -292,10 +292,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a number, a string, or lists and tables of these, or one truth value."""
+    """Return whether a value is a number, a string, a boolean, or lists and tables of these."""
     if type(value) in (list, dict):
         parts = value.values() if type(value) is dict else value
-        return all(_is_plain(each) and type(each) is not bool for each in parts)
+        return all(_is_plain(part) and type(part) is not bool for part in parts)
     return type(value) in (str, bool) or _is_number(value)
 
 
@@ -303,12 +303,12 @@ def _words(hint: Any) -> str:
     """Describe the allowed values of a type, for an error message."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return ", or ".join(dict.fromkeys(_words(each) for each in inner if each is not type(None)))
+        return ", or ".join(dict.fromkeys(_words(item) for item in inner if item is not type(None)))
     if origin in (tuple, list, Sequence):
         same = origin is not tuple or inner[1:] == (Ellipsis,)
         return f"a list of {_words(inner[0])}" if same else f"[{', '.join(map(_words, inner))}]"
     if origin in (dict, Mapping):
         return f"a table of {_words(inner[1])}"
     if origin is Callable:
-        return "nothing in a file: write the problem in Python"
+        return "no value in a file: write the problem in Python"
     return _WORDS.get(hint, "numbers, strings, or lists and tables of them")

@@ -15,11 +15,11 @@ from torsor.base.checks import one_of
 from torsor.base.files import check_target, replacing
 
 STANDARD_OUTPUT = Path("-")
-TABLES = ("bench", "reproduce")  # kinds of documents that are no results of a robot
+TABLES = ("bench", "reproduce")  # document kinds that are not robot results
 
 
 def header(kind: str) -> dict[str, Any]:
-    """Return the value of the key ``torsor`` of every document: version of the format, kind, version of Torsor.
+    """Return the value of the key ``torsor`` of every document: format version, kind, and Torsor version.
 
     Example:
         >>> header("trajectory")["kind"]
@@ -29,7 +29,7 @@ def header(kind: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as numbers, lists, tables and strings; numbers that are not finite are None, as JSON has none.
+    """Return a value as numbers, lists, tables and strings; numbers that are not finite become None.
 
     Example:
         >>> plain({"q": np.array([1.0, np.nan]), "n": np.int64(2)})
@@ -43,9 +43,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(entry) for entry in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, Path):
@@ -54,10 +54,10 @@ def plain(value: Any) -> Any:
 
 
 def write_document(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document as JSON, whole or not at all; to standard output, if the path is ``-``."""
+    """Write a document as JSON atomically, or to standard output if the path is ``-``."""
     text = json.dumps(plain(document), allow_nan=False)
     if path == STANDARD_OUTPUT:
-        print(text, flush=True)  # a command may go on, as the viewer does
+        print(text, flush=True)  # a command may continue, as the viewer does
         return
     check_target(path)
     with replacing(path) as part:
@@ -65,12 +65,12 @@ def write_document(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of the documents of a kind: docs/start/results.md describes them.
+    """Return the JSON Schema (draft 2020-12) of a document kind; docs/start/results.md describes them.
 
     Example:
         >>> torsor.base.documents.schema_of("trajectory")["required"]
         ['torsor', 'units', 'robot', 'settings', 'status', 'times', 'q', 'v', 'a', 'tau', 'external', 'held', 'events']
     """
     one_of(kind, (*result_kinds(), *TABLES), "schema_of", "kind")
-    found: dict[str, Any] = json.loads((files("torsor.base") / "schemas" / f"{kind}.json").read_text("utf-8"))
-    return found
+    result: dict[str, Any] = json.loads((files("torsor.base") / "schemas" / f"{kind}.json").read_text("utf-8"))
+    return result

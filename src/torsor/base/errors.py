@@ -1,4 +1,4 @@
-"""Errors and warnings carry where the problem is, what was found, what is allowed, and the fix; ``str`` joins them."""
+"""Errors and warnings as data: place, problem, allowed values and fix; ``str`` joins them into a sentence."""
 
 import copy
 import functools
@@ -12,22 +12,22 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
-# A warning belongs to the line that called Torsor; properties that are computed once call it by way of functools.
+# A warning is attributed to the line that called Torsor; cached properties call it through functools.
 _OWN_FILES = str(Path(__file__).parents[1]), functools.__file__
-# Control characters (a terminal obeys them, U+009B among them), and those that change the direction of the text.
-# Line feeds stay: some messages are lists. A name is shown by repr, which escapes them.
+# Control characters, which a terminal obeys (including U+009B), and those that change the text direction. Line feeds
+# are kept, because some messages are lists. Names are shown by repr, which escapes them.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-LONGEST = 16  # numbers that a message shows in full: those of a pose
+MAX_VALUES_SHOWN = 16  # numbers that a message shows in full: those of a pose
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
-_REPR.maxlist = _REPR.maxtuple = LONGEST
+_REPR.maxlist = _REPR.maxtuple = MAX_VALUES_SHOWN
 
 
 class Message(Exception):  # noqa: N818 - the base of errors and of warnings
-    """The fields of an error or a warning; ``str`` makes the sentence ``where: what; allowed: ...; fix: ...``.
+    """The fields of an error or a warning; ``str`` joins them: ``where: what; allowed: ...; fix: ...``.
 
-    With an ``argument``, ``what`` is the clause that follows its name, by default "is ``value``". Without a value,
-    ``value`` is ``...``.
+    If ``argument`` is given, ``what`` is the clause that follows its name; the default is "is ``value``". ``value`` is
+    ``...`` if there is none.
 
     Example:
         >>> error = ModelError(argument="mass", value=-1.0, where="arm.toml: link 'hand'", allowed="0 or more")
@@ -61,7 +61,7 @@ class Message(Exception):  # noqa: N818 - the base of errors and of warnings
         return made
 
     def inside(self, place: str) -> Self:
-        """Return a copy of the message with a place that contains the place of the error.
+        """Return a copy of the message with an outer place in front of its own.
 
         Example:
             >>> print(ModelError(argument="mass", value=-1, where="link 'hand'").inside("arm.toml"))
@@ -71,16 +71,16 @@ class Message(Exception):  # noqa: N818 - the base of errors and of warnings
 
 
 class ModelError(Message, ValueError):
-    """Invalid input: a description that is no mechanism, an unknown name, or an array of the wrong shape."""
+    """Invalid input: an impossible mechanism, an unknown name, or an array of the wrong shape."""
 
     __module__ = "torsor"  # a traceback shows the public name
 
 
 class MotionError(Message, RuntimeError):
-    """An infeasible problem; ``result`` is the motion whose largest violation is least (None if nothing was solved).
+    """An infeasible problem; ``result`` is the motion with the smallest maximum violation, or None.
 
-    ``conflict`` has the names of the constraints that contradict each other; ``violation`` is the least amount by which
-    all bounds would have to be relaxed, relative to their sizes.
+    ``conflict`` holds the names of the constraints that contradict each other. ``violation`` is the smallest amount by
+    which all bounds would have to be relaxed, relative to their sizes.
 
     Example:
         >>> from torsor import motion
@@ -102,20 +102,20 @@ class MotionError(Message, RuntimeError):
 
 
 class SimulationError(Message, RuntimeError):
-    """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
+    """A simulation cannot continue; ``trajectory`` is the ``Trajectory`` up to that point, or None without samples."""
 
     __module__ = "torsor"
     trajectory: Any = None
 
 
 class ModelWarning(Message, UserWarning):
-    """Input that can be used, but is probably wrong, or is not used completely."""
+    """Input that can be used, but is probably wrong or is not used completely."""
 
     __module__ = "torsor"
 
 
 def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") -> str:
-    """Return the sentence of a message: ``where: what; allowed: ...; fix: ...``.
+    """Join the parts of a message: ``where: what; allowed: ...; fix: ...``.
 
     Example:
         >>> describe("mass is -1.0 kg", where="arm.toml: link 'hand'", allowed="0 or more", fix="correct the sign")
@@ -130,28 +130,28 @@ def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") ->
 
 
 def missing(what: str, extra: str, *, where: str = "", instead: str = "") -> ImportError:
-    """Return the error of a package that is not installed; ``extra`` brings it, ``instead`` is what works without it.
+    """Return the error for a missing package; ``extra`` installs it, ``instead`` is an alternative without it.
 
     Example:
         >>> print(missing("Parquet files need pyarrow", "parquet", instead="write .sqlite"))
         Parquet files need pyarrow; fix: pip install "torsor[parquet]", or write .sqlite
     """
-    fix = f'pip install "torsor[{extra}]"'  # zsh takes brackets without quotes for a pattern
+    fix = f'pip install "torsor[{extra}]"'  # zsh treats unquoted brackets as a pattern
     return ImportError(describe(what, where=where, fix=f"{fix}, or {instead}" if instead else fix))
 
 
 def printable(text: str) -> str:
-    r"""Return text with its control characters as escapes, so that a name in a file cannot command a terminal.
+    r"""Escape control characters, so that a name in a file cannot control a terminal.
 
     Example:
         >>> printable("arm\x1b[2J")
         'arm\\x1b[2J'
     """
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROL.sub(lambda item: item[0].encode("unicode_escape").decode(), text)
 
 
-def shortened(values: Any, most: int = LONGEST) -> str:
-    """Return numbers, an array or nested lists as the text of a list: the first few, and how many there are.
+def shortened(values: Any, most: int = MAX_VALUES_SHOWN) -> str:
+    """Format numbers, an array or nested lists as a list: the first few entries, and their number.
 
     Example:
         >>> shortened([0.5, -1.0])
@@ -171,7 +171,7 @@ def shortened(values: Any, most: int = LONGEST) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return the text of a value in a message: numbers of an array as a list, long values cut.
+    """Format a value for a message: arrays as lists, long values shortened.
 
     Example:
         >>> shown("panda"), shown(np.float64(0.5)), shown(range(3))
@@ -181,7 +181,7 @@ def shown(value: Any) -> str:
 
 
 def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
-    """Return the first names for a message, and how many there are; of many, those that resemble ``like`` come first.
+    """Join the first names for a message, and their number; names that resemble ``like`` come first.
 
     Example:
         >>> listing(["hip", "knee", "ankle"], most=2, like="ankel")
@@ -198,15 +198,15 @@ def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
 def _leaves(nested: list[Any]) -> Iterator[Any]:
     waiting = nested[::-1]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, (list, tuple)):
-            waiting.extend(reversed(each))
+        item = waiting.pop()
+        if isinstance(item, (list, tuple)):
+            waiting.extend(reversed(item))
         else:
-            yield each
+            yield item
 
 
 def warn(what: str = "", **fields: Any) -> None:
-    """Give a ``ModelWarning`` with these fields at the line of the user's code that called Torsor.
+    """Issue a ``ModelWarning`` with these fields, at the line of user code that called Torsor.
 
     Example:
         >>> with warnings.catch_warnings(record=True) as caught:

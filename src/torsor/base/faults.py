@@ -1,4 +1,4 @@
-"""Faults of a file that is read strictly: all of them in one error, not the first alone."""
+"""Strict reading: all faults of a file are collected in one error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,24 +7,24 @@ from contextvars import ContextVar
 from torsor.base.errors import ModelError, warn
 
 MAX_FAULTS = 20  # that an error shows
-_FOUND: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
+_FAULTS: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
 
 
 class StopReadingError(ModelError):
-    """Reading cannot go on after the faults that were found."""
+    """Reading cannot continue after the faults found so far."""
 
 
 def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:
-    """Raise a ``ModelError`` where reading is strict; otherwise give a ``ModelWarning`` that tells the ``effect``.
+    """Raise a ``ModelError`` if reading is strict; otherwise issue a ``ModelWarning`` that states the ``effect``.
 
-    Inside ``all_faults`` the error comes when reading has ended.
+    Inside ``all_faults`` the error is raised at the end of reading.
 
     Example:
         >>> refuse_or_warn(ModelError("no mass", where="arm.urdf"), strict=True)
         Traceback (most recent call last):
         torsor.ModelError: arm.urdf: no mass
     """
-    faults = _FOUND.get()
+    faults = _FAULTS.get()
     if not strict:
         fields = vars(fault) | {"what": f"{fault.what}; {effect}" if effect else fault.what}
         warn(**fields)
@@ -35,7 +35,7 @@ def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:
 
 
 def stop_reading() -> None:
-    """End the reading inside ``all_faults``: what was refused so far is the error.
+    """Stop reading inside ``all_faults``, with the faults found so far as the error.
 
     Example:
         >>> with all_faults():
@@ -44,12 +44,12 @@ def stop_reading() -> None:
         Traceback (most recent call last):
         torsor.ModelError: arm.urdf: no mass
     """
-    raise StopReadingError("reading cannot go on")
+    raise StopReadingError("reading cannot continue")
 
 
 @contextmanager
 def all_faults() -> Iterator[None]:
-    """Raise one ``ModelError`` with everything that is refused inside, and with the error that ends the reading.
+    """Raise one ``ModelError`` with all faults found inside the block, including the error that ends it.
 
     Example:
         >>> with all_faults():
@@ -61,7 +61,7 @@ def all_faults() -> Iterator[None]:
         arm.urdf: no axis
     """
     faults = list[ModelError]()
-    before = _FOUND.set(faults)
+    before = _FAULTS.set(faults)
     try:
         yield
     except ModelError as error:
@@ -70,7 +70,7 @@ def all_faults() -> Iterator[None]:
         if not isinstance(error, StopReadingError):
             faults.append(error)
     finally:
-        _FOUND.reset(before)
+        _FAULTS.reset(before)
     if len(faults) == 1:
         raise faults[0]
     if faults:

@@ -1,6 +1,6 @@
-"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, a colour for each name, bounds, jumps.
+"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, one colour per name, bounds, jumps.
 
-Every figure of the library comes from here or takes its colours, units and axes from here.
+All figures of the library are drawn here, or take their colours, units and axes from here.
 """
 
 import colorsys
@@ -21,12 +21,12 @@ from torsor.base.files import check_suffix, check_target, replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_CURVES = 8  # in a panel: more cannot be told apart
-MAX_ROLLOUTS = 50  # that are drawn
-LONGEST = 26  # characters of a name in a legend
+MAX_CURVES = 8  # curves in a panel: more cannot be told apart
+MAX_ROLLOUTS = 50  # curves that are drawn
+MAX_LABEL_LENGTH = 26  # characters of a name in a legend
 DPI = 130
-FEW = 10  # names that have the ten usual colours; more have colours of a circle of hues
-NEAR = 1.0  # a limit that is farther from the curves than this times their span is not drawn
+MAX_DEFAULT_COLOURS = 10  # up to this many names use the ten default colours; more use a circle of hues
+MAX_BOUND_DISTANCE = 1.0  # limits farther from the curves than this multiple of their span are not drawn
 JUMPS = "dotted jumps: Coulomb friction acts against the velocity, and is zero at rest"
 HOUSE = {"alpha": 0.3}
 SIZES = {"wide": 9.0, "column": 6.2, "row": 2.5, "head": 0.7}
@@ -43,10 +43,10 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """The curves of a quantity: ``values`` (..., T, K), leading axes are rollouts, with names and units (K).
+    """The curves of a quantity: ``values`` (..., T, K) with names and units (K); leading axes are rollouts.
 
-    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps: it is drawn dotted there. With ``fits``, the axes
-    are large enough for all bounds; otherwise bounds that are far away are not drawn.
+    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps, which are dotted. If ``fits``, the axes include
+    all bounds; otherwise distant bounds are not drawn.
 
     Example:
         >>> Quantity("Positions", ["a", "b"], ["rad", "m"], np.zeros((5, 2))).panels
@@ -63,13 +63,13 @@ class Quantity:
 
     @property
     def panels(self) -> list[tuple[str, list[int]]]:
-        """The panels: a unit, and the indices of at most eight curves that have it."""
-        found = []
+        """Panels: a unit, and the indices of up to eight curves that have it."""
+        result = []
         for unit in dict.fromkeys(self.units):
-            own = [k for k, each in enumerate(self.units) if each == unit]
-            parts = np.array_split(own, -(-len(own) // MAX_CURVES))
-            found += [(unit, part.tolist()) for part in parts]
-        return found
+            curves = [k for k, item in enumerate(self.units) if item == unit]
+            parts = np.array_split(curves, -(-len(curves) // MAX_CURVES))
+            result += [(unit, part.tolist()) for part in parts]
+        return result
 
 
 # Shared parts
@@ -77,10 +77,10 @@ class Quantity:
 
 @cache
 def shown_figure() -> "type[Figure]":
-    """Return the class of figures that a notebook shows when they are the last line of a cell.
+    """Return the figure class that a notebook shows if it is the last expression of a cell.
 
-    A bare ``Figure`` of matplotlib is shown only after pyplot was imported or ``%matplotlib inline`` was run; without
-    them a notebook prints its size. Needs matplotlib: ``torsor[plot]``.
+    A bare matplotlib ``Figure`` is shown only after pyplot was imported or ``%matplotlib inline`` was run; otherwise a
+    notebook prints its size. Needs matplotlib: ``torsor[plot]``.
 
     Example:
         >>> shown_figure()(figsize=(1, 1))._repr_png_()[1:4]
@@ -89,7 +89,7 @@ def shown_figure() -> "type[Figure]":
     from matplotlib.figure import Figure
 
     class ShownFigure(Figure):
-        """A figure with a picture of itself."""
+        """A figure that a notebook displays."""
 
         def _repr_png_(self) -> bytes:
             content = io.BytesIO()
@@ -100,7 +100,7 @@ def shown_figure() -> "type[Figure]":
 
 
 def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
-    """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels.
+    """Return an empty figure of a size (inches); ``tidy`` leaves room for labels between its panels.
 
     Example:
         >>> float(new_figure(4.0, 3.0).get_figwidth())
@@ -114,12 +114,12 @@ def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
 
 
 def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure":
-    """Return a figure, written to a file if a path is given, whole or not at all; without a suffix it is a .png.
+    """Return a figure; if a path is given, save it atomically, as .png by default.
 
     Example:
         >>> saved(new_figure(4.0, 3.0), "no/such.png")
         Traceback (most recent call last):
-        torsor.ModelError: no/such.png: its folder does not exist; fix: make the folder first
+        torsor.ModelError: no/such.png: its folder does not exist; fix: create the folder first
     """
     if path is None:
         return figure
@@ -127,16 +127,16 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
     if not file.suffix and not file.is_dir():
         file = file.with_name(f"{file.name}.png")
     check_target(file)
-    check_suffix(file, (f".{each}" for each in sorted(figure.canvas.get_supported_filetypes())), str(path))
+    check_suffix(file, (f".{filetype}" for filetype in sorted(figure.canvas.get_supported_filetypes())), str(path))
     with replacing(file) as part:
         figure.savefig(part, dpi=dpi, format=file.suffix[1:].lower())
     return figure
 
 
 def colours_of(*panels: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each name of some panels: no two names have the same, and those of a panel are far apart.
+    """Return distinct colours for the names of some panels, far apart within each panel.
 
-    Up to ten names have the ten usual colours. More have hues from a circle: eight slots, in each of which hue and
+    Up to ten names have the ten default colours. More names have hues from a circle: eight slots, in which hue and
     lightness change from name to name.
 
     Example:
@@ -147,46 +147,46 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
     """
     groups = [list(dict.fromkeys(panel)) for panel in panels]
     names = list(dict.fromkeys(name for group in groups for name in group))
-    if len(names) <= FEW:
+    if len(names) <= MAX_DEFAULT_COLOURS:
         return {name: f"C{k}" for k, name in enumerate(names)}
     slots = dict[str, tuple[int, int]]()  # the slot of each name, and its turn in the slot
     used = [0] * MAX_CURVES
     for group in groups:
         taken = [slots[name][0] for name in group if name in slots]
-        for name in (each for each in group if each not in slots):
+        for name in (member for member in group if member not in slots):
             slot = min(range(MAX_CURVES), key=lambda k: (taken.count(k), used[k], k))
             slots[name] = slot, used[slot]
             used[slot] += 1
             taken.append(slot)
-    found = dict[str, str]()
+    result = dict[str, str]()
     for name in names:
         slot, turn = slots[name]
         hue, lightness = (slot + turn / max(used)) / MAX_CURVES, (0.5, 0.3, 0.4)[turn % 3]
         rgb = colorsys.hls_to_rgb(hue, lightness, 0.9 if slot % 2 else 0.7)
-        found[name] = "#" + "".join(f"{round(255 * each):02x}" for each in rgb)
-    return found
+        result[name] = "#" + "".join(f"{round(255 * channel):02x}" for channel in rgb)
+    return result
 
 
 def label(name: str) -> str:
-    r"""Return a name as matplotlib shows it as it is: no formulas between dollars, and not hidden by an underscore.
+    r"""Return a name as literal matplotlib text: without formulas between dollars, and not hidden by an underscore.
 
     Example:
         >>> label("_x$y"), label("joint1")
         (' _x\\$y', 'joint1')
     """
-    short = name if len(name) <= LONGEST else f"{name[: LONGEST - 9]}...{name[-6:]}"
+    short = name if len(name) <= MAX_LABEL_LENGTH else f"{name[: MAX_LABEL_LENGTH - 9]}...{name[-6:]}"
     return (" " if short.startswith("_") else "") + short.replace("$", r"\$")
 
 
 def styled(axes: Any, title: str = "", unit: str = "") -> None:
-    """Give a panel its title, the unit of its vertical axis, a grid, and no frame above and to the right."""
+    """Format a panel: title, unit of the vertical axis, grid, and no frame at the top and right."""
     axes.set(title=title, ylabel=unit)
     axes.grid(**HOUSE)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the quantities that are drawn; raise ModelError for one that is not known.
+    """Return the names of the quantities to draw; raise ModelError for an unknown one.
 
     Example:
         >>> checked_what("q", ["q", "v"])
@@ -197,7 +197,7 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
         if name not in allowed.split(", "):
             raise ModelError(f"cannot plot {name!r}", value=name, allowed=allowed)
     if not names:
-        raise ModelError("nothing to plot", allowed=allowed)
+        raise ModelError("there is nothing to plot", allowed=allowed)
     return names
 
 
@@ -207,24 +207,24 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
 def plot_quantities(
     quantities: Sequence[Quantity], times: Array, title: str, path: str | Path | None = None, marks: Array | None = None
 ) -> "Figure":
-    """Return a figure of quantities over ``times`` (T,): panels for each unit, of eight curves at most, with legends.
+    """Return a figure of quantities over ``times`` (T,): panels by unit with up to eight curves, with legends.
 
-    The curves of one name have the same colour everywhere, and no other has it. ``marks`` are times of dashed lines.
+    All curves with the same name have the same colour, which no other name has. ``marks`` are times of dashed lines.
     """
-    counts = [len(each.panels) for each in quantities]
+    counts = [len(item.panels) for item in quantities]
     most = max(counts)
-    beside = most <= 2  # the panels of a quantity are side by side; otherwise one below the other
+    beside = most <= 2  # the panels of a quantity are side by side; otherwise stacked
     rows, columns = (len(quantities), most) if beside else (most, len(quantities))
-    colours = colours_of(*([each.names[i] for i in own] for each in quantities for _, own in each.panels))
+    colours = colours_of(*([item.names[i] for i in own] for item in quantities for _, own in item.panels))
     width = SIZES["wide"] if columns == 1 else SIZES["column"] * columns
     figure = new_figure(width, SIZES["row"] * rows + SIZES["head"])
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
     places = grid if beside else grid.T
     shown, used = False, np.zeros(grid.shape, dtype=bool)
     for k, quantity in enumerate(quantities):
-        for j, (unit, own) in enumerate(quantity.panels):
+        for j, (unit, curves) in enumerate(quantity.panels):
             axes = places[k, j]
-            shown |= draw_panel(axes, quantity, times, colours, own)
+            shown |= draw_panel(axes, quantity, times, colours, curves)
             styled(axes, "" if j else quantity.title, unit)
             (used if beside else used.T)[k, j] = True
             for mark in [] if marks is None else marks:
@@ -238,23 +238,23 @@ def plot_quantities(
     if len(times) > 1:
         grid[0, 0].set_xlim(float(times[0]), float(times[-1]))
     grid[0, 0].locator_params("x", nbins=6)
-    jumps = any(each.jumps is not None and each.jumps.any() for each in quantities)
+    jumps = any(item.jumps is not None and item.jumps.any() for item in quantities)
     lines = [label_of_title(title), *["dotted lines: bounds"] * shown, *[JUMPS] * jumps]
     figure.suptitle("\n".join(lines), fontsize="large")
     return saved(figure, path)
 
 
 def label_of_title(title: str) -> str:
-    """Return a title with its dollars as they are."""
+    """Return a title with literal dollars."""
     return title.replace("$", r"\$")
 
 
 def draw_panel(
     axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
-    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with a legend beside it.
+    """Draw the curves of a quantity, or the curves ``own``, into one panel, with a legend beside it.
 
-    Return whether bounds were near enough to be drawn.
+    Return whether bounds were close enough to be drawn.
     """
     colours = colours_of(quantity.names) if colours is None else colours
     own = list(range(len(quantity.names))) if own is None else own
@@ -286,28 +286,28 @@ def _curve(axes: Any, times: Array, values: Array, jumps: Flags | None, style: M
         axes.plot(times[between], values[between], linewidth=0.9, linestyle=":", **style)
 
 
-def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str, str]) -> bool:
+def _bounds(axes: Any, quantity: Quantity, curves: list[int], colours: Mapping[str, str]) -> bool:
     """Draw the bounds of each curve while they hold, and shade the region beyond the bounds of all curves."""
     low, high = axes.get_ylim()
     span = high - low
-    known = [(each, each.lower[own], each.upper[own]) for each in quantity.bounds]
+    known = [(entry, entry.lower[curves], entry.upper[curves]) for entry in quantity.bounds]
     ends = np.concatenate([np.zeros(0), *(np.concatenate([lower, upper]) for _, lower, upper in known)])
     ends = ends[np.isfinite(ends)]
     if not quantity.fits:
-        ends = ends[(ends >= low - NEAR * span) & (ends <= high + NEAR * span)]
+        ends = ends[(ends >= low - MAX_BOUND_DISTANCE * span) & (ends <= high + MAX_BOUND_DISTANCE * span)]
     if not ends.size:
         return False
     margin = 0.08 * max(high, ends.max()) - 0.08 * min(low, ends.min())
     low = min(low, ends.min() - margin * bool(ends.min() < low))
     high = max(high, ends.max() + margin * bool(ends.max() > high))
-    for each, lower, upper in known:
-        for i, sides in zip(own, zip(lower, upper, strict=True), strict=True):
+    for item, lower, upper in known:
+        for i, sides in zip(curves, zip(lower, upper, strict=True), strict=True):
             for bound in sides:
                 if low <= bound <= high:
                     style = {"color": colours[quantity.names[i]], "linewidth": 0.9, "linestyle": ":"}
-                    axes.plot([each.first, each.last], [bound, bound], **style)
+                    axes.plot([item.first, item.last], [bound, bound], **style)
         for edge, end in ((upper.max(), high), (lower.min(), low)):
             if low <= edge <= high:
-                axes.fill_between([each.first, each.last], edge, end, color="0.5", alpha=0.15, linewidth=0)
+                axes.fill_between([item.first, item.last], edge, end, color="0.5", alpha=0.15, linewidth=0)
     axes.set_ylim(low, high)
     return True

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and NumPy archives (.npz) that are read without trusting them."""
+"""Atomic file writing, and safe reading of NumPy archives (.npz)."""
 
 import errno
 import os
@@ -19,19 +19,25 @@ from numpy.typing import NDArray
 
 from torsor.base.errors import ModelError
 
-# Errors that a damaged or hostile file may cause while it is decoded.
-_DAMAGED: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError)
-_DAMAGED += (MemoryError, EOFError, OSError, RuntimeError, SyntaxError)  # NumPy parses the headers of arrays as Python
-_DAMAGED += (tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error)
+# Errors that a damaged or malicious file may cause during decoding.
+_DECODING_ERRORS: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError)
+_DECODING_ERRORS += (
+    MemoryError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+)  # NumPy parses the headers of arrays as Python
+_DECODING_ERRORS += (tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error)
 LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
 LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
 LONGEST_NAME = 60  # characters of a file name that an error shows
-_KEPT = 40  # characters of a file name that its temporary name keeps
+_MAX_NAME_KEPT = 40  # characters of a file name that its temporary name keeps
 _KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
 
 
 def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
-    """Return the bytes of a file; one that is larger than ``largest`` (or TORSOR_LARGEST_FILE, bytes) is refused.
+    """Return the bytes of a file; raise ModelError if it is larger than ``largest`` (or TORSOR_LARGEST_FILE, bytes).
 
     Example:
         >>> import tempfile
@@ -40,21 +46,21 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
         ...     read_limited(Path(folder, "note.txt"))
         b'done'
     """
-    given = os.environ.get(LARGEST_VARIABLE, "").strip()
-    if given and not (given.isascii() and given.isdigit()):
+    variable = os.environ.get(LARGEST_VARIABLE, "").strip()
+    if variable and not (variable.isascii() and variable.isdigit()):
         allowed = f"a number of bytes, for example {LARGEST_FILE}"
-        raise ModelError(f"it is {given[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed)
-    largest = int(given) if given else largest
+        raise ModelError(f"it is {variable[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed)
+    largest = int(variable) if variable else largest
     with path.open("rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:
-        fix = f"check the path, or allow more: {LARGEST_VARIABLE}=(number of bytes) in the environment"
+        fix = f"check the path, or set the environment variable {LARGEST_VARIABLE} to a larger number of bytes"
         raise ModelError("the file is too large", where=path.name, allowed=f"{largest / 1e6:g} MB", fix=fix)
     return content
 
 
 def check_file(path: Path, allowed: str, fix: str = "") -> None:
-    """Raise ModelError where a path is no file; ``allowed`` says which files are meant.
+    """Raise ModelError if a path is not a file; ``allowed`` describes the expected files.
 
     Example:
         >>> check_file(Path("no/such/log.csv"), "a log: .csv")
@@ -66,20 +72,20 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
     except (OSError, ValueError):  # no file can have such a name
         is_file = is_folder = exists = False
     if not is_file:
-        found = "a folder" if is_folder else "a device or a pipe" if exists else "no such file"
-        raise ModelError(found, where=str(path), allowed=allowed, fix=fix)
+        message = "a folder" if is_folder else "it is a device or a pipe" if exists else "no such file"
+        raise ModelError(message, where=str(path), allowed=allowed, fix=fix)
 
 
 def check_suffix(path: Path, allowed: Iterable[str], where: str = "") -> None:
-    """Raise ModelError for a file whose suffix is not ``allowed``; ``where`` is its name by default."""
+    """Raise ModelError if the suffix of a file is not ``allowed``; ``where`` is its name by default."""
     suffixes = tuple(allowed)
     if path.suffix.lower() not in suffixes:
-        found, words = f"the suffix is {path.suffix!r}", ", ".join(filter(None, suffixes))
-        raise ModelError(found, value=path.suffix, where=where or path.name, allowed=words)
+        message, words = f"the suffix is {path.suffix!r}", ", ".join(filter(None, suffixes))
+        raise ModelError(message, value=path.suffix, where=where or path.name, allowed=words)
 
 
 def check_name(path: Path) -> None:
-    """Raise ModelError where no file can have this name: one that is too long, or has a null character.
+    """Raise ModelError if no file can have this name, because it is too long or contains a null character.
 
     Example:
         >>> check_name(Path("a" * 300 + ".xml"))
@@ -87,7 +93,7 @@ def check_name(path: Path) -> None:
         torsor.ModelError: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: its name is too long
     """
     if "\0" in str(path):
-        raise ModelError("a null character in its name", where=str(path).replace("\0", "\\0"))
+        raise ModelError("its name contains a null character", where=str(path).replace("\0", "\\0"))
     try:
         path.lstat()
     except OSError as error:
@@ -96,26 +102,26 @@ def check_name(path: Path) -> None:
 
 
 def check_target(path: Path) -> None:
-    """Raise ModelError where no file can be written: a folder, one in no folder, or one without permission.
+    """Raise ModelError if a file cannot be written: a folder, a missing folder, or missing permission.
 
-    A file that exists is opened and left as it is; one that does not is made and removed again.
+    An existing file is opened and left unchanged. A new one is created and removed again.
 
     Example:
         >>> check_target(Path("no", "such.csv"))
         Traceback (most recent call last):
-        torsor.ModelError: no/such.csv: its folder does not exist; fix: make the folder first
+        torsor.ModelError: no/such.csv: its folder does not exist; fix: create the folder first
     """
     check_name(path)
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     if target.is_dir():
         raise ModelError("it is a folder", where=str(path), allowed="a file")
     if not target.parent.is_dir():
-        raise ModelError("its folder does not exist", where=str(path), fix="make the folder first")
+        raise ModelError("its folder does not exist", where=str(path), fix="create the folder first")
     check_opened(target, str(path))
 
 
 def check_opened(path: Path, where: str) -> None:
-    """Raise ModelError, in the words of the system, if a file cannot be opened for writing."""
+    """Raise ModelError, with the system's message, if a file cannot be opened for writing."""
     is_new = not path.exists()
     if not (is_new or path.is_file()):
         return  # a device, or a pipe that would wait for its reader
@@ -129,9 +135,9 @@ def check_opened(path: Path, where: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path that replaces ``path`` when the block ends; after an error the old file is unchanged.
+    """Yield a temporary path that replaces ``path`` at the end of the block; after an error the old file is unchanged.
 
-    The new file has the permissions of the old one. Devices and pipes, such as /dev/null, are written to.
+    The new file has the permissions of the old one. Devices and pipes, such as /dev/null, are written to directly.
 
     Example:
         >>> import tempfile
@@ -142,23 +148,23 @@ def replacing(path: Path) -> Iterator[Path]:
         ['note.txt']
     """
     check_name(path)
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # the link stays, its file is replaced
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path  # the link is kept, its file is replaced
     if target.exists() and not (target.is_file() or target.is_dir()):
-        with tempfile.TemporaryDirectory() as folder:  # a device or a pipe, which stays what it is
+        with tempfile.TemporaryDirectory() as folder:  # a device or a pipe is not replaced
             part = Path(folder, target.name)
             yield part
             with part.open("rb") as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink)
         return
-    # In the same folder, so that replace is one operation; short, since a name has 255 bytes at most.
-    part = target.with_name(f".{target.name[:_KEPT]}.{secrets.token_hex(4)}.part")
+    # In the same folder, so that replace is one operation; short, because a name has at most 255 bytes.
+    part = target.with_name(f".{target.name[:_MAX_NAME_KEPT]}.{secrets.token_hex(4)}.part")
     try:
         yield part
         if target.is_file():
-            shutil.copymode(target, part)  # who could not read the old file cannot read the new one
+            shutil.copymode(target, part)  # the new file is as private as the old one
         part.replace(target)
     except OSError as error:
-        # The user knows the file under its own name.
+        # Report the file by the name that the user passed.
         if error.errno is not None and error.filename in (None, part, str(part)):
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
@@ -168,7 +174,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write named arrays to an uncompressed .npz file, whole or not at all.
+    """Write named arrays to an uncompressed .npz file atomically.
 
     Example:
         >>> import tempfile
@@ -184,11 +190,11 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
 
 @contextmanager
 def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
-    """Give the arrays of an .npz file by name; every error of their content, also within the block, is a ModelError.
+    """Yield the arrays of an .npz file by name; raise ModelError for any error in their content, also within the block.
 
-    ``what`` names the expected content, such as "a trajectory". Pickled objects and compressed members are rejected:
-    the first run code, the second may unpack to terabytes. A file that does not exist or may not be read raises
-    OSError, as Python does; a folder or a name that no file can have raises ModelError.
+    ``what`` names the expected content, such as "a trajectory". Pickled objects and compressed members are rejected,
+    because the former run code and the latter may decompress to terabytes. OSError is raised if a file does not exist
+    or is not readable, ModelError for a folder or an impossible file name.
 
     Example:
         >>> import tempfile
@@ -197,32 +203,36 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
         ...     with reading_npz(Path(folder, "x.npz"), "a pair") as found:
         ...         found["y"]
         Traceback (most recent call last):
-        torsor.ModelError: x.npz: there is no 'y'; fix: check that the file holds a pair
+        torsor.ModelError: x.npz: there is no 'y'; fix: check that the file contains a pair
     """
     with _opened(path, what) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                found = _members(archive)
-            yield found
+                result = _members(archive)
+            yield result
         except KeyError as error:
-            raise ModelError(f"there is no {error}", where=path.name, fix=f"check that the file holds {what}") from None
-        except _DAMAGED as error:
+            raise ModelError(
+                f"there is no {error}", where=path.name, fix=f"check that the file contains {what}"
+            ) from None
+        except _DECODING_ERRORS as error:
             raise ModelError(f"not {what}: {error}", where=path.name) from None
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive in the byte order of this machine; np.load takes quadratic time for many."""
-    found: dict[str, NDArray[Any]] = {}
-    for each in archive.infolist():
-        name, dot, _ = each.filename.rpartition(".npy")
-        if each.compress_type != zipfile.ZIP_STORED:
+    """Return the arrays of an archive in this machine's byte order; np.load takes quadratic time for many."""
+    result: dict[str, NDArray[Any]] = {}
+    for item in archive.infolist():
+        name, dot, _ = item.filename.rpartition(".npy")
+        if item.compress_type != zipfile.ZIP_STORED:
             raise ValueError("its members are compressed")
-        if not dot or name in found:
-            raise ValueError(f"its member {each.filename[:LONGEST_NAME]!r} is {'there twice' if dot else 'no array'}")
-        with archive.open(each) as member:
+        if not dot or name in result:
+            raise ValueError(
+                f"its member {item.filename[:LONGEST_NAME]!r} {'appears twice' if dot else 'is not an array'}"
+            )
+        with archive.open(item) as member:
             array = np.lib.format.read_array(member, allow_pickle=False)
-        found[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return found
+        result[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return result
 
 
 def _opened(path: Path, what: str) -> BinaryIO:
@@ -237,7 +247,7 @@ def _opened(path: Path, what: str) -> BinaryIO:
 
 
 def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
-    """Raise ValueError where an array from a file has another shape or kind: "f", "iu" or "b", as in ``dtype.kind``.
+    """Raise ValueError if an array from a file has another shape or kind ("f", "iu" or "b", as in ``dtype.kind``).
 
     Example:
         >>> check_array(np.zeros(3), (2,), "q")
@@ -245,5 +255,5 @@ def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: st
         ValueError: q has shape (3,) and type float64; allowed: (2,), real numbers
     """
     if array.shape != shape or array.dtype.kind not in kind or array.dtype.itemsize > 8:  # longer types vary
-        found = f"{what} has shape {array.shape} and type {array.dtype}"
-        raise ValueError(f"{found}; allowed: {shape}, {_KINDS[kind]}")
+        message = f"{what} has shape {array.shape} and type {array.dtype}"
+        raise ValueError(f"{message}; allowed: {shape}, {_KINDS[kind]}")

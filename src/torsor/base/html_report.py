@@ -1,4 +1,4 @@
-"""Reports as one HTML file that opens offline: tables, lists, figures, and motions in 3D."""
+"""Reports as one offline HTML file: tables, lists, figures and 3D motions."""
 
 import base64
 import io
@@ -32,36 +32,36 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-s
 
 
 def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
-    """Write a page with a title and its parts (HTML, in which names are escaped), whole or not at all."""
+    """Write a page with a title and parts (HTML with escaped names) atomically."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
     body = "\n".join(parts)
-    text = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
+    html = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
     with replacing(target) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        part.write_text(html, encoding="utf-8", newline="\n")
     return target
 
 
 def html_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], marked: Sequence[bool] = (), words: bool = False
 ) -> str:
-    """Return a table of numbers, or of ``words``; cells are HTML, in which names were escaped.
+    """Return a table of numbers, or of ``words``; cells are HTML with escaped names.
 
     Example:
         >>> html_table(["link", "kg"], [["arm", "2"]])
         '<div class="wide"><table><tr><th>link</th><th>kg</th></tr><tr><td>arm</td><td>2</td></tr></table></div>'
     """
     marks = marked or [False] * len(rows)
-    lines = ["".join(f"<th>{html_text(each)}</th>" for each in head)]
-    classes = [""] + [' class="marked"' if each else "" for each in marks]
-    lines += ["".join(f"<td>{each}</td>" for each in row) for row in rows]
-    body = "".join(f"<tr{own}>{line}</tr>" for own, line in zip(classes, lines, strict=True))
+    lines = ["".join(f"<th>{html_text(cell)}</th>" for cell in head)]
+    classes = [""] + [' class="marked"' if mark else "" for mark in marks]
+    lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr{class_}>{line}</tr>" for class_, line in zip(classes, lines, strict=True))
     kind = ' class="words"' if words else ""
     return f'<div class="wide"><table{kind}>{body}</table></div>'
 
 
 def html_text(text: str) -> str:
-    """Return text of a file or of a user as HTML, without control characters.
+    """Return text of a file or user as HTML, without control characters.
 
     Example:
         >>> html_text("a < b")
@@ -71,25 +71,25 @@ def html_text(text: str) -> str:
 
 
 def html_list(lines: Iterable[str]) -> str:
-    """Return lines as a list; names in them are escaped."""
-    return f"<ul>{''.join(f'<li>{html_text(each)}</li>' for each in lines)}</ul>"
+    """Return lines as a list, with escaped names."""
+    return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>"
 
 
 def terminal_table(table: RenderableType) -> str:
-    """Return a table of the terminal as HTML; every text in it is escaped by Rich."""
+    """Return a terminal table as HTML, with all text escaped by Rich."""
     console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
     console.print(table)
     return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
 def image(figure: Any) -> str:
-    """Return a figure of matplotlib as HTML that needs no other file."""
+    """Return a matplotlib figure as self-contained HTML."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=100)
     return f'<img alt="figure" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
 
 
 def in_motion(what: Any, title: str, heading: str = "In motion") -> list[str]:
-    """Return a motion or a robot in 3D, below a heading; nothing where ``torsor.view`` is not installed."""
+    """Return a 3D view of a motion or robot below a heading, or nothing if ``torsor.view`` is not installed."""
     page = registered("page", "html")
     return [] if page is None else [f"<h2>{heading}</h2>", page(what, title)]

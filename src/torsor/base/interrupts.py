@@ -1,8 +1,8 @@
-"""Ctrl-C during long work in foreign code: it is never lost.
+"""Reliable Ctrl-C during long work in foreign code.
 
-CasADi's conversions discard the KeyboardInterrupt that Python raises inside of them, and the work would go on. Inside
-``Stoppable``, an interrupt is repeated until it arrives, and at the latest it is raised at the end. A limit of time
-interrupts the work in the same way.
+CasADi's conversions discard a KeyboardInterrupt raised inside them, and the work would continue. Inside ``Stoppable``,
+an interrupt is repeated until it arrives, and it is raised at the end at the latest. A time limit interrupts the work
+in the same way.
 """
 
 import _thread
@@ -13,18 +13,18 @@ from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-AGAIN = 0.05  # seconds after which an interrupt that was lost is repeated
+REPEAT_INTERVAL = 0.05  # seconds after which a lost interrupt is repeated
 
 _active: list["Stoppable"] = []
 _limits = threading.local()  # ``at``: the time (s) at which the work of this thread ends
 
 
 class OutOfTimeError(Exception):
-    """The limit of time of a ``Stoppable`` was reached before its work was done."""
+    """The time limit of a ``Stoppable`` was reached before its work was done."""
 
 
 def is_stoppable() -> bool:
-    """Whether the main thread is inside ``Stoppable``: a handler of SIGINT should raise KeyboardInterrupt then.
+    """Return whether the main thread is inside ``Stoppable``: a SIGINT handler should then raise KeyboardInterrupt.
 
     Example:
         >>> is_stoppable()
@@ -34,14 +34,14 @@ def is_stoppable() -> bool:
 
 
 class Stoppable:
-    """Work in the main thread that Ctrl-C stops, also where foreign code discards the exception.
+    """Work in the main thread that Ctrl-C stops, even if foreign code discards the exception.
 
-    SIGINT calls the handler that was installed before; if that raises an exception, KeyboardInterrupt is raised again
-    every ``AGAIN`` seconds until the work ends. In other threads, where SIGINT is ignored or ends the process, and
-    inside another ``Stoppable``, nothing changes.
+    SIGINT calls the previously installed handler. If that raises an exception, KeyboardInterrupt is raised again
+    every ``REPEAT_INTERVAL`` seconds until the work ends. Nothing changes in other threads, inside another
+    ``Stoppable``, or if SIGINT is ignored or ends the process.
 
-    After ``seconds`` the work is interrupted as by Ctrl-C, and ends with ``OutOfTimeError``. In other threads, and
-    where SIGINT ends the process, this happens only where a ``Stoppable`` within begins, as each compiled function is.
+    After ``seconds`` the work is interrupted as by Ctrl-C and ends with ``OutOfTimeError``. In other threads, and if
+    SIGINT ends the process, this happens only at the start of an inner ``Stoppable``, such as each compiled function.
 
     Example:
         >>> with Stoppable():
@@ -63,7 +63,7 @@ class Stoppable:
         if threading.current_thread() is threading.main_thread() and not _active:
             before = signal.getsignal(signal.SIGINT)
             timed = math.isfinite(self._seconds)
-            # Else it is ignored, ends the process, or was not installed by Python.
+            # Otherwise it is ignored, ends the process, or was not installed by Python.
             if callable(before) or (timed and before is signal.SIG_IGN):
                 _active.append(self)
                 self._before = before
@@ -102,29 +102,29 @@ class Stoppable:
             except BaseException:
                 self._stopped = True
             else:
-                return  # the user's own handler does not want to stop
+                return  # the user's handler chose not to stop
             if self._repeating is None:
                 self._repeating = threading.Thread(target=self._repeat, daemon=True)
                 self._repeating.start()
-        # Entering and leaving must not be left half done: the interrupt is repeated, or raised at the end.
+        # Entering and leaving must be complete: the interrupt is repeated, or raised at the end.
         if self._entered and (frame is None or frame.f_code not in (_ENTER, _EXIT)) and not _is_deleting(frame):
             raise KeyboardInterrupt
 
-    def _repeat(self, seconds: float = AGAIN) -> None:
-        """Interrupt the main thread again and again: after Ctrl-C, or at the limit of ``seconds``."""
+    def _repeat(self, seconds: float = REPEAT_INTERVAL) -> None:
+        """Interrupt the main thread repeatedly: after Ctrl-C, or at the limit of ``seconds``."""
         ends = perf_counter() + seconds
-        while not self._end.wait(AGAIN):
+        while not self._end.wait(REPEAT_INTERVAL):
             self._late = self._late or (perf_counter() >= ends and not self._stopped)
             if not self._late and not self._stopped:
                 continue
-            if hasattr(signal, "pthread_kill"):  # a signal also ends waiting for a lock
+            if hasattr(signal, "pthread_kill"):  # a signal also interrupts waiting for a lock
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             else:
                 _thread.interrupt_main()
 
 
 def _is_deleting(frame: FrameType | None) -> bool:
-    """Whether a frame is inside ``__del__``, where Python discards an exception and prints its traceback."""
+    """Return whether a frame is inside ``__del__``, where Python discards an exception and prints its traceback."""
     while frame is not None:
         if frame.f_code.co_name == "__del__":
             return True

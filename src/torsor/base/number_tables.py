@@ -1,4 +1,4 @@
-"""Number tables in text files: lines, heads, separators and numbers; errors name the file, the line and the column."""
+"""Number tables in text files: lines, headers, separators and numbers; errors name file, line and column."""
 
 import csv
 import math
@@ -22,15 +22,15 @@ MAX_BYTES = 1_000_000_000  # of a file
 MAX_LINES = 50_000_000
 MAX_NUMBERS = 100_000_000  # of a table: 800 MB
 MAX_COLUMNS = 20_000
-MISSING = {"", "nan", "na", "n/a", "#n/a", "null", "none", "-nan", "+nan"}  # cells without a number, in small letters
+MISSING = {"", "nan", "na", "n/a", "#n/a", "null", "none", "-nan", "+nan"}  # cells without a number, in lower case
 INFINITE = {sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")}
-TABS_OR_BLANKS = ""  # separator: tabs in lines that have some, so that empty cells keep their places, or blanks
+TABS_OR_BLANKS = ""  # separator: tabs if a line has any, so that empty cells keep their places, otherwise blanks
 Head = str | int
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Columns(NamedTuple):
-    """Columns of a table: ``values`` (N, k) for each name, and the ``lines`` (N,) of the file that the rows are in."""
+    """Columns of a table: ``values`` (N, k) for each name, and the file ``lines`` (N,) of the rows."""
 
     values: dict[str, Array]
     lines: NDArray[np.intp]
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberTable:
-    """The rows of numbers of a text file: ``width`` columns between separators, with ``heads`` if there are any.
+    """The number rows of a text file: ``width`` columns between separators, with ``heads`` if there are any.
 
     Example:
         >>> rows = [Row(7, "0;1,5"), Row(8, "1;")]
@@ -53,7 +53,7 @@ class NumberTable:
         [[0.0, 1.5], [1.0, nan]]
         >>> NumberTable("log.csv", rows, ";", 2).numbers()
         Traceback (most recent call last):
-        torsor.ModelError: log.csv: line 7, column 1: '1,5' is no number; ...
+        torsor.ModelError: log.csv: line 7, column 1: '1,5' is not a number; ...
     """
 
     where: str
@@ -73,18 +73,19 @@ class NumberTable:
         short: bool = False,
         fix: str = "complete or remove the line",
     ) -> Array:
-        """Return the numbers (N, columns) at ``places``, by default of all columns, times 10**power of each column.
+        """Return the numbers (N, columns) at ``places`` (default: all columns), times 10**power of each column.
 
-        Cells without a number are refused, or NaN with ``missing``; infinities are refused, or kept. Rows with fewer
-        cells than columns are refused, or completed by NaN with ``short``. ``names`` and ``fix`` are for messages.
+        Cells without a number raise ModelError, or become NaN if ``missing``. Infinities raise ModelError or are kept.
+        Rows with too few cells raise ModelError, or are completed by NaN if ``short``. ``names`` and ``fix`` are for
+        messages.
         """
         places = range(self.width) if places is None else places
         names = (self.heads or places) if names is None else names
         check_size(len(self.rows), self.width, self.where)
         if self.rows and not any(powers):
-            found = self._by_numpy(places)
-            if found is not None and (missing or np.isfinite(found).all()):
-                return found
+            result = self._by_numpy(places)
+            if result is not None and (missing or np.isfinite(result).all()):
+                return result
         table = np.full((len(self.rows), len(places)), np.nan)
         powers = powers or [0] * len(places)
         suffixes = [f"e{power}" if power else "" for power in powers]
@@ -94,10 +95,10 @@ class NumberTable:
                 cells += [""] * (self.width - len(cells))
             if max(places, default=0) >= len(cells) or min(places, default=0) < 0:
                 j = next(j for j, place in enumerate(places) if not 0 <= place < len(cells))
-                text = f"line {row.line} has {len(cells)} columns, and none for {names[j]!r}"
+                message = f"line {row.line} has {len(cells)} columns, but none for {names[j]!r}"
                 counted = "; columns are counted from 0" if isinstance(names[j], int) else ""
                 repair = f"complete the line, or remove it{counted}"
-                raise ModelError(text, where=self.where, allowed=str(self.width), fix=repair)
+                raise ModelError(message, where=self.where, allowed=str(self.width), fix=repair)
             chosen = [cells[place] for place in places]
             numbers = _quick_numbers(chosen, suffixes) if "_" not in row.text and row.text.isascii() else None
             if numbers is None:
@@ -105,15 +106,15 @@ class NumberTable:
                 numbers = [self._number(cell, power, row.line, name, missing, fix) for cell, power, name in parts]
             table[k] = numbers
             if len(cells) != self.width:
-                repair = "write decimal points, not commas; one cell for each column"
+                repair = "write decimal points, not commas, and one cell per column"
                 if len(cells) == self.width + 1 and not cells[-1]:
-                    repair = "remove the delimiter at the end of the lines, or add one to the heads"
-                text = f"line {row.line} has {len(cells)} columns, and the table has {self.width}"
-                raise ModelError(text, where=self.where, allowed=str(self.width), fix=repair)
+                    repair = "remove the delimiter at the end of the lines, or add one to the header"
+                message = f"line {row.line} has {len(cells)} columns, but the table has {self.width}"
+                raise ModelError(message, where=self.where, allowed=str(self.width), fix=repair)
         return table
 
     def cells(self, row: Row) -> list[str]:
-        """Return the cells of a row, without the blanks around them."""
+        """Return the cells of a row, without surrounding blanks."""
         cells = cells_of(row, self.separator, self.where)
         if self.separator == TABS_OR_BLANKS:
             while len(cells) > self.width and not cells[-1]:
@@ -121,7 +122,7 @@ class NumberTable:
         return [cell.replace(",", ".") for cell in cells] if self.decimal_comma else cells
 
     def _by_numpy(self, places: Sequence[int]) -> Array | None:
-        """Return the numbers by NumPy's reader, or None where a cell or the width of a row is not as usual."""
+        """Return the numbers by NumPy's reader, or None if a cell or the width of a row is unusual."""
         lines, width = [row.text for row in self.rows], self.width
         tabs = self.separator == TABS_OR_BLANKS and all("\t" in line for line in lines)
         separator = "\t" if tabs else self.separator or " "
@@ -132,7 +133,7 @@ class NumberTable:
             return None
         try:
             return np.loadtxt(lines, delimiter=None if by_blanks else separator, usecols=places, ndmin=2, comments=None)
-        except ValueError:  # a cell is no number: reading cell by cell says which
+        except ValueError:  # a cell is not a number: reading cell by cell finds it
             return None
 
     def _number(self, cell: str, power: int, line: int, name: Head, missing: bool, fix: str) -> float:
@@ -148,13 +149,13 @@ class NumberTable:
         if math.isfinite(value):
             return value
         if word not in MISSING | INFINITE:
-            fix = "write decimal points, and numbers alone; remove lines that are no rows"
-        text = f"line {line}, column {name!r}: {reprlib.repr(cell)} is no number"
-        raise ModelError(text, value=name, where=self.where, allowed="a finite number with a decimal point", fix=fix)
+            fix = "write decimal points and numbers only; remove lines that are not rows"
+        message = f"line {line}, column {name!r}: {reprlib.repr(cell)} is not a number"
+        raise ModelError(message, value=name, where=self.where, allowed="a finite number with a decimal point", fix=fix)
 
 
 def _quick_numbers(cells: Sequence[str], suffixes: Sequence[str]) -> list[float] | None:
-    """Return finite numbers with powers of ten as suffixes, or None where a cell has to be looked at alone."""
+    """Return finite numbers with powers of ten as suffixes, or None if a cell needs individual treatment."""
     try:
         numbers = [*map(float, map(add, cells, suffixes))]
     except ValueError:
@@ -170,11 +171,11 @@ def read_columns(
     missing: bool = False,
     fix: str = "complete or remove the line",
 ) -> Columns:
-    r"""Return columns of a text file; ``wanted`` has heads, or numbers of columns from 0, for each name.
+    r"""Return columns of a text file; ``wanted`` has column headers, or column numbers from 0, for each name.
 
-    The ``delimiter`` is found in the first line if it is not given. Lines that begin with # are comments; one before
-    the numbers that has the heads may begin so. Every row must have as many cells as the first line. Cells without a
-    number are refused, or NaN with ``missing``.
+    The default ``delimiter`` is detected in the first line. Lines that begin with # are comments; the header before the
+    numbers may also begin with #. Every row must have as many cells as the first line. Cells without a number raise
+    ModelError, or become NaN if ``missing``.
 
     Example:
         >>> import tempfile
@@ -185,11 +186,11 @@ def read_columns(
         >>> found.values["q"].tolist(), found.lines.tolist()
         ([[0.0], [nan]], [2, 3])
     """
-    names = [each for chosen in wanted.values() for each in chosen]
+    names = [item for chosen in wanted.values() for item in chosen]
     table = read_table(path, delimiter, names)
     if not table.rows:
-        raise ModelError("it has no rows of numbers", where=table.where, fix="write heads, and rows below them")
-    places = [_place(each, table.heads, table.where) for each in names]
+        raise ModelError("it has no rows of numbers", where=table.where, fix="write a header line, and rows below it")
+    places = [_place(name, table.heads, table.where) for name in names]
     numbers = table.numbers(places, names, missing=missing, fix=fix)
     numbers[np.isinf(numbers)] = np.nan
     ends = np.cumsum([len(chosen) for chosen in wanted.values()])[:-1]
@@ -198,9 +199,9 @@ def read_columns(
 
 
 def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] = ()) -> NumberTable:
-    r"""Return the table of a text file, in whose head the ``wanted`` columns are.
+    r"""Return the table of a text file whose header contains the ``wanted`` columns.
 
-    The heads are in the first line that is no comment, or in a comment before it where that has numbers.
+    The header is the first line that is not a comment, or a comment before it if that line has numbers.
 
     Example:
         >>> import tempfile
@@ -211,7 +212,7 @@ def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] 
         ['t', 'elbow [deg]']
     """
     where = str(path)
-    rows = text_rows(path, where, "a table with heads and rows of numbers")
+    rows = text_rows(path, where, "a table with a header and rows of numbers")
     start = next((k for k, row in enumerate(rows) if not _is_comment(row)), len(rows))
     plain, comments = [row for row in rows if not _is_comment(row)], rows[:start][::-1]
     separator = separator_of((plain or rows)[0].text, delimiter, where)
@@ -221,18 +222,18 @@ def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] 
     first = cells_of(plain[0], separator, where)
     if not _has_numbers(first, wanted):
         return NumberTable(where, plain[1:], separator, len(first), first)
-    named = {each for each in wanted if isinstance(each, str)}
-    fitting = [each for each in above if len(each) == len(first)]
-    heads = max(fitting, key=lambda each: len(named & set(each)), default=[])
+    named = {name for name in wanted if isinstance(name, str)}
+    fitting = [item for item in above if len(item) == len(first)]
+    heads = max(fitting, key=lambda item: len(named & set(item)), default=[])
     return NumberTable(where, plain, separator, len(first), heads)
 
 
 def text_rows(
     path: Path, where: str, what: str, *, max_bytes: int = MAX_BYTES, other_encoding: str | None = None
 ) -> list[Row]:
-    """Return the lines of a UTF-8 file that are not blank; ``what`` it should be is said where it is no text.
+    """Return the lines of a UTF-8 file that are not blank; ``what`` describes the expected content.
 
-    Without ``other_encoding``, for files that are not UTF-8, these are refused.
+    Files that are not UTF-8 raise ModelError, unless ``other_encoding`` is given.
 
     Example:
         >>> import tempfile
@@ -240,8 +241,8 @@ def text_rows(
         ...     _ = Path(folder, "walk.mot").write_bytes(bytes(range(256)))
         ...     text_rows(Path(folder, "walk.mot"), "walk.mot", "a table")
         Traceback (most recent call last):
-        torsor.ModelError: walk.mot: it is no text; allowed: a table as UTF-8 text; fix: unpack it, export it again as \
-text, or save it as UTF-8
+        torsor.ModelError: walk.mot: it is not a text file; allowed: a table as UTF-8 text; fix: unpack it, export it \
+again as text, or save it as UTF-8
     """
     content = read_limited(path, max_bytes)
     if content.count(b"\n") + content.count(b"\r") > 2 * MAX_LINES:
@@ -257,7 +258,7 @@ text, or save it as UTF-8
             text = content.decode(other_encoding)
     except ValueError:
         fix = "unpack it, export it again as text, or save it as UTF-8"
-        raise ModelError("it is no text", where=where, allowed=f"{what} as UTF-8 text", fix=fix) from None
+        raise ModelError("it is not a text file", where=where, allowed=f"{what} as UTF-8 text", fix=fix) from None
     rows = [Row(k, line) for k, line in enumerate(_LINE_END.split(text), start=1) if line.strip()]
     if not rows:
         raise ModelError("it is empty", where=where, allowed=what)
@@ -265,21 +266,21 @@ text, or save it as UTF-8
 
 
 def separator_of(line: str, given: str | None = None, where: str = "", *, otherwise: str = " ") -> str:
-    r"""Return the separator of a line: the given one, a semicolon, a tab or a comma that it has, or ``otherwise``.
+    r"""Return the separator of a line: the given one, a semicolon, tab or comma that it contains, or ``otherwise``.
 
     Example:
         >>> separator_of("t;q"), separator_of("t, q"), separator_of("t q")
         (';', ',', ' ')
     """
     if given is None:
-        return next((each for each in (";", "\t", ",") if each in line), otherwise)
+        return next((item for item in (";", "\t", ",") if item in line), otherwise)
     if not isinstance(given, str) or len(given) != 1 or given in '\r\n"':
         raise ModelError(f"delimiter is {given!r}", value=given, where=where, allowed='one character, such as ";"')
     return given
 
 
 def cells_of(row: Row, separator: str, where: str) -> list[str]:
-    r"""Return the cells of a line, without the blanks around them.
+    r"""Return the cells of a line, without surrounding blanks.
 
     Example:
         >>> cells_of(Row(1, "1\t0.5\t\t2 "), TABS_OR_BLANKS, ""), cells_of(Row(1, "1   0.5 2"), TABS_OR_BLANKS, "")
@@ -298,30 +299,30 @@ def cells_of(row: Row, separator: str, where: str) -> list[str]:
 
 
 def check_size(rows: int, columns: int, where: str) -> None:
-    """Raise ModelError where a table has too many columns or numbers: a damaged file, or one made to fill the memory.
+    """Raise ModelError if a table has too many columns or numbers: a damaged file, or one made to exhaust memory.
 
     Example:
         >>> check_size(10, 10**6, "walk.mot")
         Traceback (most recent call last):
         torsor.ModelError: walk.mot: 10 rows of 1000000 columns; allowed: 20000 columns and 100000000 numbers; \
-fix: check the line of names, or split the file
+fix: check the header line, or split the file
     """
     if columns > MAX_COLUMNS or rows * columns > MAX_NUMBERS:
-        text, allowed = f"{rows} rows of {columns} columns", f"{MAX_COLUMNS} columns and {MAX_NUMBERS} numbers"
-        raise ModelError(text, where=where, allowed=allowed, fix="check the line of names, or split the file")
+        message, allowed = f"{rows} rows of {columns} columns", f"{MAX_COLUMNS} columns and {MAX_NUMBERS} numbers"
+        raise ModelError(message, where=where, allowed=allowed, fix="check the header line, or split the file")
 
 
 def _is_comment(row: Row) -> bool:
     return row.text.lstrip().startswith("#")
 
 
-def _has_numbers(cells: list[str], wanted: Sequence[Head]) -> bool:
-    """Return whether the first line is a row of numbers: in the columns that are wanted by their number, or in all."""
-    if {each for each in wanted if isinstance(each, str)} & set(cells):
+def _has_numbers(cells: list[str], columns: Sequence[Head]) -> bool:
+    """Return whether the first line is a row of numbers, in the requested columns or in all."""
+    if {name for name in columns if isinstance(name, str)} & set(cells):
         return False
-    if cells == ["", *map(str, range(len(cells) - 1))]:  # heads of a table with an index, as pandas writes them
+    if cells == ["", *map(str, range(len(cells) - 1))]:  # headers of a table with an index, as pandas writes them
         return False
-    numbered = [cells[each] for each in wanted if isinstance(each, int) and 0 <= each < len(cells)]
+    numbered = [cells[name] for name in columns if isinstance(name, int) and 0 <= name < len(cells)]
     return any(_is_number(cell) or cell.lower() in MISSING - {""} for cell in numbered or cells)
 
 
@@ -331,7 +332,7 @@ def _place(chosen: Head, heads: Sequence[str], where: str) -> int:
         return chosen
     if list(heads).count(chosen) != 1:
         what = "no column" if chosen not in heads else "several columns"
-        allowed = listing(heads, most=20) if heads else "heads in the first line, or numbers of columns from 0"
+        allowed = listing(heads, most=20) if heads else "headers in the first line, or column numbers from 0"
         raise ModelError(f"{what} {chosen!r}", value=chosen, where=where, allowed=allowed)
     return list(heads).index(chosen)
 

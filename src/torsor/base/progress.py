@@ -1,6 +1,6 @@
-"""Progress of long computations on standard error: a bar, the message of a first compilation, live text of a solver.
+"""Progress of long computations on standard error: a bar, a compilation message, live solver text.
 
-By default, a display appears on a terminal only, and only after some seconds. Rich is imported when the first one does.
+By default, progress is shown only on a terminal, and only after some seconds. Rich is imported when it first appears.
 """
 
 import math
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds before a display appears
 PAUSE = 0.1  # seconds between two updates of a bar
-_compilation = threading.Lock()  # of several compilations at once, one is shown
+_compilation = threading.Lock()  # of several concurrent compilations, one is shown
 _is_silent = False
 
 
 class Display:
     """Content on standard error that is replaced while a computation runs.
 
-    ``shown`` is True, False, or None to show it on a terminal after ``patience`` seconds. At the end it disappears
-    from a terminal, unless ``keep``.
+    ``shown`` is True, False, or None to show it on a terminal after ``patience`` seconds. At the end it disappears from
+    a terminal, unless ``keep`` is True.
     """
 
     def __init__(self, shown: bool | None = None, patience: float = PATIENCE, keep: bool = False) -> None:
@@ -47,13 +47,13 @@ class Display:
 
     @property
     def is_due(self) -> bool:
-        """Whether content would be shown now."""
+        """Return whether content would be shown now."""
         return time.monotonic() >= self._due
 
     def show(self, content: Any) -> None:
-        """Replace the content: text, or another object that Rich can show."""
+        """Replace the content by text or another object that Rich can show."""
         if self._live is None:
-            from rich.console import Console  # slow to import, and few computations take long
+            from rich.console import Console  # slow to import, and rarely needed
             from rich.live import Live
 
             console = Console(stderr=True)
@@ -63,7 +63,7 @@ class Display:
 
 
 class Bar(Display):
-    """A progress bar; a ``duration`` of None is not known. For ``shown`` see ``Display``."""
+    """A progress bar; ``duration`` is None if unknown. For ``shown`` see ``Display``."""
 
     def __init__(self, duration: float | None, shown: bool | None, title: str = "simulating") -> None:
         super().__init__(shown)
@@ -91,7 +91,7 @@ class Bar(Display):
 
 @contextmanager
 def compiling(what: str) -> Iterator[None]:
-    """Show a message while a function compiles, since a first call takes long; ``what`` is its name.
+    """Show a message while a function compiles, because a first call takes long; ``what`` is its name.
 
     Example:
         >>> with compiling("inverse_dynamics"):
@@ -128,6 +128,6 @@ def _show_compilation(what: str, display: Display, end: threading.Event) -> None
 
 
 def be_silent() -> None:
-    """Show nothing in this process from now on: the terminal belongs to the process that started it."""
+    """Disable all displays of this process: the terminal belongs to the process that started it."""
     global _is_silent
     _is_silent = True

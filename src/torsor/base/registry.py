@@ -1,6 +1,6 @@
-"""Objects that packages register by name, so that a package below uses what stands above it without importing it.
+"""Registry of objects by name, through which lower packages use higher ones without importing them.
 
-``torsor/__init__.py`` declares which package registers a name; that package is imported when the name is first used.
+``torsor/__init__.py`` declares which package registers a name. That package is imported when the name is first used.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,12 +18,12 @@ def declare(what: str, homes: Mapping[str, str]) -> None:
 
 
 def register(what: str, name: str, value: Any) -> None:
-    """Register an object under a name of a group, e.g. the class of a kind of result."""
+    """Register an object under a name of a group, such as the class of a result kind."""
     _known[what, name] = value
 
 
 def names(what: str) -> tuple[str, ...]:
-    """Return the names of a group: those that are declared, and others that are registered.
+    """Return the names of a group, declared and registered.
 
     Example:
         >>> register("colour", "red", 0xFF0000)
@@ -34,7 +34,7 @@ def names(what: str) -> tuple[str, ...]:
 
 
 def registered(what: str, name: str) -> Any:
-    """Return a registered object, or None; the package that registers it is imported if it is not yet.
+    """Return a registered object, or None; the package that registers it is imported if necessary.
 
     Example:
         >>> register("colour", "red", 0xFF0000)
@@ -52,7 +52,7 @@ def registered(what: str, name: str) -> Any:
 
 
 def subpackages(package: str, *names: str) -> Callable[[str], ModuleType]:
-    """Return the ``__getattr__`` of a package that imports these modules or subpackages on first use.
+    """Return a package ``__getattr__`` that imports these modules or subpackages on first use.
 
     Example:
         >>> torsor.robot.parallel.__name__

@@ -1,4 +1,4 @@
-"""The base class of results: one way to keep, to write and to show each of them."""
+"""The base class of results: saving, exporting and plotting."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,10 +11,10 @@ from torsor.base.tables import Column, write_table
 
 
 class Result:
-    """What a computation returns: ``save`` keeps it, ``to_dict`` gives plain values, ``plot`` draws it.
+    """The result of a computation: ``save`` writes it, ``to_dict`` returns plain values, ``plot`` draws it.
 
-    A notebook shows a short table of it. Files are .npz (the whole result, with its robot and its settings, for
-    ``torsor.load_result``), .json (plain values with units, for other programs) and, where it is a table, .csv.
+    Notebooks show it as a short table. File formats are .npz (the complete result with robot and settings, for
+    ``torsor.load_result``), .json (plain values with units, for other programs) and, for tables, .csv.
 
     Example:
         >>> isinstance(torsor.simulate(torsor.library.planar_chain(1), duration=0.01), Result)
@@ -25,7 +25,7 @@ class Result:
     suffixes: ClassVar[tuple[str, ...]] = (".npz", ".csv", ".json")
 
     def save(self, path: str | Path) -> None:
-        """Write the result, whole or not at all: .npz to read it back, .csv or .json for other programs.
+        """Write the result atomically: .npz to load it again, .csv or .json for other programs.
 
         Example:
             >>> import tempfile
@@ -50,14 +50,14 @@ class Result:
         return {"torsor": header(self.kind), **self._content()}
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Draw the result and return the figure (matplotlib); ``path`` saves it too."""
+        """Draw the result and return the matplotlib figure; ``path`` also saves it."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
         return self._summary().html()
 
     def _archive(self) -> Archive:
-        """Return all that ``load`` needs."""
+        """Return everything that ``load`` needs."""
         raise NotImplementedError
 
     def _columns(self) -> list[Column]:
@@ -69,5 +69,5 @@ class Result:
         raise NotImplementedError
 
     def _summary(self) -> Summary:
-        """Return the short table of notebooks."""
+        """Return the short table for notebooks."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What an object adds to a picture of a robot, as plain data: solids that stand still or move with the links."""
+"""Objects added to the view of a robot, as plain data: solids that are fixed or move with the links."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -27,10 +27,10 @@ class Solid:
 
 @dataclass(frozen=True)
 class Thing:
-    """An object beside a robot: a load, a seat, stairs. ``solids`` are in base axes, or in those of ``pose``.
+    """An object next to a robot: a load, a seat, stairs. ``solids`` are in base axes, or in those of ``pose``.
 
-    ``pose`` returns the poses (..., 4, 4) of a thing that moves, from those (..., L, 4, 4) of the links. Things whose
-    ``source`` is equal are equal.
+    ``pose`` returns the poses (..., 4, 4) of a moving object, from those (..., L, 4, 4) of the links. Objects with
+    equal ``source`` are equal.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Many searches at once: those that are not finished take steps together, and the finished ones are set aside."""
+"""Batched searches: unfinished ones take steps together, finished ones are set aside."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Flags
 
 Indices = NDArray[np.intp]
-State = list[Any]  # arrays of one entry for each search
+State = list[Any]  # arrays with one entry per search
 
 
 def advance(
@@ -20,12 +20,13 @@ def advance(
     ends: Mapping[int, NDArray[Any]],
     leaving: float = 0.0,
 ) -> Flags:
-    """Let searches take at most ``most`` steps, and return which of them (K,) are finished.
+    """Let searches take up to ``most`` steps, and return which of them (K,) are finished.
 
-    The arrays of a ``state`` have one entry for each search. ``step(state, todo)`` returns the next one of the searches
-    ``todo``, ``finished(k, state, todo)`` which of them are finished after step k, or None; it may replace arrays of
-    the state. Those with the numbers in ``ends`` are written to the arrays there. Finished searches are set aside when
-    they are more than a fraction ``leaving`` of those that are left: to select is slower than to compute few more.
+    The arrays of a ``state`` have one entry per search. ``step(state, todo)`` returns the next state of the searches
+    ``todo``. ``finished(k, state, todo)`` returns which of them are finished after step k, or None; it may replace
+    arrays of the state. State arrays with the numbers in ``ends`` are written to the arrays there. Finished searches
+    are set aside when they exceed a fraction ``leaving`` of the remaining ones, because selection is slower than a few
+    more steps.
 
     Example:
         >>> end = np.zeros(2)
@@ -50,5 +51,5 @@ def advance(
         done[todo[leave]] = True
         for at, end in ends.items():
             end[todo[leave]] = state[at][leave]
-        todo, state = todo[stay], [each[stay] for each in state]
+        todo, state = todo[stay], [array[stay] for array in state]
     return done

@@ -1,6 +1,6 @@
-"""Ctrl-C while the command ``torsor`` imports its packages: it ends in words and with status 130.
+"""Ctrl-C while the ``torsor`` command imports its packages: a one-line message and exit status 130.
 
-This file is imported first, and imports nothing that takes time. In programs that import Torsor it does nothing.
+This file is imported first, and imports nothing slow. In programs that import Torsor it does nothing.
 """
 
 import os
@@ -8,11 +8,11 @@ import sys
 from types import TracebackType
 
 STOPPED = 130  # the exit status of programs that Ctrl-C stopped
-WORDS = "stopped by Ctrl-C, before there was a result"
+WORDS = "stopped by Ctrl-C before there was a result"
 
 
 def is_command() -> bool:
-    """Whether this process is the command ``torsor``, or ``python -m torsor``.
+    """Return whether this process is the command ``torsor`` or ``python -m torsor``.
 
     Example:
         >>> is_command()
@@ -25,7 +25,7 @@ def is_command() -> bool:
 
 
 def end_in_words() -> None:
-    """Make an interrupt that nothing catches end the process with one line."""
+    """Make an uncaught interrupt end the process with a one-line message."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

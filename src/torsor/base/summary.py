@@ -1,4 +1,4 @@
-"""Short tables of an object: as text for ``print``, and as HTML for notebooks. Names from files are escaped."""
+"""Short tables of an object, as text for ``print`` and as HTML for notebooks. Names from files are escaped."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ CELL = "padding:.15em .7em;text-align:left;border-bottom:1px solid #ddd"
 
 
 def as_text(*tables: Any, width: int, separator: str = " ") -> str:
-    """Return tables of Rich as text, in a notebook too, where Rich would show them below the cell and return nothing.
+    """Return Rich tables as text, also in a notebook, where Rich would display them instead.
 
     Example:
         >>> as_text("one", "two", width=20).strip()
@@ -30,9 +30,10 @@ def as_text(*tables: Any, width: int, separator: str = " ") -> str:
 
 
 def titled_table(title: str, *columns: str, overflow: Any = "ellipsis", words: bool = False) -> "Table":
-    """Return an empty Rich table: its first column is left-aligned, and so are the others if they are ``words``.
+    """Return an empty Rich table with a left-aligned first column; the others are left-aligned if ``words``.
 
-    A long name in the first column is folded: cut off, it could stand for several. ``overflow`` is that of the others.
+    Long names in the first column are folded, because truncated names could be ambiguous. ``overflow`` applies to the
+    other columns.
     """
     from rich.table import Table
 
@@ -76,7 +77,7 @@ class Summary(NamedTuple):
         return "\n".join(printable(line).replace("\n", " ") for line in lines)
 
     def html(self) -> str:
-        """Return the table as HTML, every text escaped.
+        """Return the table as HTML with all text escaped.
 
         Example:
             >>> Summary("<b>arm</b>", {}).html()
@@ -87,7 +88,7 @@ class Summary(NamedTuple):
             cells = (f"<tr>{_cell('th', name)}{_cell('td', value)}</tr>" for name, value in self.facts.items())
             parts.append(f'<table style="{STYLE}">{"".join(cells)}</table>')
         if self.rows:
-            head = "".join(_cell("th", each) for each in self.head)
+            head = "".join(_cell("th", cell) for cell in self.head)
             body = "".join(f"<tr>{''.join(_cell('td', cell) for cell in row)}</tr>" for row in self._shown)
             parts.append(f'<table style="{STYLE}"><tr>{head}</tr>{body}</table>')
         return f"<div>{''.join(parts)}</div>"

@@ -1,4 +1,4 @@
-"""Results as CSV tables, and motions as JointTrajectory messages of ROS for a controller, as JSON or YAML."""
+"""Results as CSV tables, and motions as ROS JointTrajectory messages in JSON or YAML."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
     @property
     def head(self) -> str:
-        """The head of the column."""
+        """Header of the column."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
@@ -44,7 +44,7 @@ def columns_of(letter: str, names: Sequence[str], units: Sequence[str], values: 
 
 
 def write_table(path: Path, columns: Sequence[Column]) -> None:
-    """Write a table, whole or not at all; numbers have the digits that read back to the last bit.
+    """Write a table atomically; numbers are written with full precision.
 
     Example:
         >>> import tempfile
@@ -54,10 +54,10 @@ def write_table(path: Path, columns: Sequence[Column]) -> None:
         ['time', '[s]', '0.0', '0.1']
     """
     check_target(path)
-    values = [each.values.tolist() if isinstance(each.values, np.ndarray) else each.values for each in columns]
+    values = [column.values.tolist() if isinstance(column.values, np.ndarray) else column.values for column in columns]
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([each.head for each in columns])
+        writer.writerow([column.head for column in columns])
         writer.writerows([x if isinstance(x, str) else repr(x) for x in row] for row in zip(*values, strict=True))
 
 
@@ -79,7 +79,7 @@ def instants(duration: float, rate: float) -> Array:
 
 
 def check_rate(rate: float, duration: float, where: str) -> float:
-    """Return a rate (Hz) that gives no more instants than a file can have.
+    """Return a rate (Hz) if it gives no more instants than a file can have.
 
     Example:
         >>> check_rate(1e12, 2.0, "motion.csv")
@@ -89,16 +89,16 @@ or fewer; fix: lower the rate to 5e+06 Hz or less
     """
     rate = positive(rate, where, "rate")
     if rate * duration > MAX_INSTANTS:
-        found = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
+        message = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
         fix = f"lower the rate to {MAX_INSTANTS / duration:g} Hz or less"
-        raise ModelError(found, argument="rate", where=where, allowed=f"{MAX_INSTANTS} samples or fewer", fix=fix)
+        raise ModelError(message, argument="rate", where=where, allowed=f"{MAX_INSTANTS} samples or fewer", fix=fix)
     return rate
 
 
 def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[Array, Array, Array]) -> None:
-    """Write q, v, a (N, n) at ``times`` (N,), in s, to a .json or .yaml file, whole or not at all.
+    """Write q, v, a (N, n) at ``times`` (N,), in s, to a .json or .yaml file atomically.
 
-    Numbers have nine digits after the point, and the text is JSON in both cases, which YAML readers read too.
+    Numbers have nine decimals. The text is JSON in both cases, which YAML readers accept too.
 
     Example:
         >>> import tempfile

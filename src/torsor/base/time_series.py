@@ -1,8 +1,8 @@
-"""Motions over time: the contract of ``result.at(t)``, the search of intervals, and curves between samples.
+"""Motions over time: the contract of ``result.at(t)``, interval search, and interpolation between samples.
 
 ``at`` takes one time or an array of times (...), in s, and returns ``Instants``. The axes of its arrays are those of a
-batch of motions, if the result has one, then those of t, then the coordinates. Times outside of the motion and NaN are
-refused; a time that rounding has moved by 1e-9 of the duration at most is taken for the end.
+batch of motions, if the result has one, then those of t, then the coordinates. Times outside the motion and NaN raise
+ModelError. A time that exceeds the end by rounding, up to 1e-9 of the duration, counts as the end.
 """
 
 from bisect import bisect_right
@@ -21,9 +21,9 @@ _NUMBERS = frozenset((float, int, np.float64))  # one time, which needs no array
 
 
 class Instants(Protocol):
-    """A motion at ``times`` (...): ``q`` (..., nq), ``v``, ``a``, ``tau`` (..., nv), as far as the result has them.
+    """A motion at ``times`` (...): ``q`` (..., nq), ``v``, ``a``, ``tau`` (..., nv), if the result has them.
 
-    Each is computed when it is first used. A batch of motions has its axes before those of the times.
+    Each is computed on first use. The axes of a batch of motions come before those of the times.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), np.zeros((5, 1)), duration=0.5)
@@ -53,9 +53,9 @@ class Instants(Protocol):
 
 
 class TimeAxis:
-    """The times of a motion: increasing ``knots`` (T,), and ``last``, the index of the last interval that begins there.
+    """The times of a motion: increasing ``knots`` (T,), and ``last``, the start index of the last interval.
 
-    Of samples this is T - 1, an interval of no length, so that each sample has an interval of its own.
+    For samples this is T - 1, an interval of zero length, so that each sample has its own interval.
 
     Example:
         >>> axis = TimeAxis(np.array([0.0, 1.0, 3.0]), "arm", last=1)
@@ -72,7 +72,7 @@ class TimeAxis:
         self._end: float = self.knots[-1] if self.knots else -np.inf
 
     def find(self, t: Any) -> tuple[Any, Any]:
-        """Return the times (...) and the indices (...) of their intervals; raise ModelError outside of the range."""
+        """Return the times (...) and the indices (...) of their intervals; raise ModelError outside the range."""
         if type(t) in _NUMBERS and self._first <= t <= self._end:
             return t, self.interval(t)
         times, near = real_array(t, self.where, "t"), ROUNDING * max(self._end - self._first, 0.0)
@@ -83,7 +83,7 @@ class TimeAxis:
         return times, self.interval(times)
 
     def interval(self, t: Any) -> Any:
-        """Return the indices (...) of the intervals of times (...), of those outside the first or the last."""
+        """Return the interval indices (...) of times (...); times outside get the first or last interval."""
         if type(t) in _NUMBERS:
             return min(max(bisect_right(self.knots, t) - 1, 0), self.last)
         return np.clip(np.searchsorted(self.array, t, side="right") - 1, 0, self.last)
@@ -113,10 +113,10 @@ def polynomials(coefficients: Array, x: Any, orders: int) -> Array:
 
 
 class Series(NamedTuple):
-    """Samples of a motion: ``q`` (..., T, nq), and ``v``, ``a`` and ``tau`` (..., T, nv) as far as they are known.
+    """Samples of a motion: ``q`` (..., T, nq), and ``v``, ``a`` and ``tau`` (..., T, nv) if known.
 
-    Forces are ``held`` until the next sample, or change linearly. ``group`` has ``integrate`` and ``difference`` of
-    positions that are no vectors.
+    Forces are ``held`` until the next sample, or change linearly. ``group`` provides ``integrate`` and ``difference``
+    for positions that are not vectors.
     """
 
     axis: TimeAxis
@@ -129,17 +129,17 @@ class Series(NamedTuple):
 
     @classmethod
     def of(cls, where: str, times: Array, q: Array, *rates: Array, held: bool = False, group: Any = None) -> "Series":
-        """Return the samples q, and v, a and tau as far as they are known, at ``times`` (T,)."""
+        """Return the samples q, and v, a and tau if known, at ``times`` (T,)."""
         v, a, tau = (*rates, None, None, None)[:3]
         return cls(TimeAxis(times, where, len(times) - 1), q, v, a, tau, held, group)
 
 
 class SampledInstants:
-    """A motion between samples, at which it has their values.
+    """Interpolation of a motion between samples.
 
-    Positions are the cubic through the samples on both sides and their velocities (on the group, de Casteljau's
-    algorithm), velocities that through the samples and their accelerations, and accelerations its derivative. Without
-    these rates they change linearly.
+    Positions follow the cubic through the neighbouring samples and their velocities (on the group, by de Casteljau's
+    algorithm). Velocities follow the cubic through the samples and their accelerations, and accelerations are its
+    derivative. Without these rates they change linearly.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 3)[:, None]
@@ -172,8 +172,8 @@ class SampledInstants:
         s, h = self._s, self._h
         rest = 1 - s
         before, after = rest * rest, s * s
-        found = before * (1 + 2 * s) * ends[0] + before * s * h * rates[0]
-        return np.asarray(found + after * (3 - 2 * s) * ends[1] - after * rest * h * rates[1])
+        result = before * (1 + 2 * s) * ends[0] + before * s * h * rates[0]
+        return np.asarray(result + after * (3 - 2 * s) * ends[1] - after * rest * h * rates[1])
 
     def _linear(self, name: str) -> Array:
         x = getattr(self._series, name)

@@ -16,20 +16,21 @@ from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment
 
-# Sines and cosines of single precision in C: a range reduction and two short polynomials, in place of sinf and cosf.
+# Single-precision sines and cosines in C: a range reduction and two short polynomials, instead of sinf and cosf.
 #
-# The sinf of newlib takes some 190 cycles of a Cortex-M4F, and would be three quarters of the inverse dynamics of an
-# arm; this takes 70. k quarter turns are taken off in three parts of pi/2 (Cody and Waite 1980), the first two so short
-# that their products with k are exact; polynomials of |r| <= pi/4 are left, those of the machine code. Results are the
-# same on every processor that does not fuse products. Larger angles, infinities and NaN are left to the C library.
+# The sinf of newlib takes about 190 cycles on a Cortex-M4F, and would be three quarters of the inverse dynamics of an
+# arm; this takes 70. k quarter turns are subtracted in three parts of pi/2 (Cody and Waite 1980), the first two so
+# short that their products with k are exact. The remaining polynomials for |r| <= pi/4 are those of the machine code.
+# Results are the same on every processor that does not fuse products. Larger angles, infinities and NaN are passed to
+# the C library.
 
-_LARGEST = 1000.0  # rad; k has 10 bits then
+_MAX_ANGLE = 1000.0  # rad; k has 10 bits then
 _HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits, 11 bits, the rest
 
 
 def _sine(literal: Callable[[float], str]) -> str:
     """Return the C function ``torsor_sine``: sin(x + quarter pi/2), so that a quarter of 1 makes a cosine."""
-    single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_LARGEST)
+    single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_MAX_ANGLE)
     sine = source.polynomial(literal, *single.sin_terms)
     cosine = source.polynomial(literal, *single.cos_terms, -0.5, 1.0)
     half = literal(0.5)
@@ -52,17 +53,17 @@ static float torsor_sine(float x, int quarter)
 """
 
 
-# C99 expressions: literals, identifiers, and one rule for each CasADi operation.
+# C99 expressions: literals, identifiers, and one rule per CasADi operation.
 #
-# A rule is a function of the ``CScalar`` and the texts of the arguments (a name, an element of an array or a literal,
-# so that none needs brackets); it returns an expression. The CasADi virtual machine defines every operation.
+# A rule is a function of the ``CScalar`` and the texts of the arguments (a name, an array element or a literal, so that
+# none needs parentheses). It returns an expression. The CasADi virtual machine defines every operation.
 
-# Numbers with an exact decimal form of at most this many characters are written so, all others in base 16.
+# Numbers with an exact decimal form of at most this many characters are written in decimal, all others in hexadecimal.
 _FEW_DIGITS = 12
 
 
 class CScalar:
-    """A floating-point type of C: its name, its literals, and the functions of libm for it."""
+    """A C floating-point type: its name, its literals, and its libm functions."""
 
     def __init__(self, dtype: str):
         self.double = dtype == "float64"
@@ -70,9 +71,9 @@ class CScalar:
         self.local = f"{self.name} "
 
     def literal(self, number: float) -> str:
-        """Return the text of a number, in brackets if it has a sign.
+        """Return the text of a number, in parentheses if it has a sign.
 
-        C99 guarantees that a number in base 16 is read exactly; a decimal number may be rounded to a neighbour.
+        C99 guarantees that a hexadecimal number is read exactly; a decimal number may be rounded to a neighbour.
         """
         if not self.double:
             with np.errstate(over="ignore"):  # numbers too large for a float become infinite
@@ -91,7 +92,7 @@ class CScalar:
         return digits + self.suffix
 
     def call(self, function: str, *arguments: str) -> str:
-        """Return the call of a function of libm."""
+        """Return the call of a libm function."""
         return f"{function}{self.suffix}({', '.join(arguments)})"
 
     def expression(self, code: int, *arguments: str) -> str:
@@ -115,7 +116,7 @@ def _library(name: str) -> Rule:
 
 
 def _logic(operator: str) -> Rule:
-    # NaN counts as true, since it is not equal to 0.
+    # NaN counts as true, because it is not equal to 0.
     return lambda t, a, b: f"{a} != {t.literal(0.0)} {operator} {b} != {t.literal(0.0)}"
 
 
@@ -145,7 +146,7 @@ C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
     ca.OP_OR: _logic("||"),
     ca.OP_IF_ELSE_ZERO: lambda t, a, b: f"{a} == {t.literal(0.0)} ? {t.literal(0.0)} : {b}",
     ca.OP_CONSTPOW: _library("pow"),
-    # The first of equal numbers, as in the LLVM rules; of 0.0 and -0.0 CasADi returns what the C library returns.
+    # The first of equal numbers, as in the LLVM rules; for 0.0 and -0.0 CasADi returns what the C library returns.
     ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} != {a} ? {b} : {a}",
     ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} != {a} ? {b} : {a}",
     ca.OP_SIN: lambda t, a: t.call("sin", a) if t.double else f"torsor_sine({a}, 0)",
@@ -172,7 +173,7 @@ static {real} torsor_erfinv({real} x)
 
 
 def _helpers(t: CScalar, codes: set[int]) -> list[str]:
-    """Return the C functions that operations with these codes call: libm has none, or only slower ones."""
+    """Return the C functions that operations with these codes call, because libm has none or only slower ones."""
     sine = [_sine(t.literal)] if not t.double and codes & {ca.OP_SIN, ca.OP_COS} else []
     return sine + ([_erfinv(t)] if ca.OP_ERFINV in codes else [])
 
@@ -206,11 +207,11 @@ _RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split
 
 
 def c_names(taken: Iterable[str] = ()) -> Names:
-    """Return a maker of unique identifiers that are not reserved in C, C++ or the C library."""
+    """Return a generator of unique identifiers that are not reserved in C, C++ or the C library."""
     return Names(source.words, _RESERVED, taken)
 
 
-# CasADi functions as C99 source: a header, a source file that needs nothing but libm, and a CMakeLists.txt.
+# CasADi functions as C99 source: a header, a source file that needs only libm, and a CMakeLists.txt.
 #
 # Each operation is one statement, and the CMake file compiles with ``-ffp-contract=off``, so that products and sums are
 # not fused and results are those of the CasADi virtual machine. (GCC without ``-std=c99`` fuses across statements
@@ -221,7 +222,7 @@ _TARGETS = {
     *("all", "clean", "depend", "edit_cache", "help", "install", "list_install_components", "m", "package"),
     *("package_source", "preinstall", "rebuild_cache", "test"),
 }
-# NAME.h of the folder would hide these headers of the C library, of any standard, from all files that include both.
+# NAME.h in the folder would hide these C library headers, of any standard, from all files that include both.
 _HEADERS = """
 assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbit
 stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
@@ -241,11 +242,11 @@ def export_c(
 ) -> list[Path]:
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
-    Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, matrices row by row, with the
-    name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code does not allocate
-    memory, has no state and calls libm only; outputs must not overlap inputs. ``dtype`` is float64 or float32. The
-    folder is created if it does not exist; files that Torsor did not write are not replaced, and with
-    ``overwrite=False`` no file is. ``about`` goes into the comments of the header.
+    Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, with matrices row by row. It
+    has the name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code allocates
+    no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or float32. The
+    folder is created if it does not exist. Files that Torsor did not write are not replaced, and with
+    ``overwrite=False`` no file is. ``about`` is written into the comments of the header.
 
     Example:
         >>> import tempfile
@@ -264,20 +265,20 @@ def c_texts(
 ) -> tuple[dict[str, str], list[SourceKernel]]:
     """Return the files of ``export_c`` by name, and the functions in them.
 
-    ``more`` is another header, which the CMake file installs beside the C header.
+    ``more`` is another header, which the CMake file installs next to the C header.
     """
     source.check_export(dtype, name, _TARGETS)
-    if name.lower() in _HEADERS.split():  # many file systems do not distinguish capitals
-        found = f"is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"
+    if name.lower() in _HEADERS.split():  # many file systems are case-insensitive
+        message = f"is {name!r}, so {name}.h would hide the C library header <{name.lower()}.h>"
         fix = f"`name={name + '_kernels'!r}`, for example"
-        raise ModelError(found, argument="name", value=name, allowed="other names", fix=fix)
+        raise ModelError(message, argument="name", value=name, allowed="other names", fix=fix)
     if name in KEYWORDS:
-        found, fix = f"is {name!r}, a keyword of C", "add letters to it"
-        raise ModelError(found, argument="name", value=name, allowed="other names", fix=fix)
+        message, fix = f"is {name!r}, a C keyword", "add letters to it"
+        raise ModelError(message, argument="name", value=name, allowed="other names", fix=fix)
     names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
     kernels = [
-        SourceKernel(names.new(title), title, each, scalar, _arguments(each), source.PIECE)
-        for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in source.with_names(functions))
+        SourceKernel(names.new(title), title, item, scalar, _arguments(item), source.PIECE)
+        for title, item in ((title, in_scalars(title, item, C_RULES)) for title, item in source.with_names(functions))
     ]
     header = _header(name, kernels, scalar, names, about)
     cmake = f"# {MARK}.\n{source.asset('CMakeLists.txt')}"
@@ -286,37 +287,43 @@ def c_texts(
 
 
 def _arguments(function: ca.Function) -> list[str]:
-    """Return the names of the arguments. Most functions of Torsor have one output, named as the function: ``out``."""
+    """Return the names of the arguments. A single output with the name of the function becomes ``out``."""
     names = c_names()
-    results = ("out" if each == function.name() else each for each in function.name_out())
-    return [names.new(each) for each in (*function.name_in(), *results)]
+    results = ("out" if item == function.name() else item for item in function.name_out())
+    return [names.new(item) for item in (*function.name_in(), *results)]
 
 
-def _declared(each: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
+def _declared(argument: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
     """Return the declaration of a parameter; C has no arrays of length 0."""
-    kind = scalar.name if each.output else f"const {scalar.name}"
-    return f"{kind} {each.name}[{qualifier}{each.length}]" if each.length else f"{kind} *{qualifier}{each.name}"
+    kind = scalar.name if argument.output else f"const {scalar.name}"
+    return (
+        f"{kind} {argument.name}[{qualifier}{argument.length}]"
+        if argument.length
+        else f"{kind} *{qualifier}{argument.name}"
+    )
 
 
 def _head(kernel: SourceKernel, scalar: CScalar, qualifier: str = "") -> str:
     """Return the declaration of a function."""
-    return f"void {kernel.name}({', '.join(_declared(each, scalar, qualifier) for each in kernel.arrays) or 'void'})"
+    return f"void {kernel.name}({', '.join(_declared(array, scalar, qualifier) for array in kernel.arrays) or 'void'})"
 
 
 def remarks(kernel: SourceKernel, about: About) -> str:
-    """Return the comment before a function: what it returns, and what its arguments are."""
+    """Return the comment before a function: its result and its arguments."""
     lines = [f"{kernel.title}. Operations: {kernel.counts}."]
     lines += [about.results[kernel.title]] if kernel.title in about.results else []
-    for each in kernel.arrays:
-        way, title = "out" if each.output else "in", "" if each.title == each.name else f": {each.title}"
-        meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
-        lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {way}{title}{meaning}")
+    for array in kernel.arrays:
+        way, title = "out" if array.output else "in", "" if array.title == array.name else f": {array.title}"
+        meaning = f": {about.arguments[array.title]}" if array.title in about.arguments else ""
+        lines.append(f"  {array.name}, {array.size[0]} x {array.size[1]}, {way}{title}{meaning}")
     return comment(*lines)
 
 
 def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names, about: About) -> str:
     guard = f"{name.upper()}_H"
-    what = f"{MARK}. Matrices lie row by row. Outputs must not overlap inputs. Nothing is allocated or kept."
+    what = (
+        f"{MARK}. Matrices are stored row by row. Outputs must not overlap inputs. No memory is allocated or retained."
+    )
     top = comment(what, *about.lines)
     parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n']
     for kernel in kernels:
@@ -329,9 +336,9 @@ def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
 def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names) -> str:
     codes = set[int]().union(*(kernel.operations for kernel in kernels))
     definitions = [_definition(kernel, scalar, names) for kernel in kernels]
-    top = comment(f"{MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
+    top = comment(f"{MARK}. Each statement is one operation; -ffp-contract=off prevents fusion.")
     parts = [f'{top}#include "{name}.h"\n\n#include <math.h>\n', _PLUS_PLUS]
-    if any("TORSOR_PIECE" in each for each in definitions):
+    if any("TORSOR_PIECE" in definition for definition in definitions):
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
         parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
@@ -348,14 +355,14 @@ def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
             continue
         called = names.new(f"{kernel.name}_piece_{number}")
         arrays = [*kernel.arrays, ArrayArgument(source.SCRATCH, "", (kernel.scratch, 1), True)]
-        passed = [each for each in arrays if each.name in piece.touched]
-        head = ", ".join(_declared(each, scalar, "restrict ") for each in passed)
+        passed = [array for array in arrays if array.name in piece.touched]
+        head = ", ".join(_declared(item, scalar, "restrict ") for item in passed)
         text += f"TORSOR_PIECE void {called}({head})\n{{\n" + "\n".join(piece.lines) + "\n}\n\n"
-        lines.append(f"    {called}({', '.join(each.name for each in passed)});")
+        lines.append(f"    {called}({', '.join(item.name for item in passed)});")
     if kernel.scratch:
         lines.insert(0, f"    {scalar.name} {source.SCRATCH}[{kernel.scratch}];")
     touched = copies.touched.union({array for array, _, _ in constants}, *(piece.touched for piece in pieces))
-    lines += [f"    (void){each.name};" for each in kernel.arrays if each.name not in touched]
+    lines += [f"    (void){array.name};" for array in kernel.arrays if array.name not in touched]
     return text + f"{_head(kernel, scalar, 'restrict ')}\n{{\n" + "".join(line + "\n" for line in lines) + "}\n"
 
 
@@ -365,11 +372,11 @@ _PLUS_PLUS = """#ifdef __cplusplus /* commands of C++ compilers take this file f
 """
 
 
-# CasADi functions as C99 with a C++17 header: a namespace with views of fixed length and one function for each.
+# CasADi functions as C99 with a C++17 header: a namespace with fixed-length views and one function for each.
 #
-# The functions of the header are inline and call those of C: there is one source of the numbers. A view is a pointer
-# whose length the compiler checks, so that arrays, ``std::array``, ``std::span`` and vectors of Eigen of another length
-# do not compile. The header needs the standard library only.
+# The functions of the header are inline and call the C functions, so there is one source of the numbers. A view is a
+# pointer whose length the compiler checks: arrays, ``std::array``, ``std::span`` and Eigen vectors of another length do
+# not compile. The header needs only the standard library.
 
 _OWN = {"Scalar", "View", "robot", "std"}  # names that the header needs for itself
 
@@ -383,11 +390,11 @@ def export_cpp(
     overwrite: bool = True,
     prefix: str = "",
 ) -> list[Path]:
-    """Write CasADi functions as C99, as ``export_c``, with the header ``NAME.hpp`` of C++17; return the paths.
+    """Write CasADi functions as C99, like ``export_c``, with the C++17 header ``NAME.hpp``; return the paths.
 
-    The header has a namespace of the name ``name`` with ``Scalar``, ``View<Scalar, N>``, the facts of ``about`` as
-    constants in the namespace ``robot``, and two functions for each: ``f(input, ..., output)``, and, if there is one
-    output, ``f(input, ...)`` that returns a ``std::array``. In the namespace the names have no ``prefix``.
+    The header has a namespace ``name`` with ``Scalar``, ``View<Scalar, N>``, the facts of ``about`` as constants in the
+    namespace ``robot``, and two functions for each: ``f(input, ..., output)`` and, if there is one output, ``f(input,
+    ...)``, which returns a ``std::array``. In the namespace the names have no ``prefix``.
 
     Example:
         >>> import tempfile
@@ -409,8 +416,11 @@ def cpp_texts(
 
 
 def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: About, prefix: str) -> str:
-    guard, space = f"{name.upper()}_HPP", c_names({"std", *(each.name for each in kernels)}).new(name)
-    what = f"{MARK}, for C++17. Matrices lie row by row. Outputs must not overlap inputs. Nothing is allocated or kept."
+    guard, space = f"{name.upper()}_HPP", c_names({"std", *(kernel.name for kernel in kernels)}).new(name)
+    what = (
+        f"{MARK}, for C++17. Matrices are stored row by row. Outputs must not overlap inputs. No "
+        "memory is allocated or retained."
+    )
     constants = _constants(about.facts, scalar)
     names = c_names({*_OWN, space})
     parts = [
@@ -425,43 +435,43 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
 
 
 def _function(kernel: SourceKernel, name: str, about: About) -> str:
-    """Return the function of views, and that which returns an array."""
-    head = ", ".join(_view(each) for each in kernel.arrays)
-    passed = ", ".join(f"{each.name}.data()" for each in kernel.arrays)
-    text = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
+    """Return the function of views, and the one that returns an array."""
+    head = ", ".join(_view(item) for item in kernel.arrays)
+    passed = ", ".join(f"{item.name}.data()" for item in kernel.arrays)
+    code = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
     if len(kernel.outputs) != 1 or not kernel.outputs[0].length:
-        return text
+        return code
     (output,), array = kernel.outputs, f"std::array<Scalar, {kernel.outputs[0].length}>"
-    called = ", ".join(each.name for each in kernel.arrays)
+    called = ", ".join(item.name for item in kernel.arrays)
     return (
-        f"{text}\n[[nodiscard]] inline {array} {name}({', '.join(_view(each) for each in kernel.inputs)}) noexcept\n"
+        f"{code}\n[[nodiscard]] inline {array} {name}({', '.join(map(_view, kernel.inputs))}) noexcept\n"
         f"{{\n    {array} {output.name}{{}};\n    {name}({called});\n    return {output.name};\n}}\n"
     )
 
 
-def _view(each: ArrayArgument) -> str:
-    return f"View<{'' if each.output else 'const '}Scalar, {each.length}> {each.name}"
+def _view(argument: ArrayArgument) -> str:
+    return f"View<{'' if argument.output else 'const '}Scalar, {argument.length}> {argument.name}"
 
 
 def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
-    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are left out."""
+    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are omitted."""
     lines, names = "", c_names(_OWN)
     for key, value in facts.items():
-        own = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
+        constant = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
         if isinstance(value, str):
-            lines += f"inline constexpr const char *{own} = {string_literal(value)};\n"
+            lines += f"inline constexpr const char *{constant} = {string_literal(value)};\n"
         elif isinstance(value, list):
-            whole = bool(value) and all(isinstance(each, int) for each in value)
+            whole = bool(value) and all(isinstance(entry, int) for entry in value)
             kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
             texts = (string_literal(e) if isinstance(e, str) else scalar.literal(e).strip("()") for e in value)
             entries = ", ".join(map(str, value) if whole else texts)
             filled = f"{{{{{entries}}}}}" if value else "{}"
-            lines += f"inline constexpr std::array<{kind}, {len(value)}> {own}{filled};\n"
+            lines += f"inline constexpr std::array<{kind}, {len(value)}> {constant}{filled};\n"
     return lines
 
 
 def string_literal(value: str) -> str:
-    r"""Return a string literal of C: bytes of UTF-8 that are not plain letters of ASCII are octal."""
+    r"""Return a C string literal: UTF-8 bytes that are not plain ASCII letters are octal."""
     kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
     coded = value.encode(errors="replace")
     return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'

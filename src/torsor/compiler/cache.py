@@ -1,17 +1,16 @@
-"""The disk cache of compiled code: each kernel is compiled once on a machine.
+"""The disk cache of compiled code: each kernel is compiled once per machine.
 
-Calling a kernel needs only its signature and its object code. A CasADi function of 100,000 operations takes longer to
-read than the code takes to run, so it is read on first access; code compiled with ``quick`` (see ``Kernel``) is stored
+A kernel call needs only its signature and its object code. A CasADi function of 100,000 operations takes longer to read
+than the code takes to run, so it is read on first access. Code compiled with ``quick`` (see ``Kernel``) is stored
 without it.
 
-A file holds a checksum, its key and the object code of one kernel; the key, which is also the name of the file, is the
-hash of everything that the code depends on. A file under another name than its key is deleted like a damaged one.
-A file is written under a temporary name and then renamed, so that no process reads an incomplete file. Processes that
-need the same kernel at the same time wait for the first of them to compile it (``compiling``). A damaged file
-is deleted, and its kernel is compiled again. Files and folders that another user could have written are not read,
-because their content is executed.
+A file holds a checksum, its key and the object code of one kernel. The key, which is also the name of the file, is the
+hash of everything that the code depends on. A damaged file, or one under another name than its key, is deleted, and its
+kernel is compiled again. A file is written under a temporary name and then renamed, so that no process reads an
+incomplete file. Processes that need the same kernel at the same time wait for the first of them to compile it
+(``compiling``). Files and folders that another user could have written are not read, because their content is executed.
 
-``TORSOR_CACHE`` names another folder, or is ``off``; ``TORSOR_CACHE_MB`` is the largest size of the folder.
+``TORSOR_CACHE`` names another folder, or is ``off``. ``TORSOR_CACHE_MB`` is the maximum size of the folder.
 """
 
 import contextlib
@@ -44,11 +43,11 @@ _PACKAGE = Path(__file__).parents[1]
 _MAGIC = b"torsor object code 2\n"
 _SUFFIX = ".kernel"
 _DEFAULT_MB = 512
-_PAUSE = 0.05  # s between two looks at whether another process has compiled a kernel
+_PAUSE = 0.05  # s between checks whether another process has compiled a kernel
 
 
 class CacheInfo(NamedTuple):
-    """The folder of the cache (None if it is switched off), the number of kernels, and their size in bytes."""
+    """The cache folder (None if the cache is disabled), the number of kernels, and their size in bytes."""
 
     path: Path | None
     kernels: int
@@ -56,7 +55,7 @@ class CacheInfo(NamedTuple):
 
 
 def natural_shape(size: tuple[int, int]) -> Shape:
-    """Return the default shape of the array of a CasADi matrix: no axis for a scalar, one for a column, else two."""
+    """Return the default array shape of a CasADi matrix: no axis for a scalar, one for a column, otherwise two."""
     rows, cols = size
     return () if size == (1, 1) else (rows,) if cols == 1 else size
 
@@ -88,26 +87,26 @@ class Signature(NamedTuple):
     def shapes(
         self, inputs: Sequence[Shape] | None, outputs: Sequence[Shape] | None
     ) -> tuple[list[Shape], list[Shape]]:
-        """Return the shapes of the arrays of one state, or raise an error if they do not fit the matrices."""
-        found = []
+        """Return the array shapes of one state; raise an error if they do not fit the matrices."""
+        result = []
         for what, shapes, sizes in (("inputs", inputs, self.sizes_in), ("outputs", outputs, self.sizes_out)):
-            given = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
-            if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
+            chosen = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
+            if [math.prod(shape) for shape in chosen] != [rows * columns for rows, columns in sizes]:
                 allowed = f"one shape for each of the matrices {list(sizes)}, with the same number of entries"
-                raise ModelError(argument=what, value=given, where=self.name, allowed=allowed)
-            found.append(given)
-        return found[0], found[1]
+                raise ModelError(argument=what, value=chosen, where=self.name, allowed=allowed)
+            result.append(chosen)
+        return result[0], result[1]
 
 
 class StoredKernel:
-    """A kernel as it is stored on disk: its ``signature`` and its object ``code``."""
+    """A kernel as stored on disk: its ``signature`` and its object ``code``."""
 
     def __init__(self, signature: Signature, code: list[bytes], text: bytes):
         self.signature, self.code, self._text = signature, code, text
 
     @cached_property
     def function(self) -> ca.Function:
-        """The CasADi function that the code was compiled from."""
+        """The CasADi function from which the code was compiled."""
         if not self._text:
             raise LookupError(f"{self.signature.name}: the code was stored without its CasADi function")
         return ca.Function.deserialize(self._text.decode())
@@ -119,7 +118,7 @@ def recall(key: str) -> StoredKernel | None:
     if parts is None:
         return None
     name, names_in, names_out, *sizes = json.loads(parts[0])
-    sizes_in, sizes_out = (tuple((rows, columns) for rows, columns in each) for each in sizes)
+    sizes_in, sizes_out = (tuple((rows, columns) for rows, columns in size) for size in sizes)
     return StoredKernel(Signature(name, tuple(names_in), tuple(names_out), sizes_in, sizes_out), parts[2:], parts[1])
 
 
@@ -140,7 +139,7 @@ def source_hash(*places: str) -> str:
         path = _PACKAGE / place
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []
         if not files:
-            container = next((each for each in path.parents if each.is_file()), Path(sys.executable))
+            container = next((parent for parent in path.parents if parent.is_file()), Path(sys.executable))
             status = container.stat()
             digest.update(f"{container}:{status.st_size}:{status.st_mtime_ns}\n".encode())
         for file in files:
@@ -150,7 +149,7 @@ def source_hash(*places: str) -> str:
 
 
 def location() -> Path | None:
-    """Return the folder of the cache, or None if it is switched off.
+    """Return the cache folder, or None if the cache is disabled.
 
     Example:
         >>> path = location()
@@ -178,13 +177,13 @@ def _expanded(chosen: str) -> Path | None:
         return Path(chosen).expanduser()
     except RuntimeError:
         # The compiler works without a cache, only more slowly.
-        found = f"TORSOR_CACHE is {chosen!r}, the folder of a user who does not exist: compiled code is not kept"
-        warnings.warn(f"{found}; allowed: a folder, or off; fix: correct the name", RuntimeWarning, stacklevel=3)
+        message = f"TORSOR_CACHE is {chosen!r}, the folder of a user who does not exist, so compiled code is not stored"
+        warnings.warn(f"{message}; allowed: a folder, or off; fix: correct the name", RuntimeWarning, stacklevel=3)
         return None
 
 
 def info() -> CacheInfo:
-    """Return the folder of the cache, the number of kernels and their size.
+    """Return the cache folder, the number of kernels and their size.
 
     Example:
         >>> info().kernels >= 0
@@ -196,20 +195,20 @@ def info() -> CacheInfo:
 
 
 def refused() -> str:
-    """Return why the chosen folder is not used, and the fix; nothing if it is used, or if the cache is switched off."""
+    """Return why the chosen folder is not used, and the fix; "" if it is used, or if the cache is disabled."""
     path, chosen = location(), os.environ.get("TORSOR_CACHE", "")
     if path is None:
         return f"{chosen} is the folder of a user who does not exist" if chosen.startswith("~") else ""
     try:
         status = path.stat()
     except OSError:
-        return ""  # it is made when the first kernel is stored
+        return ""  # it is created when the first kernel is stored
     if not stat.S_ISDIR(status.st_mode):
-        return f"{path} is not used: it is not a folder"
+        return f"{path} is not used, because it is not a folder"
     why = _foreign(status)
-    own = hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
-    fix = f"fix: {f'chmod 700 {path}, or ' if own else ''}name a folder of your own in TORSOR_CACHE"
-    return f"{path} is not used: {why}; {fix}" if why else ""
+    is_own = hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
+    fix = f"fix: {f'chmod 700 {path}, or ' if is_own else ''}name a folder of your own in TORSOR_CACHE"
+    return f"{path} is not used, because {why}; {fix}" if why else ""
 
 
 def clear() -> int:
@@ -246,9 +245,9 @@ def load(key: str) -> list[bytes] | None:
 
 @contextlib.contextmanager
 def compiling(key: str) -> Iterator[bool]:
-    """Hold the right to compile the kernel of a key; wait while another process has it.
+    """Hold the right to compile the kernel of a key; wait while another process holds it.
 
-    Gives whether it had to wait: the kernel may be stored by then. Where the cache cannot be written nobody waits.
+    Yields whether it had to wait, because the kernel may be stored by then. If the cache is not writable, nobody waits.
     """
     folder = location()
     if folder is None:
@@ -266,20 +265,20 @@ def compiling(key: str) -> Iterator[bool]:
         yield waited
     finally:
         if lock >= 0:
-            with contextlib.suppress(OSError):  # Windows removes no open file
+            with contextlib.suppress(OSError):  # Windows does not remove open files
                 path.unlink()
             os.close(lock)
 
 
 def _locked(path: Path) -> int:
-    """Return an open file with an exclusive lock, which the system frees when the process ends; -1 if it is taken."""
+    """Return an open file with an exclusive lock, which the system releases at process end; -1 if it is taken."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if sys.platform == "win32":
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(file), path.stat()):  # else its last holder removed it after it was opened here
+        if os.path.samestat(os.fstat(file), path.stat()):  # its last holder may have removed it after it was opened
             return file
     except (BlockingIOError, PermissionError, FileNotFoundError):
         pass
@@ -291,7 +290,7 @@ def _locked(path: Path) -> int:
 
 
 def store(key: str, objects: Sequence[bytes]) -> None:
-    """Store object code under a key; do nothing if the cache cannot be written, since compiling again is only slow."""
+    """Store object code under a key; do nothing if the cache is not writable."""
     folder = location()
     if folder is None:
         return
@@ -302,7 +301,7 @@ def store(key: str, objects: Sequence[bytes]) -> None:
             return
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             parts = [key.encode(), *objects]
-            body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(each)) + each for each in parts)
+            body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(part)) + part for part in parts)
             file.write(_MAGIC + hashlib.sha256(body).digest() + body)
         temporary.replace(folder / (key + _SUFFIX))
         _prune(folder)
@@ -312,7 +311,7 @@ def store(key: str, objects: Sequence[bytes]) -> None:
 
 
 def _unpack(content: bytes, key: str) -> list[bytes] | None:
-    """Return the object code in the content of a file, or None if its checksum is wrong or its key another one."""
+    """Return the object code in the content of a file, or None if its checksum or key is wrong."""
     start = len(_MAGIC) + 32
     body = content[start:]
     if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != content[len(_MAGIC) : start]:
@@ -335,7 +334,7 @@ def _private(path: Path) -> bool:
 
 
 def _foreign(status: os.stat_result) -> str:
-    """Return why others than this user (and root) can have written a folder or file, or nothing if they cannot."""
+    """Return why other users (except root) can have written a folder or file, or "" if they cannot."""
     if not hasattr(os, "geteuid"):
         return ""  # Windows: folders below the user's profile are private
     if status.st_uid not in (os.geteuid(), 0):
@@ -346,12 +345,12 @@ def _foreign(status: os.stat_result) -> str:
 
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    found = []
+    result = []
     with contextlib.suppress(OSError):  # no folder yet
         for file in folder.glob("*" + _SUFFIX):
             with contextlib.suppress(OSError):  # another process may be pruning
-                found.append((file, file.stat()))
-    return found
+                result.append((file, file.stat()))
+    return result
 
 
 def _prune(folder: Path) -> None:

@@ -17,7 +17,7 @@ DTYPES = ("float64", "float32")
 DEVICES = ("cpu", "cuda", "casadi")
 WIDTHS = (2, 4, 8, 16)
 AnyKernel = Kernel | CudaKernel
-"""A compiled function on the CPU or on a GPU."""
+"""A compiled function on the CPU or GPU."""
 
 
 def compile(
@@ -30,16 +30,20 @@ def compile(
     outputs: Sequence[Shape] | None = None,
     width: int | None = None,
 ) -> AnyKernel:
-    """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
+    """Compile a CasADi SX function (or one that expands to SX) to machine code that is called on NumPy arrays.
 
-    Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
-    gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
-    virtual machine, which starts at once and is much slower; ``device="cuda"`` computes on an NVIDIA GPU, one thread a
-    state, with CuPy arrays (see docs/deploy/gpu.md; needs the extra ``gpu``). ``threads`` is the largest number of threads
-    that share a batch, or "auto": the cores that this process may use. Small batches are computed by one thread;
-    results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays of one state, by
-    default those of CasADi's matrices. ``width`` is the number of states that are computed at a time, by default as
-    many numbers as a vector register of the machine holds, or twice as many (see docs/deploy/compiler.md).
+    Leading axes are batch axes and broadcast. ``out=``, any strides and read-only inputs are allowed, as for every
+    NumPy gufunc.
+
+    - ``dtype``: float64 or float32.
+    - ``device``: "cpu" (machine code), "casadi" (CasADi's virtual machine, which compiles nothing, starts at once and
+      is much slower) or "cuda" (an NVIDIA GPU, one thread per state, with CuPy arrays; needs the extra ``gpu``, see
+      docs/deploy/gpu.md).
+    - ``threads``: the maximum number of threads for a batch, or "auto" for the cores that this process may use. Small
+      batches use one thread. Results are the same to the last bit.
+    - ``inputs``, ``outputs``: the array shapes of one state; the default is those of CasADi's matrices.
+    - ``width``: the number of states that are computed at a time; the default is as many as a vector register of the
+      machine holds, or twice as many (see docs/deploy/compiler.md).
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -63,7 +67,7 @@ def compile(
 
 
 def dtype_name(dtype: Any) -> str:
-    """Return float64 or float32 for anything that NumPy accepts as this type.
+    """Return float64 or float32 for any NumPy specification of this type.
 
     Example:
         >>> dtype_name(np.float32)

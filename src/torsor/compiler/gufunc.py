@@ -1,6 +1,6 @@
-"""Machine code as NumPy generalised universal functions and as direct Python callables, without a line of C.
+"""Machine code as NumPy generalised universal functions and as direct Python callables, without C code.
 
-NumPy hands its C interface to other modules as an array of addresses, ``_UFUNC_API``; entry 31 is
+NumPy exposes its C interface to other modules as an array of addresses, ``_UFUNC_API``. Entry 31 is
 ``PyUFunc_FromFuncAndDataAndSignature``, which ctypes can call.
 """
 
@@ -28,7 +28,7 @@ _METH_FASTCALL = 0x0080
 
 
 def numpy_api(name: str) -> Any:
-    """Return one of the arrays of addresses in which NumPy publishes its C interface."""
+    """Return one of the arrays of addresses through which NumPy exposes its C interface."""
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ctypes.cast(get_pointer(getattr(_core, name), None), ctypes.POINTER(ctypes.c_void_p))
@@ -50,9 +50,8 @@ def make_gufunc(
 ) -> np.ufunc:
     """Return the gufunc whose inner loop is at an address; it holds a reference to the list ``kept``.
 
-    ``data`` is the address that NumPy passes to the loop as its last argument.
-
-    NumPy stores pointers to the strings and arrays that it is given here, so they are added to that list.
+    ``data`` is the address that NumPy passes to the loop as its last argument. NumPy stores pointers to the given
+    strings and arrays, so they are added to that list.
     """
     inputs, outputs = (part.count("(") for part in signature.split("->"))
     kinds = bytes([np.dtype(dtype).num]) * (inputs + outputs)
@@ -67,7 +66,7 @@ def make_gufunc(
     kept += [loops, passed, types, strings]
     head = _Head.from_address(id(made))
     assert head.obj is None, "NumPy uses this field of a new gufunc itself"
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # it is dropped with the gufunc
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # it is released with the gufunc
     head.obj = id(kept)
     return made
 
@@ -80,7 +79,7 @@ class _MethodDef(ctypes.Structure):
 
 @cache
 def can_call_directly() -> bool:
-    """Return whether arrays lie in memory as ``llvm/call.py`` expects, tested on one: other Pythons may differ."""
+    """Return whether arrays have the memory layout that ``llvm/call.py`` expects, which may differ in other Pythons."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     probe, head = np.zeros((2, 3)), object.__basicsize__
@@ -100,14 +99,14 @@ def can_call_directly() -> bool:
 
 
 def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: int) -> tuple[Any, Any]:
-    """Return a Python callable whose code is at the address ``function``, and an object that must live as long.
+    """Return a Python callable whose code is at the address ``function``, and an object that must outlive it.
 
     ``table`` is the address where the code expects its ``ADDRESSES``. The callable holds a reference to the gufunc, to
-    which it passes the calls that it cannot do itself; see ``checked``.
+    which it passes the calls that it cannot handle; see ``checked``.
     """
     python = [getattr(ctypes.pythonapi, name) for name in ADDRESSES[3:-1]]
     addresses = [id(np.ndarray), id(np.dtype(dtype)), numpy_api("_ARRAY_API")[_PYARRAY_NEW]]
-    addresses += [*(ctypes.cast(each, ctypes.c_void_p).value for each in python), id(ufunc)]
+    addresses += [*(ctypes.cast(item, ctypes.c_void_p).value for item in python), id(ufunc)]
     (ctypes.c_void_p * len(addresses)).from_address(table)[:] = addresses
     method = _MethodDef(name.encode(), function, _METH_FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
@@ -116,9 +115,9 @@ def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: 
 
 
 def checked(ufunc: np.ufunc) -> Callable[..., Any]:
-    """Return a gufunc for arguments of any kind: what is no array of real numbers raises TypeError.
+    """Return a gufunc for arguments of any kind; raise TypeError for anything but arrays of real numbers.
 
-    NumPy would compute with the values behind a mask, and return the tensors of other frameworks.
+    NumPy would compute with masked values, and return the tensors of other frameworks.
     """
 
     def call(*values: Any) -> Any:

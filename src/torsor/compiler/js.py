@@ -1,4 +1,4 @@
-"""CasADi functions as an ES module of JavaScript."""
+"""CasADi functions as a JavaScript ES module."""
 
 import json
 import math
@@ -13,12 +13,12 @@ from torsor.compiler import source
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment, plain
 
-# JavaScript expressions: literals, identifiers, and one rule for each CasADi operation.
+# JavaScript expressions: literals, identifiers, and one rule per CasADi operation.
 #
-# A rule is a function of the texts of the arguments (a name, an element of an array or a literal, so that none needs
-# brackets); it returns an expression. The CasADi virtual machine defines every operation. ECMAScript promises the bits
-# of + - * / %, comparisons, floor, ceil, abs, sqrt and fround; the other functions of ``Math`` are approximations of
-# the engine's own, and helpers have what ``Math`` lacks.
+# A rule is a function of the texts of the arguments (a name, an array element or a literal, so that none needs
+# parentheses). It returns an expression. The CasADi virtual machine defines every operation. ECMAScript guarantees the
+# bits of + - * / %, comparisons, floor, ceil, abs, sqrt and fround. The other functions of ``Math`` are approximations
+# of the engine, and helpers provide what ``Math`` lacks.
 
 Rule = Callable[..., str]
 
@@ -36,7 +36,7 @@ class JsScalar:
         self.array = "Float64Array" if self.double else "Float32Array"
 
     def literal(self, number: float) -> str:
-        """Return the text of a number, in brackets if it has a sign: the fewest digits that read back exactly."""
+        """Return the text of a number, in parentheses if it has a sign: the fewest digits that read back exactly."""
         if not self.double:
             with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
                 number = float(np.float32(number))
@@ -52,7 +52,7 @@ class JsScalar:
         return text if self.double else f"Math.fround({text})"
 
     def element(self, array: str, entry: int) -> str:
-        """Return the element of an array; arguments are read from an offset on, the scratch array is not."""
+        """Return an array element; arguments are read from an offset, the scratch array is not."""
         if array == source.SCRATCH:
             return f"{array}[{entry}]"
         return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"
@@ -67,7 +67,7 @@ def _truth(operator: str) -> Rule:
 
 
 def _logic(operator: str) -> Rule:
-    # NaN counts as true, since it is not equal to 0.
+    # NaN counts as true, because it is not equal to 0.
     return lambda a, b: f"{a} !== 0 {operator} {b} !== 0 ? 1 : 0"
 
 
@@ -105,7 +105,7 @@ JS_RULES: dict[int, Rule] = {
     ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
     ca.OP_CONSTPOW: _helper("pow"),
     ca.OP_FABS: _library("abs"),
-    # The first of equal numbers, as in the other targets; of 0 and -0 CasADi returns what the C library returns.
+    # The first of equal numbers, as in the other targets; for 0 and -0 CasADi returns what the C library returns.
     ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
     ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
     ca.OP_FMOD: _infix("%"),
@@ -113,8 +113,8 @@ JS_RULES: dict[int, Rule] = {
 """The rule of each CasADi operation."""
 
 
-# Keywords, names that modules may not bind, globals that the module uses, and properties that every object has. A
-# module that exports ``then`` would be called by ``await import(...)``.
+# Keywords, names that modules must not bind, globals that the module uses, and properties of every object. A module
+# that exports ``then`` would be called by ``await import(...)``.
 _WORDS = """
 arguments as async await break case catch class const continue debugger default delete do else enum eval export extends
 false finally for from function get if implements import in instanceof interface let new null of package private
@@ -127,21 +127,21 @@ _RESERVED = frozenset(_WORDS.split())
 
 
 def js_names(taken: Iterable[str] = ()) -> Names:
-    """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign."""
+    """Return a generator of unique camel-case identifiers that are not reserved. No name has a dollar sign."""
     return Names(source.camel, _RESERVED, taken)
 
 
-# JavaScript functions for operations that ``Math`` does not have, or defines differently from C and CasADi.
+# JavaScript functions for operations that ``Math`` lacks, or defines differently from C and CasADi.
 
 
-# Polynomials of least greatest error, the highest power first: erf(x)/x of x^2 in [0, 1], and erfc(x) exp(x^2) of
-# (x - 2)/(x + 2) for x in [1, 6]. Beyond 6, erf is 1 to the last bit. Together within 2 ulp.
-_NEAR = (
+# Minimax polynomials, highest power first: erf(x)/x in x^2 in [0, 1], and erfc(x) exp(x^2) in (x - 2)/(x + 2) for x in
+# [1, 6]. Beyond 6, erf is 1 to the last bit. Together they are within 2 ulp.
+_NEAR_COEFFICIENTS = (
     *(5.957176147748911e-11, -1.1372848856791674e-09, 1.4659775274047436e-08, -1.6350312701054695e-07),
     *(1.6461000484121368e-06, -1.4925595266831182e-05, 0.0001205533111164271, -0.000854832698083379),
     *(0.0052239776248180145, -0.026866170645076792, 0.11283791670954879, -0.3761263890318375, 1.1283791670955126),
 )
-_FAR = (
+_FAR_COEFFICIENTS = (
     *(-2.22812957637235e-07, 4.146302183268488e-06, 1.859427387429402e-06, -1.4166339069117108e-05),
     *(-2.7640727821912852e-05, 2.7560352756678313e-05, 0.00017436477257256738, 4.355265359817883e-05),
     *(-0.0009819771114740715, -0.0008471431229415333, 0.006997461739200575, 0.0037328924016564484),
@@ -150,7 +150,7 @@ _FAR = (
 
 
 def _erf(t: JsScalar) -> str:
-    near, far = source.polynomial(t.literal, *_NEAR), source.polynomial(t.literal, *_FAR)
+    near, far = source.polynomial(t.literal, *_NEAR_COEFFICIENTS), source.polynomial(t.literal, *_FAR_COEFFICIENTS)
     return f"""// The error function, within 2 ulp.
 function torsor$erf(x) {{
     const size = Math.abs(x);
@@ -174,11 +174,11 @@ def _erfinv(t: JsScalar) -> str:
     return f"// The inverse of erf.\nfunction torsor$erfinv(x) {{\n    let y, z;\n{statements}\n}}\n"
 
 
-# The operations that call a helper, in an order in which each is written before those that call it.
+# The operations that call a helper, each before those that call it.
 _HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
     ((ca.OP_POW, ca.OP_CONSTPOW), lambda _: source.asset("pow.js")),
     ((ca.OP_COPYSIGN,), lambda _: source.asset("copysign.js")),
-    # The remainder by 2 y keeps the parity of the quotient; then at most two exact subtractions are left.
+    # The remainder by 2 y keeps the parity of the quotient; then at most two exact subtractions remain.
     ((ca.OP_REMAINDER,), lambda _: source.asset("remainder.js")),
     ((ca.OP_ERF, ca.OP_ERFINV), _erf),
     ((ca.OP_ERFINV,), _erfinv),
@@ -191,12 +191,14 @@ def helpers(codes: Iterable[int]) -> list[str]:
     return [write(JsScalar("float64")) for operations, write in _HELPERS if needed & set(operations)]
 
 
-def _argument_text(each: ArrayArgument, about: About) -> str:
-    """Return what an argument is: its size, its name in CasADi if that is another, and what the caller says of it."""
-    rows, columns = each.size
+def _argument_text(argument: ArrayArgument, about: About) -> str:
+    """Return the description of an argument: its size, its CasADi name if different, and the caller's text."""
+    rows, columns = argument.size
     size = f"{rows} x {columns}" if columns != 1 else f"{rows} number{'s' if rows != 1 else ''}"
-    title = "" if each.title in (each.name, "") else f", {each.title}"
-    return plain(f"{size}{title}" + (f": {about.arguments[each.title]}" if each.title in about.arguments else ""))
+    title = "" if argument.title in (argument.name, "") else f", {argument.title}"
+    return plain(
+        f"{size}{title}" + (f": {about.arguments[argument.title]}" if argument.title in about.arguments else "")
+    )
 
 
 def _returned(kernel: SourceKernel, scalar: JsScalar) -> str:
@@ -204,26 +206,28 @@ def _returned(kernel: SourceKernel, scalar: JsScalar) -> str:
         return scalar.array
     if not kernel.outputs:
         return "{}"
-    return "{ " + ", ".join(f"{each.name}: {scalar.array}" for each in kernel.outputs) + " }"
+    return "{ " + ", ".join(f"{output.name}: {scalar.array}" for output in kernel.outputs) + " }"
 
 
 def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
-    """Return the JSDoc comment of a function: what it returns, sizes, units and frames of its arguments."""
+    """Return the JSDoc comment of a function: its result, and sizes, units and frames of its arguments."""
     what = about.results.get(kernel.title, kernel.title).rstrip(".")
     lines = [plain(f"{what}. Operations: {kernel.counts}.")]
-    for each in kernel.inputs:
-        kind = "number | ArrayLike<number>" if each.length == 1 else "ArrayLike<number>"
-        lines.append(f"@param {{{kind}}} {each.name} - {_argument_text(each, about)}")
+    for item in kernel.inputs:
+        kind = "number | ArrayLike<number>" if item.length == 1 else "ArrayLike<number>"
+        lines.append(f"@param {{{kind}}} {item.name} - {_argument_text(item, about)}")
     kind, several = _returned(kernel, scalar), len(kernel.outputs) != 1
-    sizes = "; ".join((f"{each.name} " if several else "") + _argument_text(each, about) for each in kernel.outputs)
-    lines += [f"@param {{{kind}}} [out] - {sizes}; made if it is left out", f"@returns {{{kind}}} out"]
+    sizes = "; ".join(
+        (f"{output.name} " if several else "") + _argument_text(output, about) for output in kernel.outputs
+    )
+    lines += [f"@param {{{kind}}} [out] - {sizes}; created if omitted", f"@returns {{{kind}}} out"]
     return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 
 
 def _type_of(value: object) -> str:
     """Return the TypeScript type of data."""
     if isinstance(value, Mapping):
-        return "{ " + "; ".join(f'readonly "{key}": {_type_of(each)}' for key, each in value.items()) + " }"
+        return "{ " + "; ".join(f'readonly "{key}": {_type_of(entry)}' for key, entry in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"readonly {_type_of(value[0]) if value else 'string'}[]"
     return "string" if isinstance(value, str) else "number"
@@ -239,20 +243,20 @@ def declarations(kernels: Sequence[SourceKernel], scalar: JsScalar, about: About
     parts.append(f"export declare const functions: readonly {{ readonly {listed} }}[];\n")
     for kernel in kernels:
         kind = _returned(kernel, scalar)
-        given = [f"{each.name}: {'number | ' if each.length == 1 else ''}Numbers" for each in kernel.inputs]
-        head = f"({', '.join([*given, f'out?: {kind}'])}): {kind};\n"
+        parameters = [f"{input_.name}: {'number | ' if input_.length == 1 else ''}Numbers" for input_ in kernel.inputs]
+        head = f"({', '.join([*parameters, f'out?: {kind}'])}): {kind};\n"
         parts.append(f"{remarks(kernel, scalar, about)}export declare function {kernel.name}{head}")
-        if any(each.length for each in kernel.inputs):
+        if any(input_.length for input_ in kernel.inputs):
             rows = comment(f"{kernel.name} for many states, row by row.", begin="/**")
             parts.append(f"{rows}export declare function {kernel.name}Rows{head}")
     return "\n".join(parts)
 
 
-# CasADi functions as an ES module: plain functions of typed arrays that need nothing but ``Math``.
+# CasADi functions as an ES module: plain functions of typed arrays that need only ``Math``.
 #
 # Each operation is one statement. JavaScript never fuses products and sums, so results are those of the CasADi virtual
-# machine wherever ECMAScript promises the bits. Engines leave very long functions unoptimised and
-# optimise long ones late: pieces of 1500 operations are as fast as one whole, and are compiled sooner.
+# machine wherever ECMAScript guarantees the bits. Engines do not optimise very long functions and optimise long ones
+# late: pieces of 1500 operations are as fast as the whole, and are compiled sooner.
 
 _FILL = 16  # from this number of zeros on, an output is cleared as a whole
 
@@ -268,11 +272,11 @@ def export_js(
     """Write CasADi functions as an ES module into a folder: ``NAME.js``, ``NAME.d.ts`` and ``package.json``.
 
     Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for many, row by row. It
-    takes and returns ``Float64Array``, or ``Float32Array`` for the ``dtype`` float32, matrices row by row; arrays of
-    numbers are copied. Several outputs are an object with one array for each. ``out`` may be left out. The module also
-    exports ``functions``, a list of names and sizes, and, if ``about`` has facts, those as ``robot``. The folder is
-    created if it does not exist; files that Torsor did not write are not replaced, and with
-    ``overwrite=False`` no file is. Returns the paths.
+    takes and returns ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices row by row. Arrays of
+    numbers are copied. Several outputs are an object with one array each. ``out`` is optional. The module also exports
+    ``functions``, a list of names and sizes, and, if ``about`` has facts, those as ``robot``. The folder is created if
+    it does not exist. Files that Torsor did not write are not replaced, and with ``overwrite=False`` no file is.
+    Returns the paths.
 
     Example:
         >>> import tempfile
@@ -284,32 +288,32 @@ def export_js(
     """
     source.check_export(dtype, name)
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
-    for title, each in source.with_names(functions):
-        function, own = in_scalars(title, each, JS_RULES), names.new(title)
-        while f"{own}Rows" in names.taken:
-            own = names.new(title)
-        names.taken.add(f"{own}Rows")
-        kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), source.PIECE))
+    for title, item in source.with_names(functions):
+        function, identifier = in_scalars(title, item, JS_RULES), names.new(title)
+        while f"{identifier}Rows" in names.taken:
+            identifier = names.new(title)
+        names.taken.add(f"{identifier}Rows")
+        kernels.append(SourceKernel(identifier, title, function, scalar, _arguments(function), source.PIECE))
     texts = {f"{name}.js": _module(kernels, scalar, about), f"{name}.d.ts": declarations(kernels, scalar, about)}
     return source.write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
 
 
 def _arguments(function: ca.Function) -> list[str]:
-    """Return the names of the arguments: ``out`` if there is one output, else without the name of the function."""
+    """Return the names of the arguments: ``out`` for a single output, otherwise without the function name."""
     names = js_names()
-    inputs = [names.new(each) for each in function.name_in()]
+    inputs = [names.new(item) for item in function.name_in()]
     if function.n_out() == 1:
         return [*inputs, "out"]
-    return inputs + [names.new(each.removeprefix(function.name() + "_")) for each in function.name_out()]
+    return inputs + [names.new(item.removeprefix(function.name() + "_")) for item in function.name_out()]
 
 
 def data(value: object) -> str:
-    r"""Return data as an expression of JavaScript, in ASCII. Nothing in it can end a string or a script."""
+    r"""Return data as a JavaScript expression, in ASCII. Nothing in it can end a string or a script."""
     return json.dumps(value).replace("<", "\\u003c")
 
 
 def _package(name: str) -> str:
-    """Return package.json, by which Node and bundlers know that the folder is an ES module, and find its types."""
+    """Return package.json, which declares the folder as an ES module and names its types."""
     entry = {"types": f"./{name}.d.ts", "default": f"./{name}.js"}
     content = {"description": MARK, "name": name.lower(), "private": True, "type": "module", "sideEffects": False}
     return json.dumps(content | {"main": entry["default"], "types": entry["types"], "exports": entry}, indent=2) + "\n"
@@ -317,17 +321,17 @@ def _package(name: str) -> str:
 
 def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
     codes = set[int]().union(*(kernel.operations for kernel in kernels))
-    what = f"{MARK}. Matrices lie row by row. Results are new arrays, or out where it is given."
+    what = f"{MARK}. Matrices are stored row by row. Results are new arrays, or out if it is given."
     parts = [comment(what, *about.lines)]
     if about.facts:
         facts = "".join(f"    {data(key)}: {data(value)},\n" for key, value in about.facts.items())
         parts.append(f"export const robot = {{\n{facts}}};\n")
     parts.append(f"export const functions = [\n    {_listed(kernels)},\n];\n")
-    # Inputs that are no typed arrays of the module's type, for which ARRAY stands, are copied to one.
+    # Inputs other than typed arrays of the module's type, for which ARRAY stands, are copied to one.
     parts += [source.asset("checks.js").replace("ARRAY", scalar.array), *helpers(codes)]
     for kernel in kernels:
         parts += [_core(kernel, scalar), _one(kernel, scalar, about)]
-        if any(each.length for each in kernel.inputs):
+        if any(input_.length for input_ in kernel.inputs):
             parts.append(_rows(kernel, scalar))
     return "\n".join(parts)
 
@@ -336,7 +340,7 @@ def _listed(kernels: list[SourceKernel]) -> str:
     """Return the list of functions as data: names, names in CasADi, and sizes (rows, columns)."""
 
     def sizes(arrays: list[ArrayArgument]) -> list[dict[str, object]]:
-        return [{"name": each.name, "title": each.title, "size": each.size} for each in arrays]
+        return [{"name": array.name, "title": array.title, "size": array.size} for array in arrays]
 
     return ",\n    ".join(
         data({"name": k.name, "title": k.title, "inputs": sizes(k.inputs), "outputs": sizes(k.outputs)})
@@ -350,20 +354,20 @@ def _is_zero(number: float) -> bool:
 
 
 def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
-    """Return the function without checks, of arrays and of the places in them where a state begins."""
-    head, text, lines = ", ".join(f"{each.name}, {each.name}$" for each in kernel.arrays), "", list[str]()
+    """Return the function without checks, of arrays and the offsets at which a state begins."""
+    head, text, lines = ", ".join(f"{array.name}, {array.name}$" for array in kernel.arrays), "", list[str]()
     constants, pieces = kernel.constants(), kernel.pieces()
     zeros = Counter(array for array, _, number in constants if _is_zero(number))
-    cleared = [each for each in kernel.outputs if zeros[each.name] >= _FILL]
-    lines += [f"    {each.name}.fill(0, {each.name}$, {each.name}$ + {each.length});" for each in cleared]
-    left = {each.name for each in kernel.outputs} - {each.name for each in cleared}
+    cleared = [output for output in kernel.outputs if zeros[output.name] >= _FILL]
+    lines += [f"    {item.name}.fill(0, {item.name}$, {item.name}$ + {item.length});" for item in cleared]
+    left = {output.name for output in kernel.outputs} - {item.name for item in cleared}
     stored = (entry for entry in constants if entry[0] in left or not _is_zero(entry[2]))
     lines += [*kernel.constant_lines(stored), *kernel.copies().lines]
     for number, piece in enumerate(pieces):
         if len(pieces) == 1:
             lines += piece.lines
             continue
-        passed = [f"{each.name}, {each.name}$" for each in kernel.arrays if each.name in piece.touched]
+        passed = [f"{array.name}, {array.name}$" for array in kernel.arrays if array.name in piece.touched]
         called = f"{kernel.name}$piece{number}({', '.join([*passed, source.SCRATCH])})"
         text += f"function {called} {{\n" + "\n".join(piece.lines) + "\n}\n\n"
         lines.append(f"    {called};")
@@ -374,16 +378,16 @@ def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
 
 
 def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
-    """Return the function of one state. A given ``out`` may overlap inputs: it is written when all is computed.
+    """Return the function of one state. A given ``out`` may overlap inputs: it is written at the end.
 
-    Asking a typed array for its buffer, in order to refuse that, takes V8 longer than a copy.
+    In V8, checking the buffer of a typed array takes longer than a copy.
     """
-    inputs = [each.name for each in kernel.inputs]
-    sizes = [(each.name, each.length) for each in kernel.inputs]
+    inputs = [input_.name for input_ in kernel.inputs]
+    sizes = [(input_.name, input_.length) for input_ in kernel.inputs]
     lines = [f'{name} = torsor$input({name}, {length}, "{kernel.name}: {name}");' for name, length in sizes]
 
     def call(outputs: Sequence[str]) -> str:
-        return f"{kernel.name}$core({', '.join(f'{each}, 0' for each in (*inputs, *outputs))});"
+        return f"{kernel.name}$core({', '.join(f'{item}, 0' for item in (*inputs, *outputs))});"
 
     made = _made(kernel, scalar, "{}")
     lines += ["if (out === undefined) {", f"    out = {made};", f"    {call(_output_fields(kernel))}"]
@@ -392,55 +396,58 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
     copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
     lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]
     head = f"export function {kernel.name}({', '.join([*inputs, 'out'])})"
-    text = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
-    return text + "".join(f"    {line}\n" for line in lines) + "}\n"
+    code = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
+    return code + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
 def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
-    names, own = [each.name for each in kernel.inputs], f"{kernel.name}Rows"
-    varied = [each for each in kernel.inputs if each.length]
-    lines = [f'{name} = torsor$numbers({name}, "{own}: {name}");' for name in names]
-    for n, length in ((each.name, each.length) for each in varied):
-        lines.append(f'const {n}$count = torsor$count({n}, {length}, "{own}: {n}");')
-    counts = ", ".join(f"{each.name}$count" for each in varied)
-    lines.append(f'const count$ = torsor$common([{counts}], "{own}"), fresh$ = out === undefined;')
-    lines += [f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};", *_checked(kernel, own, "count$ * {}")]
-    given = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_output_fields(kernel), *names])}"
-    lines.append(f'if (!fresh$) torsor$apart({given}, "{own}");')
-    lines += [f"const {each.name}$step = {each.name}$count === 1 ? 0 : {each.length};" for each in varied]
-    steps = [f"{each.name}, " + (f"k$ * {each.name}$step" if each.length else "0") for each in kernel.inputs]
-    ends = [f"{n}, k$ * {each.length}" for n, each in zip(_output_names(kernel), kernel.outputs, strict=True)]
+    names, identifier = [input_.name for input_ in kernel.inputs], f"{kernel.name}Rows"
+    varied = [input_ for input_ in kernel.inputs if input_.length]
+    lines = [f'{name} = torsor$numbers({name}, "{identifier}: {name}");' for name in names]
+    for n, length in ((item.name, item.length) for item in varied):
+        lines.append(f'const {n}$count = torsor$count({n}, {length}, "{identifier}: {n}");')
+    counts = ", ".join(f"{item.name}$count" for item in varied)
+    lines.append(f'const count$ = torsor$common([{counts}], "{identifier}"), fresh$ = out === undefined;')
+    lines += [
+        f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};",
+        *_checked(kernel, identifier, "count$ * {}"),
+    ]
+    overlap = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_output_fields(kernel), *names])}"
+    lines.append(f'if (!fresh$) torsor$apart({overlap}, "{identifier}");')
+    lines += [f"const {item.name}$step = {item.name}$count === 1 ? 0 : {item.length};" for item in varied]
+    steps = [f"{input_.name}, " + (f"k$ * {input_.name}$step" if input_.length else "0") for input_ in kernel.inputs]
+    ends = [f"{n}, k$ * {output.length}" for n, output in zip(_output_names(kernel), kernel.outputs, strict=True)]
     lines += ["for (let k$ = 0; k$ < count$; k$++) {", f"    {kernel.name}$core({', '.join(steps + ends)});", "}"]
-    about = f"{kernel.name} for many states, row by row; an input with one state serves all of them."
-    head = comment(about, begin="/**") + f"export function {own}({', '.join([*names, 'out'])})"
+    about = f"{kernel.name} for many states, row by row; an input with one state applies to all of them."
+    head = comment(about, begin="/**") + f"export function {identifier}({', '.join([*names, 'out'])})"
     return f"{head} {{\n" + "".join(f"    {line}\n" for line in [*lines, "return out;"]) + "}\n"
 
 
 def _output_names(kernel: SourceKernel) -> list[str]:
-    """Return the variables of the outputs inside of a function: ``out``, or one for each of several."""
-    return ["out"] if len(kernel.outputs) == 1 else [f"out${each.name}" for each in kernel.outputs]
+    """Return the output variables inside a function: ``out``, or one for each of several."""
+    return ["out"] if len(kernel.outputs) == 1 else [f"out${output.name}" for output in kernel.outputs]
 
 
 def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
     """Return the outputs as the caller writes them: ``out``, or the fields of ``out``."""
-    return [out] if len(kernel.outputs) == 1 else [f"{out}.{each.name}" for each in kernel.outputs]
+    return [out] if len(kernel.outputs) == 1 else [f"{out}.{output.name}" for output in kernel.outputs]
 
 
 def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
     """Return the expression of new outputs; ``length`` is that of an array, with the entries of a state as {}."""
-    made = [f"new {scalar.array}({length.format(each.length)})" for each in kernel.outputs]
+    made = [f"new {scalar.array}({length.format(output.length)})" for output in kernel.outputs]
     if len(made) == 1:
         return made[0]
-    fields = ", ".join(f"{each.name}: {text}" for each, text in zip(kernel.outputs, made, strict=True))
+    fields = ", ".join(f"{output.name}: {part}" for output, part in zip(kernel.outputs, made, strict=True))
     return f"{{ {fields} }}" if fields else "{}"
 
 
-def _checked(kernel: SourceKernel, own: str, length: str) -> list[str]:
-    """Return the statements that check given outputs, and keep each of several in a variable."""
+def _checked(kernel: SourceKernel, identifier: str, length: str) -> list[str]:
+    """Return the statements that check given outputs, and assign each of several to a variable."""
     lines, names = list[str](), _output_names(kernel)
     if len(names) != 1:
-        lines = [f'torsor$object(out, "{own}");']
+        lines = [f'torsor$object(out, "{identifier}");']
         lines += [f"const {name} = {text};" for name, text in zip(names, _output_fields(kernel), strict=True)]
-    for name, text, each in zip(names, _output_fields(kernel), kernel.outputs, strict=True):
-        lines.append(f'torsor$output({name}, {length.format(each.length)}, "{own}: {text}");')
-    return lines + ([f'torsor$distinct([{", ".join(names)}], "{own}");'] if len(names) > 1 else [])
+    for name, output_field, output in zip(names, _output_fields(kernel), kernel.outputs, strict=True):
+        lines.append(f'torsor$output({name}, {length.format(output.length)}, "{identifier}: {output_field}");')
+    return lines + ([f'torsor$distinct([{", ".join(names)}], "{identifier}");'] if len(names) > 1 else [])

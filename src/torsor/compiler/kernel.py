@@ -1,4 +1,4 @@
-"""CasADi functions on arrays: as machine code, and by CasADi's virtual machine, the reference for it."""
+"""CasADi functions on arrays: as machine code, and by CasADi's virtual machine, which is the reference."""
 
 import math
 import pickle
@@ -21,10 +21,10 @@ _FLOAT64 = np.dtype("float64")
 
 
 class VirtualMachine:
-    """A CasADi function as a callable on arrays, which CasADi evaluates; leading axes are batch axes and broadcast.
+    """A CasADi function as a callable on arrays, evaluated by CasADi; leading axes are batch axes and broadcast.
 
-    ``inputs`` and ``outputs`` are the shapes of the arrays of one state, whose entries are those of CasADi's matrices
-    row by row; by default a scalar has no axis, a column one and any other matrix two.
+    ``inputs`` and ``outputs`` are the array shapes of one state, with the entries of CasADi's matrices row by row. By
+    default a scalar has no axis, a column one and any other matrix two.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -48,7 +48,7 @@ class VirtualMachine:
         return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
     def __call__(self, *values: ArrayLike) -> Any:
-        """Evaluate; one array for each input, one array (or a tuple of them) out."""
+        """Evaluate: one array per input, one array (or a tuple of them) out."""
         results = self.results(*self.check_batch(*values))
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -57,28 +57,32 @@ class VirtualMachine:
         try:
             return _unpickled, (type(self), self.function.serialize(), *settings)
         except LookupError:
-            found = f"{self.signature.name}: its code was stored without the CasADi function, so it cannot be pickled"
-            raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
+            message = (
+                f"{self.signature.name} cannot be pickled, because its code was stored without the CasADi function"
+            )
+            raise pickle.PicklingError(f"{message}; fix: pickle the robot or the problem that it belongs to") from None
 
     def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
-        """Return the inputs as arrays and the axes that they broadcast to, or an error that says which one is wrong."""
+        """Return the inputs as arrays and the axes to which they broadcast; raise an error that names a wrong input."""
         if len(values) != len(self.inputs):
-            raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
+            raise TypeError(f"{self.signature.name} takes {len(self.inputs)} arguments, but {len(values)} were given")
         arrays = [self.check_shape(k, real_numbers(value), value) for k, value in enumerate(values)]
         return arrays, self.batch(arrays)
 
     def check_shape(self, k: int, array: Any, value: Any) -> Any:
-        """Return the array that a value of input k became (None if it is no array), or raise an error."""
+        """Return the array of a value of input k (None if it is not an array); raise an error if it is wrong."""
         where, name, core = self.signature.name, self.signature.names_in[k], self.inputs[k]
         if array is None:
             raise ModelError(argument=name, value=value, where=where, allowed="an array of real numbers")
         if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
-            wanted = ", ".join(["...", *map(str, core)])
-            raise ModelError(f"has shape {array.shape}", argument=name, value=value, where=where, allowed=f"({wanted})")
+            expected = ", ".join(["...", *map(str, core)])
+            raise ModelError(
+                f"has shape {array.shape}", argument=name, value=value, where=where, allowed=f"({expected})"
+            )
         return array
 
     def batch(self, arrays: Sequence[Array]) -> Shape:
-        """Return the leading axes that the inputs broadcast to."""
+        """Return the leading axes to which the inputs broadcast."""
         shapes = [array.shape[: array.ndim - len(core)] for array, core in zip(arrays, self.inputs, strict=True)]
         if shapes and all(shape == shapes[0] for shape in shapes):
             return shapes[0]
@@ -86,8 +90,8 @@ class VirtualMachine:
             return np.broadcast_shapes(*shapes)
         except ValueError:
             names = (f"{self.signature.names_in[k]} {shape}" for k, shape in enumerate(shapes))
-            found = f"leading axes do not broadcast: {', '.join(names)}"
-            raise ModelError(found, where=self.signature.name, allowed="equal lengths, or 1") from None
+            message = f"leading axes do not broadcast: {', '.join(names)}"
+            raise ModelError(message, where=self.signature.name, allowed="equal lengths, or 1") from None
 
     def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
         """Return the outputs for inputs that have been checked."""
@@ -96,14 +100,14 @@ class VirtualMachine:
             return [np.zeros((*batch, *core)) for core in self.outputs]
         for array, core, (rows, cols) in zip(arrays, self.inputs, self.signature.sizes_in, strict=True):
             states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
-            # CasADi maps over blocks of columns, one block for each state.
+            # CasADi maps over blocks of columns, one block per state.
             columns.append(ca.DM(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols)))
         results = (self.function if count == 1 else self.function.map(count)).call(columns)
-        found = []
+        outputs = []
         for result, core, (rows, cols) in zip(results, self.outputs, self.signature.sizes_out, strict=True):
             states = result.full().reshape(rows, count, cols).transpose(1, 0, 2)
-            found.append(np.ascontiguousarray(states).reshape((*batch, *core)))
-        return found
+            outputs.append(np.ascontiguousarray(states).reshape((*batch, *core)))
+        return outputs
 
 
 def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
@@ -113,11 +117,11 @@ def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
 class Kernel(VirtualMachine):
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
-    ``run`` is the address of its loop over states, 0 where there is none; ``is_plain`` says whether it is machine code
-    that takes arrays of float64 as they are, ``most_threads`` how many threads share a batch at most.
-    ``quick`` is for functions that are called a few hundred times: large ones are compiled without optimisation, and
-    stored on disk without the CasADi function. ``key`` is the name of the code on disk, where the caller has already
-    looked for it; by default it is a hash of all operations.
+    ``run`` is the address of its loop over states, or 0. ``is_plain`` tells whether it is machine code that takes
+    float64 arrays as they are. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is for
+    functions that are called a few hundred times: large ones are compiled without optimisation, and stored on disk
+    without the CasADi function. ``key`` is the name of the code on disk, where the caller has already looked for it; by
+    default it is a hash of all operations.
     """
 
     def __init__(
@@ -159,7 +163,7 @@ class Kernel(VirtualMachine):
         self._one_thread = self.is_plain and self.most_threads == 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the CasADi function: machine code is compiled again, or found in the cache, where it is unpickled."""
+        """Pickle the CasADi function: machine code is compiled again, or loaded from the cache, on unpickling."""
         device, width, quick = self._made_with
         return self.pickled(self.dtype, device, self.threads, self.inputs, self.outputs, width, None, quick)
 
@@ -170,9 +174,9 @@ class Kernel(VirtualMachine):
 
     @property
     def unchecked(self) -> Callable[..., Any]:
-        """The machine code for arrays of float64 with one leading axis, which are not checked; otherwise this kernel.
+        """The machine code for unchecked float64 arrays with one leading axis; otherwise this kernel.
 
-        It saves a few microseconds, for loops that call a kernel with the arrays that it returned.
+        It saves a few microseconds in loops that call a kernel with the arrays that it returned.
         """
         return self.ufunc if self.is_plain and (self._one_thread or self._shared is not None) else self
 
@@ -180,7 +184,7 @@ class Kernel(VirtualMachine):
         return f"<Kernel {self.signature.name}: {self.dtype}, threads={self.threads}>"
 
     def __call__(self, *values: ArrayLike, out: Any = None) -> Any:
-        """Evaluate: one array for each input, one array (or a tuple of them) out."""
+        """Evaluate: one array per input, one array (or a tuple of them) out."""
         if self._one_thread or (self.is_plain and self._has_one_axis(values)):
             try:
                 if out is None:
@@ -205,7 +209,7 @@ class Kernel(VirtualMachine):
         return True
 
     def _has_shape_of_result(self, out: Any, values: Sequence[Any]) -> bool:
-        """Return whether NumPy can take an array as the result unseen: if one of the inputs has the whole batch."""
+        """Return whether NumPy can use a result array unchecked, because one of the inputs has the whole batch."""
         if type(out) is not np.ndarray:
             return False
         whole, batch = False, out.shape[: out.ndim - len(self.outputs[0])]
@@ -216,9 +220,9 @@ class Kernel(VirtualMachine):
         return whole
 
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
-        """Evaluate with several threads, in another type than float64, or with arrays in another shape."""
+        """Evaluate with several threads, in another type than float64, or with arrays of another shape."""
         arrays, batch = self.check_batch(*values)
-        given = self._checked_out(out, batch)
+        outputs = self._checked_out(out, batch)
         if self.ufunc is None:
             results = [result.astype(self.dtype, copy=False) for result in self.results(arrays, batch)]
         else:
@@ -229,14 +233,14 @@ class Kernel(VirtualMachine):
                     for array, shape, core in (given_in[k] for k in self._used)
                 ]
             results = []
-            for k, (array, core) in enumerate(zip(given, self._core_out, strict=True)):
+            for k, (array, core) in enumerate(zip(outputs, self._core_out, strict=True)):
                 written = array if array is not None and self._fits(array, k, flat) else None
                 results.append(np.empty((*batch, *core), self.dtype) if written is None else written)
             self._evaluate(flat, results, batch)
             shapes = [(*batch, *shape) for shape in self.outputs]
-            results = [r if r.shape == own else r.reshape(own) for r, own in zip(results, shapes, strict=True)]
-        results = [r if r.ndim else r[()] for r in results]  # as NumPy does: an array without axes becomes a number
-        for k, array in enumerate(given):
+            results = [r if r.shape == shape else r.reshape(shape) for r, shape in zip(results, shapes, strict=True)]
+        results = [r if r.ndim else r[()] for r in results]  # as in NumPy: an array without axes becomes a number
+        for k, array in enumerate(outputs):
             if array is not None and array is not results[k]:
                 np.copyto(array, results[k], casting="same_kind")
                 results[k] = array
@@ -245,25 +249,25 @@ class Kernel(VirtualMachine):
     def _fits(self, array: NDArray[Any], k: int, inputs: list[NDArray[Any]]) -> bool:
         """Return whether output k can be written to an array directly: right type and shape, no overlap with inputs."""
         same = self._core_out[k] == self.outputs[k] and array.dtype == self.dtype
-        return same and not any(np.may_share_memory(array, each) for each in inputs)
+        return same and not any(np.may_share_memory(array, input_) for input_ in inputs)
 
     def _checked_out(self, out: Any, batch: Shape) -> list[NDArray[Any] | None]:
-        """Return the arrays of ``out=`` for the results, None where none is given, or raise an error."""
+        """Return the arrays of ``out=`` for the results, None for missing ones; raise an error for invalid ones."""
         if out is None:
             return [None] * len(self.outputs)
-        name, given = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
-        if len(given) != len(self.outputs):
+        name, arrays = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(arrays) != len(self.outputs):
             allowed = f"{len(self.outputs)}, one for each result"
-            raise ModelError(f"has {len(given)} arrays", argument="out", where=name, allowed=allowed)
-        for k, (array, core) in enumerate(zip(given, self.outputs, strict=True)):
-            where = name if len(given) == 1 else f"{name}: array {k}"
+            raise ModelError(f"has {len(arrays)} arrays", argument="out", where=name, allowed=allowed)
+        for k, (array, core) in enumerate(zip(arrays, self.outputs, strict=True)):
+            where = name if len(arrays) == 1 else f"{name}: array {k}"
             if array is not None:
                 check_result_array(array, (*batch, *core), self.dtype, where)
-        for a, b in combinations([array for array in given if array is not None], 2):
+        for a, b in combinations([array for array in arrays if array is not None], 2):
             if np.may_share_memory(a, b) and np.shares_memory(a, b):
-                found, fix = "has two arrays that overlap in memory", "one array for each result"
-                raise ModelError(found, argument="out", where=name, fix=fix)
-        return given
+                message, fix = "has two arrays that overlap in memory", "one array for each result"
+                raise ModelError(message, argument="out", where=name, fix=fix)
+        return arrays
 
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
         """Evaluate into ``results``, shared by the threads."""
@@ -277,17 +281,17 @@ class Kernel(VirtualMachine):
 
 
 def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
-    """Raise ModelError for an array of ``out=`` that cannot take a result."""
+    """Raise ModelError for an array of ``out=`` that cannot hold a result."""
     if not isinstance(array, np.ndarray):
-        found, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
-        raise ModelError(found, argument="out", where=where, allowed=allowed)
+        message, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
+        raise ModelError(message, argument="out", where=where, allowed=allowed)
     if array.shape != shape:
         raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, as the result")
     if not np.can_cast(dtype, array.dtype, "same_kind"):
-        found = f"has the type {array.dtype}, to which {dtype} cannot be cast"
-        raise ModelError(found, argument="out", where=where, allowed=dtype)
+        message = f"has the type {array.dtype}, to which {dtype} cannot be cast"
+        raise ModelError(message, argument="out", where=where, allowed=dtype)
     if not array.flags.writeable:
-        raise ModelError("is read-only", argument="out", where=where, fix="give an array that can be written")
+        raise ModelError("is read-only", argument="out", where=where, fix="pass a writable array")
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:

@@ -1,4 +1,4 @@
-"""The machine code of a CasADi function: read from the disk cache, or compiled and stored there."""
+"""Machine code of a CasADi function: read from the disk cache, or compiled and stored there."""
 
 import hashlib
 import math
@@ -23,8 +23,8 @@ from torsor.compiler.llvm.target import Target, host
 from torsor.compiler.program import Program, read_program
 from torsor.compiler.threads import SharedKernel, has_native_threads
 
-# Operations that a sine or cosine is worth, another elementary function, and an entry of an array, for the work that
-# threads share (``threads.py``).
+# Equivalent operations of a sine or cosine, another elementary function, and an array entry, for the work that threads
+# share (``threads.py``).
 SINE, ELEMENTARY, ENTRY = 20, 40, 2
 # NumPy's limit on the arrays of one gufunc.
 MAX_ARRAYS = 64 if np.__version__ >= "2" else 32
@@ -40,8 +40,8 @@ _ELEMENTARY = {
 class MachineCode(NamedTuple):
     """A gufunc, and a callable ``direct`` that is faster for one state and passes all other calls to the gufunc.
 
-    With several threads, these share the batches of the gufunc along one axis; ``shared`` takes batches with more axes.
-    ``run`` is the address of the loop over states itself, for one thread.
+    Several threads share the batches of the gufunc along one axis; ``shared`` takes batches with more axes. ``run`` is
+    the address of the loop over states itself, for one thread.
     """
 
     ufunc: np.ufunc
@@ -53,11 +53,11 @@ class MachineCode(NamedTuple):
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
     """Return whether a function can be compiled: gufuncs have an output, and no axes of length 0.
 
-    Inputs without numbers are left out (see ``used_inputs``); if there are inputs, one must have numbers.
+    Inputs without numbers are omitted (see ``used_inputs``). If there are inputs, at least one must have numbers.
     """
     if len(inputs) + len(outputs) > MAX_ARRAYS:
-        found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
-        raise ModelError(f"{found}, as of every gufunc", fix="join some with casadi.vertcat, or device='casadi'")
+        message = f"{name} has {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
+        raise ModelError(f"{message}, as for every gufunc", fix="join some with casadi.vertcat, or use device='casadi'")
     return bool(outputs) and all(map(math.prod, outputs)) and (not inputs or bool(used_inputs(inputs)))
 
 
@@ -77,8 +77,8 @@ def make_code(
 ) -> list[bytes]:
     """Return the object code of a function, and store it on disk. ``inputs`` are those that have numbers.
 
-    The cache key is ``key``, which the caller has already looked up; without a key, it is a hash of all operations,
-    which is looked up first. ``width`` is by default that of ``block_width``. ``quick`` as in ``native.emit``.
+    The cache key is ``key``, which the caller has already looked up. Without a key, it is a hash of all operations,
+    which is looked up first. The default ``width`` is that of ``block_width``. ``quick`` is as in ``native.emit``.
     """
     used, whole = used_inputs(Signature.of(function).sizes_in), function
     if len(used) < function.n_in():
@@ -107,7 +107,7 @@ def make_code(
 
 @memo
 def _angles(dtype: str, width: int, loops: tuple[int, ...]) -> list[bytes]:
-    """Return the object code of sines and cosines, which is the same for all functions with the same loops."""
+    """Return the object code of sines and cosines, which is shared by all functions with the same loops."""
     return native.emit([write_angles(Scalar(dtype), width, host().constants, loops)])
 
 
@@ -131,16 +131,16 @@ def load_code(
 
 
 def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
-    """Whether a direct call is possible: all results must have axes, since NumPy turns others into numbers."""
+    """Return whether a direct call is possible: all results must have axes, because NumPy turns others into numbers."""
     return bool(inputs) and all(outputs)
 
 
 def block_width(program: Program, dtype: str, target: Target | None = None) -> int:
     """Return how many states are computed at a time: as many as a vector register holds, or twice as many.
 
-    Elementary functions are long chains of operations that wait for each other. With the short vectors of AArch64 two
-    are computed in little more time than one, where at least half of the work are such functions; code with more
-    independent operations would only store and load more values.
+    Elementary functions are long chains of dependent operations. With the short vectors of AArch64 two are computed in
+    little more time than one, if at least half of the work is such functions. Code with more independent operations
+    would only store and load more values.
     """
     target = target or host()
     work, elementary = _work(program)
@@ -159,7 +159,9 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
     digest = hashlib.sha256(compiler_fingerprint())
     digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
     codes = [operation.code for operation in program.operations]
-    arguments = [value for each in program.operations for value in (len(each.arguments), *each.arguments)]
+    arguments = [
+        value for operation in program.operations for value in (len(operation.arguments), *operation.arguments)
+    ]
     results = [-1 if index is None else index for output in program.results for index in output]
     for part in (codes, arguments, results):
         digest.update(np.array(part, dtype=np.int64).tobytes())
@@ -169,7 +171,7 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
 
 @memo
 def compiler_fingerprint() -> bytes:
-    """Return the part of the cache key common to all code: a hash of this package, the machine, package versions."""
+    """Return the part of the cache key common to all code: a hash of this package, the machine and package versions."""
     source = source_hash("compiler").encode()
     versions = f"{host().description}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

@@ -1,6 +1,6 @@
-"""The order of operations: another order of the same list, in which fewer values are needed at the same time.
+"""Order of operations: a reordering of the same list in which fewer values are live at the same time.
 
-A processor keeps a few dozen values in registers; the others go to memory and back. The order changes no operation, so
+A processor keeps a few dozen values in registers; the others go to memory and back. Reordering changes no operation, so
 it changes no bit of any result.
 """
 
@@ -10,55 +10,57 @@ from dataclasses import replace
 
 import casadi as ca
 
-from torsor.compiler.program import FREE, Operation, Program
+from torsor.compiler.program import FREE_OPERATIONS, Operation, Program
 
 _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
 def ordered(program: Program, quick: bool = False) -> Program:
-    """Return a program with its operations in an order with few values alive: the best of three.
+    """Return a program with its operations in an order with few live values: the best of three.
 
-    They are the order that the program has, and two greedy ones: from the inputs on, and from the results back. Sine
-    and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries the
-    order from the inputs on only, which is the best one for large functions with many results.
+    They are the original order, and two greedy ones: forwards from the inputs, and backwards from the results. Sine and
+    cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries only the
+    forward order, which is the best one for large functions with many results.
     """
     graph = _Graph(program)
     if quick:
         return arranged(program, graph.with_inputs(graph.onwards()))
-    given = [k for k, operation in enumerate(program.operations) if operation.code not in FREE]
-    candidates = [arranged(program, graph.with_inputs(order)) for order in (given, graph.onwards(), graph.backwards())]
+    original = [k for k, operation in enumerate(program.operations) if operation.code not in FREE_OPERATIONS]
+    candidates = [
+        arranged(program, graph.with_inputs(order)) for order in (original, graph.onwards(), graph.backwards())
+    ]
     return min(candidates, key=alive)
 
 
 def arranged(program: Program, order: Iterable[int]) -> Program:
     """Return a program with its operations in another order; each comes after those whose values it takes.
 
-    Operations that ``order`` lacks are left out, and their results become None.
+    Operations that ``order`` lacks are dropped, and their results become None.
     """
     place = {old: new for new, old in enumerate(order)}
     operations = []
     for old in place:
         code, arguments, number = operation = program.operations[old]
-        if code not in FREE:
-            operation = Operation(code, tuple([place[each] for each in arguments]), number)
+        if code not in FREE_OPERATIONS:
+            operation = Operation(code, tuple([place[argument] for argument in arguments]), number)
         operations.append(operation)
-    results = tuple(tuple(None if each is None else place.get(each) for each in result) for result in program.results)
+    results = tuple(tuple(None if item is None else place.get(item) for item in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)
 
 
 def alive(program: Program) -> int:
-    """Return the largest number of values that are needed at once: inputs from their first use on, no constants."""
+    """Return the largest number of simultaneously live values: inputs from their first use on, no constants."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
-        if operation.code in FREE:
+        if operation.code in FREE_OPERATIONS:
             continue
-        for each in graph.taken[index]:
-            left[each] -= 1
-            now += each not in begun
-            begun.add(each)
+        for item in graph.taken[index]:
+            left[item] -= 1
+            now += item not in begun
+            begun.add(item)
         most = max(most, now)
-        now += bool(graph.users[index]) - sum(not left[each] for each in graph.taken[index])
+        now += bool(graph.users[index]) - sum(not left[entry] for entry in graph.taken[index])
         begun.add(index)
         most = max(most, now)
     return most
@@ -93,19 +95,19 @@ class _Ready:
 
 
 class _Graph:
-    """Who takes the values of whom, constants left out; ``partner`` is the cosine of each sine, and back."""
+    """Users and arguments of each value, without constants; ``partner`` is the cosine of each sine, and vice versa."""
 
     def __init__(self, program: Program):
         self.operations = program.operations
-        constants = {k for k, each in enumerate(self.operations) if each.code == ca.OP_CONST}
-        self.free = [each.code in FREE for each in self.operations]
-        self.taken = [[k for k in dict.fromkeys(each.taken) if k not in constants] for each in self.operations]
+        constants = {k for k, entry in enumerate(self.operations) if entry.code == ca.OP_CONST}
+        self.free = [entry.code in FREE_OPERATIONS for entry in self.operations]
+        self.taken = [[k for k in dict.fromkeys(entry.taken) if k not in constants] for entry in self.operations]
         self.users: list[list[int]] = [[] for _ in self.operations]
         self.partner: dict[int, int] = {}
         angles: dict[tuple[int, int], int] = {}
         for index, operation in enumerate(self.operations):
-            for each in self.taken[index]:
-                self.users[each].append(index)
+            for item in self.taken[index]:
+                self.users[item].append(index)
             if operation.code in _PAIR:
                 other = angles.get((_PAIR[operation.code], operation.arguments[0]))
                 if other is not None:
@@ -113,40 +115,40 @@ class _Graph:
                 angles[operation.code, operation.arguments[0]] = index
 
     def with_inputs(self, order: list[int]) -> list[int]:
-        """Return an order with inputs and constants before their first use; those that nobody uses come last."""
-        found = dict[int, None]()
+        """Return an order with inputs and constants before their first use; unused ones come last."""
+        result = dict[int, None]()
         for index in order:
             arguments = self.operations[index].arguments
-            found |= dict.fromkeys(each for each in arguments if self.free[each])
-            found[index] = None
-        return [*found, *(k for k in range(len(self.operations)) if k not in found)]
+            result |= dict.fromkeys(argument for argument in arguments if self.free[argument])
+            result[index] = None
+        return [*result, *(k for k in range(len(self.operations)) if k not in result)]
 
     def onwards(self) -> list[int]:
-        """Return the order in which the next operation ends most values and begins fewest.
+        """Return the order in which the next operation ends the most values and begins the fewest.
 
-        Among equals it is the one nearest to the last one in the old order.
+        Ties are broken by the distance to the last operation in the old order.
         """
         taken, users, free = self.taken, self.users, self.free
         left = list(map(len, users))
-        missing = [sum(not free[each] for each in some) for some in taken]
+        missing = [sum(not free[part] for part in some) for some in taken]
         order, done, loaded, ready = list[int](), set[int](), set[int](), _Ready()
 
         def offer(index: int) -> None:
             gain = -bool(users[index])
-            for each in taken[index]:
-                is_new = free[each] and each not in loaded  # it is not alive yet, and is it afterwards?
-                gain += -(left[each] > 1) if is_new else left[each] == 1
+            for item in taken[index]:
+                is_new = free[item] and item not in loaded  # it is not alive yet, and is it afterwards?
+                gain += -(left[item] > 1) if is_new else left[item] == 1
             ready.offer(index, gain, index)
 
         def take(index: int) -> None:
             ready.remove(index)
             order.append(index)
             done.add(index)
-            for each in taken[index]:
-                left[each] -= 1
-                changed = left[each] == 1 or (free[each] and each not in loaded)
-                loaded.add(each)
-                self._again(each, changed, ready, offer)
+            for item in taken[index]:
+                left[item] -= 1
+                changed = left[item] == 1 or (free[item] and item not in loaded)
+                loaded.add(item)
+                self._again(item, changed, ready, offer)
             for user in users[index]:
                 missing[user] -= 1
                 if not missing[user]:
@@ -164,13 +166,13 @@ class _Graph:
         return order
 
     def backwards(self) -> list[int]:
-        """Return the order, found from the end, in which the operation before makes most values and takes fewest.
+        """Return the order, built from the end, in which each operation produces the most and takes the fewest values.
 
-        Among equals it is the one whose value was asked for last.
+        Ties are broken by the most recent use.
         """
         taken, users, free = self.taken, self.users, self.free
         waiting = list(map(len, users))
-        order, wanted, ready = list[int](), set[int](), _Ready()
+        order, needed, ready = list[int](), set[int](), _Ready()
         when = [0] * len(taken)
 
         def group(index: int) -> list[int]:
@@ -178,10 +180,10 @@ class _Graph:
 
         def offer(index: int) -> None:
             members = group(index)
-            if any(waiting[each] for each in members):
+            if any(waiting[entry] for entry in members):
                 return
             index = min(members)
-            gain = sum(each in wanted for each in members) - sum(each not in wanted for each in taken[index])
+            gain = sum(entry in needed for entry in members) - sum(entry not in needed for entry in taken[index])
             ready.offer(index, gain, max((when[user] for user in users[index]), default=0))
 
         for index in range(len(taken)):
@@ -191,22 +193,22 @@ class _Graph:
             index = ready.nearest(len(order) + 1)
             ready.remove(index)
             order += group(index)
-            for each in group(index):
-                wanted.discard(each)
-                when[each] = len(order)
-            for each in taken[index]:
-                changed = each not in wanted
-                wanted.add(each)
-                self._again(each, changed, ready, offer)
+            for item in group(index):
+                needed.discard(item)
+                when[item] = len(order)
+            for item in taken[index]:
+                changed = item not in needed
+                needed.add(item)
+                self._again(item, changed, ready, offer)
             for member in group(index):
-                for each in taken[member]:
-                    waiting[each] -= 1
-                    if not free[each]:
-                        offer(each)
+                for item in taken[member]:
+                    waiting[item] -= 1
+                    if not free[item]:
+                        offer(item)
         return order[::-1]
 
     def _again(self, value: int, changed: bool, ready: _Ready, offer: Callable[[int], None]) -> None:
-        """Offer those again whose gain depends on a value that has changed."""
+        """Offer those again whose gain depends on a changed value."""
         if changed:
             for user in self.users[value]:
                 if user in ready.gains:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from torsor.base.errors import ModelError
 
-# Counting the operations of a CasADi function: a measure of cost that is the same on every machine.
+# Counting the operations of a CasADi function: a machine-independent measure of cost.
 
 
 class OperationCount(NamedTuple):
@@ -33,10 +33,10 @@ class OperationCount(NamedTuple):
         return self.multiplications + self.additions
 
 
-FREE = {ca.OP_INPUT, ca.OP_CONST}
+FREE_OPERATIONS = {ca.OP_INPUT, ca.OP_CONST}
 """Operations that compute nothing."""
 
-_UNCOUNTED = FREE | {ca.OP_OUTPUT, ca.OP_PARAMETER}
+_UNCOUNTED = FREE_OPERATIONS | {ca.OP_OUTPUT, ca.OP_PARAMETER}
 _CLASSES: dict[int, str] = {
     **dict.fromkeys((ca.OP_MUL, ca.OP_SQ), "multiplications"),
     **dict.fromkeys((ca.OP_ADD, ca.OP_SUB, ca.OP_TWICE), "additions"),
@@ -46,24 +46,24 @@ _CLASSES: dict[int, str] = {
 
 
 def count_operations(function: ca.Function) -> OperationCount:
-    """Return the number of operations of a CasADi function of SX; divisions, sign changes and the rest are ``other``.
+    """Return the number of operations of a CasADi SX function; divisions, sign changes and the rest are ``other``.
 
     Example:
         >>> x = ca.SX.sym("x")
         >>> count_operations(ca.Function("f", [x], [ca.sin(x) * x + 1]))
         OperationCount(multiplications=1, additions=1, trigonometric=1, other=0)
     """
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for k in range(function.n_instructions()):
         operation = function.instruction_id(k)
         if operation not in _UNCOUNTED:
-            found[_CLASSES.get(operation, "other")] += 1
-    return OperationCount(*(found[name] for name in OperationCount._fields))
+            result[_CLASSES.get(operation, "other")] += 1
+    return OperationCount(*(result[name] for name in OperationCount._fields))
 
 
-# Which operations a target must know: a function that has every one, and a check of a target's table against it.
+# Operations that a target must support: a function that has all of them, and a check of a target's table against it.
 #
-# A target has a table with one rule for each CasADi operation. ``uncovered`` says what a table lacks; the tests of each
+# A target has a table with one rule per CasADi operation. ``uncovered`` returns what a table lacks. The tests of each
 # target export ``every_operation`` and compare all of its outputs with CasADi's virtual machine.
 
 _ONE = """
@@ -73,7 +73,7 @@ _TWO = "atan2 copysign fmax fmin fmod hypot remainder"
 
 
 def every_operation() -> ca.Function:
-    """Return a function of x and y with one output for each operation, and one with numbers that are hard to write."""
+    """Return a function of x and y with one output per operation, and one with numbers that are hard to write."""
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     results = {f"op_{name}": getattr(ca, name)(x) for name in _ONE.split()}
     results |= {f"op_{name}": getattr(ca, name)(x, y) for name in _TWO.split()}
@@ -89,42 +89,47 @@ def every_operation() -> ca.Function:
 
 def operations_of(function: ca.Function) -> set[int]:
     """Return the codes of the operations in a function of SX."""
-    return {function.instruction_id(k) for k in range(function.n_instructions())} - FREE - {ca.OP_OUTPUT}
+    return {function.instruction_id(k) for k in range(function.n_instructions())} - FREE_OPERATIONS - {ca.OP_OUTPUT}
 
 
 def operation_name(code: int) -> str:
     """Return CasADi's name of an operation."""
-    return next((each for each in dir(ca) if each.startswith("OP_") and getattr(ca, each) == code), str(code))
+    return next((item for item in dir(ca) if item.startswith("OP_") and getattr(ca, item) == code), str(code))
 
 
 def no_rule(title: str, code: int) -> str:
-    """Return the message of an operation that a target does not know, with what to do about it."""
-    found, allowed = f"no rule for CasADi's operation {operation_name(code)}", "the operations in the table of rules"
-    fix = "leave printme out" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
+    """Return the message for an operation that a target does not support, with the fix."""
+    message, allowed = (
+        f"there is no rule for CasADi's operation {operation_name(code)}",
+        "the operations in the table of rules",
+    )
+    fix = "remove printme" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
     if code == ca.OP_CALL:
-        fix = "make the function that it calls without never_inline, so that its operations are copied into this one"
-    return f"{title}: {found}; allowed: {allowed}; fix: {fix}"
+        fix = "create the called function without never_inline, so that its operations are copied into this one"
+    return f"{title}: {message}; allowed: {allowed}; fix: {fix}"
 
 
 def uncovered(rules: Collection[int]) -> list[str]:
-    """Return the names of the operations that have no rule in a table, in alphabetical order.
+    """Return the names of the operations without a rule in a table, in alphabetical order.
 
-    CasADi drops ``OP_ASSIGN`` and ``OP_LIFT`` from functions of SX, but other code may keep them: they count too.
+    CasADi drops ``OP_ASSIGN`` and ``OP_LIFT`` from SX functions, but other code may keep them, so they count too.
     """
     needed = operations_of(every_operation()) | {ca.OP_ASSIGN, ca.OP_LIFT}
     return sorted(map(operation_name, needed - set(rules)))
 
 
 def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.Function:
-    """Return a function in scalar operations, or raise an error if one of them has no rule in the table."""
+    """Return a function in scalar operations; raise an error if one of them has no rule in the table."""
     if function.has_free():
-        found = ", ".join(map(str, function.get_free()))
-        raise ModelError(f"free variables {found}", where=title, allowed="none", fix="make them inputs of the function")
+        result = ", ".join(map(str, function.get_free()))
+        raise ModelError(
+            f"it has the free variables {result}", where=title, allowed="none", fix="make them inputs of the function"
+        )
     try:
         function = function if function.is_a("SXFunction") else function.expand()
     except RuntimeError as error:
-        found, allowed = "it does not expand to scalar operations", "functions of SX, or that expand to SX"
-        raise ModelError(found, where=title, allowed=allowed, fix="build it from SX") from error
+        result, allowed = "it does not expand to scalar operations", "SX functions, or functions that expand to SX"
+        raise ModelError(result, where=title, allowed=allowed, fix="build it from SX") from error
     for code in sorted(operations_of(function) - set(rules)):
         raise ValueError(no_rule(title, code))
     return function
@@ -134,7 +139,7 @@ class Operation(NamedTuple):
     """One scalar operation. Its result is the value with the operation's own index in the list.
 
     ``code`` is CasADi's (``casadi.OP_MUL``, ...), ``arguments`` are indices of earlier values. An input (``OP_INPUT``)
-    has the arguments (which input, which of its entries), a constant (``OP_CONST``) has its ``number``.
+    has the arguments (index of the input, index of its entry), a constant (``OP_CONST``) has its ``number``.
     """
 
     code: int
@@ -143,16 +148,16 @@ class Operation(NamedTuple):
 
     @property
     def taken(self) -> tuple[int, ...]:
-        """The values that it takes."""
-        return () if self.code in FREE else self.arguments
+        """Values that it takes."""
+        return () if self.code in FREE_OPERATIONS else self.arguments
 
 
 @dataclass(frozen=True)
 class Program:
     """A function as a list of scalar operations in which no value is assigned twice.
 
-    ``inputs`` and ``outputs`` are the sizes (rows, columns) of the matrices. Entries count row by row. ``results``
-    has, for each output, the index of the value of each of its entries, or None where the entry is a structural zero.
+    ``inputs`` and ``outputs`` are the sizes (rows, columns) of the matrices. Entries count row by row. ``results`` has,
+    for each output, the index of the value of each of its entries, or None for structural zeros.
     """
 
     name: str
@@ -163,17 +168,17 @@ class Program:
 
     @cached_property
     def targets(self) -> dict[int | None, list[tuple[int, int]]]:
-        """The places (output, entry) of each value that is a result; the key None has the structural zeros."""
-        found: dict[int | None, list[tuple[int, int]]] = {}
+        """Places (output, entry) of each value that is a result; the key None has the structural zeros."""
+        result: dict[int | None, list[tuple[int, int]]] = {}
         for k, indices in enumerate(self.results):
             for entry, index in enumerate(indices):
-                found.setdefault(index, []).append((k, entry))
-        return found
+                result.setdefault(index, []).append((k, entry))
+        return result
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switch the search for cycles of objects off: lists of operations have none, and are searched again and again."""
+    """Disable the garbage collector: lists of operations have no cycles, and would be searched repeatedly."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -184,14 +189,14 @@ def uncollected() -> Iterator[None]:
 
 
 def _entries(sparsity: ca.Sparsity) -> list[int]:
-    """Return where each nonzero of a matrix is, counted row by row."""
+    """Return the position of each nonzero of a matrix, counted row by row."""
     rows, columns = sparsity.get_triplet()
     return [row * sparsity.size2() + column for row, column in zip(rows, columns, strict=True)]
 
 
 @uncollected()
 def read_program(function: ca.Function) -> Program:
-    """Return the operations of a CasADi function of SX.
+    """Return the operations of a CasADi SX function.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
@@ -205,17 +210,19 @@ def read_program(function: ca.Function) -> Program:
         try:
             function = function.expand()
         except RuntimeError as error:
-            found = "it does not expand to scalar operations"
-            raise ModelError(found, where=function.name(), allowed="functions of SX, or that expand to SX") from error
+            message = "it does not expand to scalar operations"
+            raise ModelError(
+                message, where=function.name(), allowed="SX functions, or functions that expand to SX"
+            ) from error
     if function.has_free():
-        found = f"it depends on symbols that are not among its inputs: {', '.join(map(str, function.get_free()))}"
-        raise ModelError(found, where=function.name(), fix="make them inputs of the function")
+        message = f"it depends on symbols that are not among its inputs: {', '.join(map(str, function.get_free()))}"
+        raise ModelError(message, where=function.name(), fix="make them inputs of the function")
     table = _table(function)
     code, places = table["code"], table["places"]
     is_output = code == ca.OP_OUTPUT
     made = np.flatnonzero(~is_output)  # the instruction of each value
-    # What an instruction takes: for its first and second argument, the value that was written last to that place.
-    # The work vector of CasADi has few places, which are reused.
+    # What an instruction takes: for its first and second argument, the value that was last written to that place.
+    # CasADi's work vector has few places, which are reused.
     time = np.arange(len(table))
     written = places[made, 0] * len(table) + made
     order = np.argsort(written)
@@ -229,9 +236,9 @@ def read_program(function: ca.Function) -> Program:
         results[which][where_out[which][entry]] = index
 
     arguments: list[tuple[int, ...]] = list(zip(*taken[made].T.tolist(), strict=True))
-    for each, count in _counts(function, code).items():
+    for item, count in _counts(function, code).items():
         if count < 2:
-            for index in np.flatnonzero(code[made] == each).tolist():
+            for index in np.flatnonzero(code[made] == item).tolist():
                 arguments[index] = arguments[index][:count]
     inputs = np.flatnonzero(code[made] == ca.OP_INPUT)
     where_in = [_entries(function.sparsity_in(k)) for k in range(function.n_in())]
@@ -265,20 +272,20 @@ def _table(function: ca.Function) -> NDArray[Any]:
 
 
 def _stored(function: ca.Function, count: int) -> NDArray[Any] | None:
-    """Return the instructions as CasADi stores them, in one table; None if this version stores them in another way.
+    """Return the instructions as CasADi stores them, in one table; None if this version stores them differently.
 
-    Asking for each of them takes four times as long. The table is found by its first entries, and compared with those
+    Querying each of them takes four times as long. The table is located by its first entries, and compared with those
     that CasADi returns for some.
     """
     text = np.frombuffer(function.serialize().encode(), np.uint8)
-    half = text[: len(text) // 2 * 2] - ord("a")  # a letter for each half of a byte
+    half = text[: len(text) // 2 * 2] - ord("a")  # one letter per half byte
     stored = (half[::2] | half[1::2] << 4).tobytes()
     some = sorted({*range(min(count, 4)), *range(0, count, 1 + count // 50), *range(max(count - 4, 0), count)})
     expected = [_record(*_instruction(function, k)) for k in some]
-    first = b"".join(each for each, _ in zip(expected, range(min(count, 4)), strict=False))
+    first = b"".join(item for item, _ in zip(expected, range(min(count, 4)), strict=False))
     at = stored.find(first)
     while at >= 0:
-        if all(stored.startswith(each, at + k * _RECORD.itemsize) for k, each in zip(some, expected, strict=True)):
+        if all(stored.startswith(item, at + k * _RECORD.itemsize) for k, item in zip(some, expected, strict=True)):
             return np.frombuffer(stored, _RECORD, count, at)
         at = stored.find(first, at + 1)
     return None
@@ -303,4 +310,4 @@ def _counts(function: ca.Function, code: NDArray[Any]) -> dict[int, int]:
     """Return the number of arguments of each operation that a function has."""
     codes, first = np.unique(code, return_index=True)
     pairs = zip(codes.tolist(), first.tolist(), strict=True)
-    return {each: len(function.instruction_input(k)) for each, k in pairs if each not in (ca.OP_INPUT, ca.OP_OUTPUT)}
+    return {item: len(function.instruction_input(k)) for item, k in pairs if item not in (ca.OP_INPUT, ca.OP_OUTPUT)}

@@ -1,4 +1,4 @@
-"""Kernels many times in a row in one call of machine code, such as the steps of a simulation."""
+"""Repeated kernel calls in one call of machine code, such as the steps of a simulation."""
 
 import ctypes
 import math
@@ -16,8 +16,8 @@ from torsor.compiler.llvm import native
 from torsor.compiler.llvm.target import host
 from torsor.compiler.machine_code import MAX_ARRAYS
 
-# A call is a row of whole numbers: these, then for each array its place in the block, its move between two times, and
-# its steps between states and entries, all in bytes.
+# A call is a row of integers: these, then for each array its place in the block, its move between two times, and its
+# steps between states and entries, all in bytes.
 _HEAD = _RUN, _ARRAYS, _TIMES, _STATES, _WORDS = range(5)
 _MODULE = f"""
 declare i32 @feclearexcept(i32)
@@ -85,14 +85,14 @@ end:
 
 @cache
 def _chain() -> tuple[Any, Any]:
-    """Return the function and its machine code, which must live as long; threads that race make one each."""
+    """Return the function and its machine code, which must outlive it; racing threads create one each."""
     code = native.link(host().objects([_MODULE]), ["chain"])
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     return kind(code["chain"]), code
 
 
 def can_repeat(kernel: object) -> bool:
-    """Return whether ``repeat`` takes a kernel: machine code of float64, with one thread."""
+    """Return whether ``repeat`` supports a kernel: float64 machine code with one thread."""
     return isinstance(kernel, Kernel) and kernel.is_plain and kernel.most_threads == 1
 
 
@@ -104,27 +104,27 @@ class Call(NamedTuple):
     outputs: Sequence[Array]
 
     def words(self, block: int) -> list[int]:
-        """Return the call as whole numbers; its arrays are in the block of memory at an address."""
+        """Return the call as integers; its arrays are in the block of memory at an address."""
         kernel, arrays = self.kernel, [*self.inputs, *self.outputs]
         times, states = self.outputs[0].shape[:2]
         if not can_repeat(kernel):
-            allowed = "machine code of float64, with one thread"
+            allowed = "float64 machine code with one thread"
             raise ModelError(f"{kernel!r} cannot be repeated", value=kernel, allowed=allowed)
         for array, core in zip(arrays, [*kernel.inputs, *kernel.outputs], strict=True):
             if array.shape != (times, states, *core) or array.dtype != np.float64:
                 allowed = f"float64 of shape {(times, states, *core)}"
                 raise ModelError(f"{array.dtype} of shape {array.shape}", where=kernel.signature.name, allowed=allowed)
         places, strides = [array.ctypes.data - block for array in arrays], [array.strides for array in arrays]
-        steps = [each[1] for each in strides] + [step for each in strides for step in each[2:]]
-        words = [*places, *(each[0] for each in strides), *steps]
+        steps = [stride[1] for stride in strides] + [step for stride in strides for step in stride[2:]]
+        words = [*places, *(stride[0] for stride in strides), *steps]
         return [kernel.run, len(arrays), times, states, len(_HEAD) + len(words), *words]
 
 
 def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Call a kernel T times, one after the other, with arrays ``inputs`` (T, N, ...) and into ``outputs`` (T, N, ...).
+    """Call a kernel T times in sequence, with arrays ``inputs`` (T, N, ...) and into ``outputs`` (T, N, ...).
 
-    Unlike a call with the batch (T, N), each one may read what those before it have written: inputs may be views of the
-    memory of outputs. All are arrays of float64; what all calls share may be broadcast.
+    Unlike a call with the batch (T, N), each call may read what earlier ones have written: inputs may be views of the
+    memory of outputs. All are float64 arrays; data shared by all calls may be broadcast.
     """
     words = Call(kernel, inputs, outputs).words(0)
     run, _ = _chain()
@@ -132,31 +132,31 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
 
 
 class Chain:
-    """Calls of kernels one after the other, whose arrays are views of one ``block`` of memory (size,).
+    """Consecutive kernel calls, whose arrays are views of one ``block`` of memory (size,).
 
-    It is made once, and then called with any block of the same size.
+    It is created once, and then called with any block of the same size.
     """
 
     def __init__(self, block: Array, calls: Sequence[Call]):
-        if not all(np.may_share_memory(each, block) for call in calls for each in (*call.inputs, *call.outputs)):
+        if not all(np.may_share_memory(item, block) for call in calls for item in (*call.inputs, *call.outputs)):
             raise ValueError("an array of a chain is not in its block of memory")
         words = [word for call in calls for word in call.words(block.ctypes.data)]
         self._table, self._count, self._shape = (ctypes.c_int64 * len(words))(*words), len(calls), block.shape
-        self._kernels = [call.kernel for call in calls]  # their machine code must live as long
+        self._kernels = [call.kernel for call in calls]  # their machine code must outlive the chain
         self._run, self._code = _chain()
 
     def __call__(self, block: Array) -> None:
-        """Do all calls in a block of memory: contiguous float64 of the shape that the chain was made with."""
+        """Do all calls in a block of memory: contiguous float64 of the shape with which the chain was created."""
         if block.shape != self._shape or block.dtype != np.float64 or not block.flags.c_contiguous:
             allowed = f"contiguous float64 of shape {self._shape}"
             raise ValueError(f"{block.dtype} of shape {block.shape}; allowed: {allowed}")
         self._run(self._table, self._count, block.ctypes.data)
 
 
-# The memory of a compiled chain of calls: named arrays in one block, which later calls use again.
+# The memory of a compiled chain of calls: named arrays in one block, which later calls reuse.
 
-KEPT = 2**20  # numbers of the largest block that is kept
-FEW, SHORT = 2, 2  # states that are computed faster in short vectors, since a kernel fills the lanes that it needs not
+MAX_BLOCK_KEPT = 2**20  # numbers in the largest block that is kept
+FEW, SHORT = 2, 2  # number of states for which short vectors are faster, because a kernel also fills unused lanes
 
 
 class Room(NamedTuple):
@@ -168,9 +168,9 @@ class Room(NamedTuple):
 
 
 class Workspace:
-    """A chain of calls for arrays with some ``shapes``; ``calls`` makes it from these arrays.
+    """A chain of calls for arrays with some ``shapes``; ``calls`` creates it from these arrays.
 
-    Who takes a room has it alone, until it is given back.
+    A room is used exclusively until it is given back.
 
     Example:
         >>> import casadi as ca
@@ -198,7 +198,7 @@ class Workspace:
         return {name: block[place].reshape(shape) for name, place, shape in self._places}
 
     def take(self) -> Room:
-        """Return arrays that nobody else uses, with any numbers in them."""
+        """Return arrays that nobody else uses, with arbitrary content."""
         try:
             return self._free.pop()
         except IndexError:
@@ -206,11 +206,11 @@ class Workspace:
             return Room(block, self._arrays(block), partial(self._chain, block))
 
     def give_back(self, room: Room) -> None:
-        """Let others use arrays, from which all results were copied."""
-        if self._size <= KEPT:
+        """Release arrays, from which all results were copied."""
+        if self._size <= MAX_BLOCK_KEPT:
             self._free.append(room)
 
 
 def narrow(states: int) -> int | None:
-    """Return the width of kernels that are called many times with so many states, None for that of the machine."""
+    """Return the width of kernels that are called many times with this many states, or None for the default."""
     return SHORT if states <= FEW else None

@@ -1,4 +1,4 @@
-"""What targets that write source text share: names, statements, comments, files."""
+"""Shared parts of source-text targets: names, statements, comments, files."""
 
 import heapq
 import math
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, Protocol
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.compiler.program import FREE, Program, count_operations, read_program
+from torsor.compiler.program import FREE_OPERATIONS, Program, count_operations, read_program
 
 DTYPES = ("float64", "float32")
 PIECE = 1500  # operations in the longest piece of a function
 
 
 class Names:
-    """Makes unique identifiers. ``form`` turns any text into an identifier; ``reserved`` ones are not used."""
+    """Generator of unique identifiers. ``form`` turns any text into an identifier; ``reserved`` ones are not used."""
 
     def __init__(self, form: Callable[[str], str], reserved: Collection[str], taken: Iterable[str] = ()):
         self.form, self.reserved, self.taken = form, reserved, set(taken)
@@ -37,49 +37,49 @@ class Names:
 
 
 def words(text: str) -> str:
-    """Return a text with an underscore for each character that is not a letter or digit of ASCII, a letter first."""
+    """Return a text with underscores for characters other than ASCII letters and digits, beginning with a letter."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
-    # Underscores at the beginning belong to compilers.
+    # Leading underscores are reserved for compilers.
     return name if re.match(r"[A-Za-z]", name) else "x" + name
 
 
 def camel(text: str) -> str:
-    """Return a text in camel case, a letter first: the words of ``words`` with capitals in place of underscores."""
+    """Return a text in camel case, beginning with a letter: ``words`` with capitals instead of underscores."""
     first, *others = [part for part in words(text).split("_") if part]
     return first + "".join(part[0].upper() + part[1:] for part in others)
 
 
 def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
-    """Return the functions with their names, or raise an error that describes what is wrong."""
+    """Return the functions with their names; raise an error for invalid ones."""
     if not isinstance(functions, Iterable):
         raise ModelError(argument="functions", value=functions, allowed="a list, or a mapping from names")
-    items = list(functions.items()) if isinstance(functions, Mapping) else [(None, each) for each in functions]
+    items = list(functions.items()) if isinstance(functions, Mapping) else [(None, item) for item in functions]
     if not items:
-        raise ModelError("no functions are given", allowed="one or more CasADi functions")
-    found: dict[str, ca.Function] = {}
+        raise ModelError("there are no functions", allowed="one or more CasADi functions")
+    result: dict[str, ca.Function] = {}
     for key, function in items:
         if not isinstance(function, ca.Function):
-            raise ModelError(f"{function!r} is among the functions", value=function, allowed="CasADi functions")
+            raise ModelError(f"the functions contain {function!r}", value=function, allowed="CasADi functions")
         title = function.name() if key is None else key
         if not isinstance(title, str):
             raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="name it by one")
-        if title in found:
-            fix = "give a mapping from names of your choice to the functions"
+        if title in result:
+            fix = "pass a mapping from names of your choice to the functions"
             raise ModelError(f"two functions are named {title!r}", value=title, allowed="each name once", fix=fix)
-        found[title] = function
-    return list(found.items())
+        result[title] = function
+    return list(result.items())
 
 
 MARK = "Written by Torsor"
-"""Begins every exported file: a file without it was not written by Torsor and is not replaced."""
+"""Begins every exported file; a file without it was not written by Torsor and is not replaced."""
 
 
 class About(NamedTuple):
-    """What the reader of exported source is told. The compiler knows nothing of robots: the caller gives all of it.
+    """Documentation of exported source. The compiler is independent of robots, so the caller provides all of it.
 
-    ``lines`` are about the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` are the
-    same as data, of texts, numbers, lists and mappings. ``results`` says what each function returns, by its name, and
-    ``arguments`` what an argument is, by its name in CasADi.
+    ``lines`` describe the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` are the
+    same as data: texts, numbers, lists and mappings. ``results`` describes what each function returns, by its name, and
+    ``arguments`` describes arguments, by their name in CasADi.
     """
 
     lines: tuple[str, ...] = ()
@@ -89,9 +89,9 @@ class About(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """Return a text in which nothing can end a comment, or is not ASCII: such characters become underscores.
+    """Return ASCII text in which nothing can end a comment: other characters become underscores.
 
-    A slash stays between letters, digits and blanks only (m/s), so that neither ``*/`` nor ``</script>`` is left.
+    A slash is kept only between letters, digits and blanks (m/s), so that neither ``*/`` nor ``</script>`` remains.
     """
     text = re.sub(r"[^A-Za-z0-9_ .,:;()<>^=+/-]", "_", text)
     return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
@@ -103,12 +103,12 @@ def asset(name: str, package: str = "torsor.compiler", folder: str = "assets") -
 
 
 def comment(*lines: str, begin: str = "/*") -> str:
-    """Return a block comment of C and JavaScript."""
+    """Return a block comment for C and JavaScript."""
     return f"{begin} " + "\n * ".join(map(plain, lines)) + " */\n"
 
 
 def is_own(file: Path) -> bool:
-    """Return whether Torsor wrote a file of text: its first lines say so."""
+    """Return whether Torsor wrote a text file, according to its first lines."""
     return MARK in file.read_text(errors="replace")[:200]
 
 
@@ -119,30 +119,32 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
     """
     parts: dict[Path, Path] = {}
     if "\0" in str(folder):
-        raise ModelError("it has a null character", where=repr(str(folder)), allowed="a folder", fix="choose another")
-    if folder.suffix in {Path(each).suffix for each in texts} and not folder.is_dir():
+        raise ModelError(
+            "it contains a null character", where=repr(str(folder)), allowed="a folder", fix="choose another"
+        )
+    if folder.suffix in {Path(entry).suffix for entry in texts} and not folder.is_dir():
         fix, allowed = repr(str(folder.with_suffix(""))), f"a folder, for {', '.join(texts)}"
-        raise ModelError("it has the name of a file", where=str(folder), allowed=allowed, fix=fix)
+        raise ModelError("a file has this name", where=str(folder), allowed=allowed, fix=fix)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        existing = [file for each in texts if (file := folder / each).exists()]
+        existing = [file for entry in texts if (file := folder / entry).exists()]
         for file in existing:
             if not is_own(file):
-                found, allowed = "it exists and was not written by Torsor", "files that were"
-                raise ModelError(found, where=str(file), allowed=allowed, fix="choose another folder")
+                message, allowed = "it exists and was not written by Torsor", "files written by Torsor"
+                raise ModelError(message, where=str(file), allowed=allowed, fix="choose another folder")
         if existing and not overwrite:  # nothing is replaced by accident
-            fix = "`overwrite=True`, or another place"
-            raise ModelError("it exists already", where=str(existing[0]), allowed="a new file", fix=fix)
-        for each, text in texts.items():
-            file = folder / each
+            fix = "pass `overwrite=True`, or use another place"
+            raise ModelError("it already exists", where=str(existing[0]), allowed="a new file", fix=fix)
+        for item, text in texts.items():
+            file = folder / item
             file.parent.mkdir(parents=True, exist_ok=True)
             parts[file] = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
             parts[file].write_bytes(text.encode("ascii"))
         for file, part in parts.items():
             part.replace(file)
     except OSError as error:
-        found = f"it cannot be written ({error})"
-        raise ModelError(found, where=str(folder), allowed="a folder", fix="choose another") from error
+        message = f"it cannot be written ({error})"
+        raise ModelError(message, where=str(folder), allowed="a folder", fix="choose another") from error
     finally:
         for part in parts.values():
             if part.exists():
@@ -150,11 +152,11 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
     return list(parts)
 
 
-# The inverse of erf as CasADi computes it, for languages that have none: a rational function, then two Newton steps.
+# The inverse of erf as CasADi computes it, for languages without it: a rational function, then two Newton steps.
 #
-# For abs(x) < ``BORDER`` the rational function is x times that of z = x^2 in the middle; beyond, it is that of
-# z = sqrt(-log((1 - abs(x)) / 2)), and for x < -``BORDER`` CasADi takes no Newton step. The slope of erf at y is
-# ``SLOPE`` exp(-y^2).
+# For abs(x) < ``BORDER`` the rational function is x times that of z = x^2 in the middle; beyond, it is that of z =
+# sqrt(-log((1 - abs(x)) / 2)), and for x < -``BORDER`` CasADi takes no Newton step. The slope of erf at y is ``SLOPE``
+# exp(-y^2).
 
 BORDER = 0.7
 SLOPE = 2.0 / math.sqrt(math.pi)
@@ -174,7 +176,7 @@ def polynomial(literal: Callable[[float], str], *terms: float) -> str:
 
 
 def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
-    """Raise ModelError for a dtype, or a name of files, with which no source can be exported."""
+    """Raise ModelError for a dtype or file name for which no source can be exported."""
     if dtype not in DTYPES:
         raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in taken:
@@ -183,10 +185,10 @@ def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
 
 
 def erfinv(literal: Callable[[float], str], edges: str, root: str, step: str) -> str:
-    """Return the statements that compute y, the inverse of erf at x, and return it.
+    """Return the statements that compute and return y, the inverse of erf at x.
 
-    ``edges`` returns the limits beyond 1 and -1; ``root`` sets z = sqrt(-log((1 {sign} x) / 2)), where {sign} becomes
-    + or -; ``step`` is a Newton step.
+    ``edges`` returns the limits beyond 1 and -1; ``root`` sets z = sqrt(-log((1 {sign} x) / 2)), where {sign} becomes +
+    or -; ``step`` is a Newton step.
     """
     above = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
     tail = f"{above} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
@@ -209,27 +211,27 @@ def erfinv(literal: Callable[[float], str], edges: str, root: str, step: str) ->
     return y;"""
 
 
-# A function as statements of a language: one for each operation, in pieces if there are many.
+# A function as statements of a language: one per operation, in pieces if there are many.
 #
-# A long function is divided into pieces, because the compile time of C compilers and of JavaScript engines grows faster
-# than the length of a function; values that a later piece uses are stored in a scratch array, whose places are reused.
+# A long function is divided into pieces, because the compile time of C compilers and JavaScript engines grows faster
+# than the length of a function. Values that a later piece uses are stored in a scratch array, whose places are reused.
 
 SCRATCH = "s"
 """The name of the scratch array; local variables are w0, w1, ... No argument may have these names."""
 
 
 class Language(Protocol):
-    """What statements need to know of a language."""
+    """The properties of a language that statements need."""
 
     @property
     def local(self) -> str:
-        """The text before a local variable where it is first assigned, with a blank."""
+        """The text before a local variable at its first assignment, with a blank."""
 
     def literal(self, number: float) -> str:
-        """Return a number that needs no brackets and is read back to the last bit."""
+        """Return a number that needs no parentheses and reads back to the last bit."""
 
     def expression(self, code: int, *arguments: str) -> str:
-        """Return the operation with that code, of texts that need no brackets."""
+        """Return the operation with that code, of texts that need no parentheses."""
 
     def element(self, array: str, entry: int) -> str:
         """Return the element of an argument, or of the scratch array."""
@@ -245,7 +247,7 @@ class ArrayArgument(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of its entries."""
+        """Number of entries."""
         return self.size[0] * self.size[1]
 
 
@@ -255,13 +257,13 @@ def _pieces(program: Program, longest: int) -> list[list[int]]:
     for index in range(len(program.operations) - 1, -1, -1):
         if index in needed:
             needed.update(program.operations[index].taken)
-    order = [index for index in sorted(needed) if program.operations[index].code not in FREE]
+    order = [index for index in sorted(needed) if program.operations[index].code not in FREE_OPERATIONS]
     count = max(1, -(-len(order) // longest))
     return [order[len(order) * k // count : len(order) * (k + 1) // count] for k in range(count)]
 
 
 def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return a place for each value, and their number; a place is free again at the end of its value."""
+    """Return a place for each value, and the number of places; a place is reused after the end of its value."""
     places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
     for value, time in born:
         while busy and busy[0][0] <= time:
@@ -280,7 +282,7 @@ class Piece(NamedTuple):
 
 
 class SourceKernel:
-    """A function (of SX, see ``in_scalars``) in a language, whose pieces have at most ``longest`` operations.
+    """A function (of SX, see ``in_scalars``) in a language, in pieces of at most ``longest`` operations.
 
     ``arguments`` are the names of its inputs and outputs. ``arrays`` are these arguments, outputs last, and ``scratch``
     is the length of the scratch array.
@@ -294,7 +296,7 @@ class SourceKernel:
         self.counts = ", ".join(f"{count} {kind}" for kind, count in count_operations(function)._asdict().items())
         titles, sizes = [*function.name_in(), *function.name_out()], [*program.inputs, *program.outputs]
         n = function.n_in()
-        self.arrays = [ArrayArgument(each, titles[k], sizes[k], k >= n) for k, each in enumerate(arguments)]
+        self.arrays = [ArrayArgument(argument, titles[k], sizes[k], k >= n) for k, argument in enumerate(arguments)]
         self.inputs, self.outputs = self.arrays[:n], self.arrays[n:]
         # The output elements where a value is stored.
         self._targets = {
@@ -313,12 +315,12 @@ class SourceKernel:
 
     def constants(self) -> list[tuple[str, int, float]]:
         """Return the output entries that do not depend on inputs: array, entry, number."""
-        found = []
+        result = []
         for index, targets in self._targets.items():
             if index is None or self.program.operations[index].code == ca.OP_CONST:
                 number = 0.0 if index is None else self.program.operations[index].number
-                found += [(array, entry, number) for array, entry in targets]
-        return found
+                result += [(array, entry, number) for array, entry in targets]
+        return result
 
     def constant_lines(self, constants: Iterable[tuple[str, int, float]]) -> list[str]:
         """Return the statements that store numbers in outputs."""

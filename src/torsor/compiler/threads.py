@@ -1,7 +1,7 @@
-"""Batches that several threads share: how many threads, how large their parts, and the pool that computes them.
+"""Batches shared by several threads: how many threads, how large their parts, and the pool that computes them.
 
-The threads run generated code alone (``llvm/pool.py``) and never wait for the interpreter. On Windows, which has other
-functions for threads, a pool of Python threads takes their place (``compute``).
+The threads run only generated code (``llvm/pool.py``) and never wait for the interpreter. On Windows, which has other
+thread functions, a pool of Python threads takes their place (``compute``).
 """
 
 import ctypes
@@ -25,12 +25,12 @@ from torsor.compiler.cache import load, store
 from torsor.compiler.llvm import native, pool
 from torsor.compiler.llvm.target import host
 
-# Batches divided among Python threads, where the system has no threads that generated code could run.
+# Batches divided among Python threads, for systems without threads that generated code could run.
 #
-# Waking these threads takes up to a millisecond, so it pays for batches of some ten milliseconds alone.
+# Waking these threads takes up to a millisecond, so it pays off only for batches of some ten milliseconds.
 
 SMALLEST_PART = 256  # states: with fewer, a second thread costs more than it saves
-PIECES = 16  # pieces of a large batch for each thread
+PIECES = 16  # pieces of a large batch per thread
 
 
 def compute(
@@ -45,7 +45,7 @@ def compute(
         return
     back = len(batch) - axis  # counted from the last batch axis: inputs may have fewer axes
     bounds = np.linspace(0, batch[axis], pieces + 1).astype(int)
-    turns = iter(range(pieces))  # a thread takes the next piece when it is free: none waits for a slow core
+    turns = iter(range(pieces))  # a free thread takes the next piece, so that none waits for a slow core
 
     def part(array: NDArray[Any], core: int, piece: int) -> NDArray[Any]:
         index = array.ndim - core - back
@@ -57,7 +57,7 @@ def compute(
         for piece in turns:
             ufunc(*(part(array, len(core), piece) for array, core in zip(arrays, cores, strict=True)))
 
-    # The calling thread computes as well.
+    # The calling thread also computes.
     helpers = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
     work()
     for helper in helpers:
@@ -77,16 +77,16 @@ AUTO = "auto"
 
 # Nanoseconds of one operation on a vector: inverse dynamics of UR5 and Talos takes 0.23 with AVX-512, 0.33 with NEON.
 OPERATION = 0.3
-# Nanoseconds: work for which a sleeping thread is worth waking, the share of each thread, the shortest and the
-# longest chunk. Waking takes some ten microseconds, taking a chunk a tenth of one.
+# Nanoseconds: work for which a sleeping thread is worth waking, the share of each thread, the shortest and the longest
+# chunk. Waking takes about ten microseconds, taking a chunk a tenth of one.
 LEAST, SHARE, SMALLEST, LARGEST = 120_000, 15_000, 5_000, 50_000
-MAX_THREADS = 1024  # threads: more than the cores of any machine, and few enough to be created
+MAX_THREADS = 1024  # threads: more than the cores of any machine, and few enough to create
 # Seconds that an idle thread spins before it sleeps: longer than the Python code between two calls.
 SPIN = 40e-6
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use: its affinity, and the quota of its container."""
+    """Return the number of cores that this process may use: its affinity, and its container quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, _quota()))
 
@@ -105,7 +105,7 @@ def _quota(folder: str = "/sys/fs/cgroup") -> int:
 
 
 def has_native_threads() -> bool:
-    """Return whether this system has the functions of threads that the pool calls."""
+    """Return whether this system has the thread functions that the pool calls."""
     return _native_pool() is not None
 
 
@@ -142,7 +142,7 @@ class _Pool:
 
 
 def _native_pool() -> _Pool | None:
-    with native.LINKING:  # one for each process, also if two threads ask for it at once
+    with native.LINKING:  # one per process, even if two threads ask for it at once
         return _make_pool()
 
 
@@ -180,25 +180,25 @@ class SharedKernel:
         self.loop, self.data = native_pool.loop, ctypes.addressof(self._words)
 
     def compute(self, arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape) -> None:
-        """Compute a batch with several axes: ``arrays`` are inputs and results, ``cores`` their shapes for a state."""
+        """Compute a batch with several axes: ``arrays`` are inputs and results, ``cores`` their shapes per state."""
         wide = [np.broadcast_to(a, (*batch, *core)) for a, core in zip(arrays, cores, strict=True)]
         outer, this = len(batch), self.compiled
-        lengths, strides = _merged(list(batch), [list(each.strides[:outer]) for each in wide])
+        lengths, strides = _merged(list(batch), [list(item.strides[:outer]) for item in wide])
         # Rows of states fill vectors: they are the last axis, unless it is short and another is longer.
         axis = len(lengths) - 1 if lengths[-1] >= this.smallest else int(np.argmax(lengths))
-        length, steps = lengths.pop(axis), [each.pop(axis) for each in strides]
+        length, steps = lengths.pop(axis), [stride.pop(axis) for stride in strides]
         states = math.prod(batch)
         threads = min(this.threads, states // this.share) if states >= this.least else 1
         even = -(-states // (pool.ROUNDS * threads * this.width)) * this.width
         chunk = max(this.smallest, min(this.largest, even))
         pieces = -(-length // chunk)
         tables = [
-            np.array([each.ctypes.data for each in wide], np.int64),
-            np.array([*steps, *(step for each in wide for step in each.strides[outer:])], np.int64),
+            np.array([item.ctypes.data for item in wide], np.int64),
+            np.array([*steps, *(step for item in wide for step in item.strides[outer:])], np.int64),
             np.array(lengths, np.int64),
             np.array(strides, np.int64).T.copy(),
         ]
-        of_arrays, of_steps, of_lengths, of_strides = (each.ctypes.data for each in tables)
+        of_arrays, of_steps, of_lengths, of_strides = (table.ctypes.data for table in tables)
         total, several = math.prod(lengths) * pieces, max(1, chunk // length)
         row = length, len(lengths), of_lengths, of_strides
         job = pool.Job(self.data, of_arrays, of_steps, *row, chunk, pieces, total, several, helpers=threads - 1)
@@ -209,12 +209,12 @@ class SharedKernel:
 
 
 def _merged(lengths: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Return the axes of a batch with neighbours merged where all arrays go through both with one stride."""
+    """Return the axes of a batch with adjacent ones merged if all arrays traverse both with one stride."""
     several = [axis for axis, length in enumerate(lengths) if length > 1] or [0]
-    lengths, strides = [lengths[axis] for axis in several], [[each[axis] for axis in several] for each in strides]
+    lengths, strides = [lengths[axis] for axis in several], [[item[axis] for axis in several] for item in strides]
     for axis in reversed(range(len(lengths) - 1)):
-        if all(each[axis] == lengths[axis + 1] * each[axis + 1] for each in strides):
+        if all(item[axis] == lengths[axis + 1] * item[axis + 1] for item in strides):
             lengths[axis : axis + 2] = [lengths[axis] * lengths[axis + 1]]
-            for each in strides:
-                del each[axis]
+            for stride in strides:
+                del stride[axis]
     return lengths, strides

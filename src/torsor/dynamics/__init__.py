@@ -1,4 +1,4 @@
-"""Algorithms of rigid-body dynamics, one per file: pure functions of a tree and symbols, traced over CasADi SX."""
+"""Rigid-body dynamics algorithms, one per file: pure functions of a tree and symbols, traced over CasADi SX."""
 
 from torsor.dynamics.algorithms import ALGORITHMS, Algorithm
 from torsor.dynamics.loops.constrained import closed_state

@@ -22,7 +22,7 @@ from torsor.dynamics.recursions import (
 )
 from torsor.mechanism import Coupling, Mechanism
 
-# Parameters of rules that are no arrays of the caller.
+# Rule parameters that are not arrays of the caller.
 _OPTIONS = {"tree", "place", "axes", "rows", "forced", "choice", "in_world"}
 
 
@@ -34,12 +34,14 @@ def _takes(parameter: str) -> "cached_property[bool]":
 class Algorithm:
     """An algorithm: its ``rule``, a function of a tree and symbols, and its results.
 
-    ``output`` is the shape of the result for one state, with the names of ``size`` for axes that depend on the
-    mechanism; where there are several results, all of that shape, ``results`` names them. ``lean``: the result depends
-    on the coordinates only, so that the tree may be simplified; ``lean_afloat``: if its base floats, since all inertia
-    stays in the tree then, and moves as before. ``shared``: the rule computes nothing twice, so that no
-    search for common subexpressions is needed. ``multipliers``: the loops are closed by Lagrange multipliers.
-    ``instead``: the result is that of the tree whose loops are cut open; these methods give the closed mechanism's.
+    - ``output``: the shape of the result for one state, with the names of ``size`` for axes that depend on the
+      mechanism.
+    - ``results``: names of several results, all of that shape.
+    - ``lean``: the result depends only on the coordinates, so that the tree may be simplified.
+    - ``lean_afloat``: the same if the base floats, because all inertia then remains in the tree and moves as before.
+    - ``shared``: the rule computes nothing twice, so that no search for common subexpressions is needed.
+    - ``multipliers``: the loops are closed by Lagrange multipliers.
+    - ``instead``: the result is that of the tree with cut loops; these methods return that of the closed mechanism.
     """
 
     rule: Callable[..., Any]
@@ -58,9 +60,11 @@ class Algorithm:
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the arrays that it takes, in order; external wrenches are optional and follow."""
-        plain = (each for each in self.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD)
-        return tuple(each.name for each in plain if each.default is each.empty and each.name not in _OPTIONS)
+        """Names of the input arrays, in order; optional external wrenches follow."""
+        plain = (
+            parameter for parameter in self.parameters.values() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        )
+        return tuple(item.name for item in plain if item.default is item.empty and item.name not in _OPTIONS)
 
     @cached_property
     def external(self) -> bool:
@@ -75,10 +79,10 @@ class Algorithm:
     by_rows = _takes("rows")  # the velocities of the link or frame that count, angular or linear
     hybrid = _takes("forced")  # the coordinates driven by force
     closed = _takes("choice")  # the equations that close the loops
-    rates = _takes("external_rate")  # higher rates of the motion, each with one more result
+    rates = _takes("external_rate")  # higher time derivatives of the motion, each with one more result
 
     def axis_of(self, name: str) -> str:
-        """Return the name of the axis of an input, see ``size``."""
+        """Return the name of the axis of an input; see ``size``."""
         if name == "multipliers":
             return "c"
         return "nq" if name in ("q", "q_end") else "N" if name.endswith("_active") or name == "share" else "n"
@@ -104,7 +108,7 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
 _N, _NN, _TWIST, _LINKS, _COLUMNS = ("n",), ("n", "n"), (6,), ("L", 6), (6, "n")
 _BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 
-# The methods that give a closed mechanism's own answer, where an algorithm gives that of the tree.
+# The methods for the closed mechanism, for algorithms of the tree.
 _INVERSE, _INVERSE_D = "robot.closed.inverse_dynamics", "robot.closed.derivatives.inverse_dynamics"
 _FORWARD = "robot.closed.forward_dynamics"
 _FORWARD_D = "robot.closed.derivatives.forward_dynamics"
@@ -196,21 +200,23 @@ _TABLE = (
     Algorithm(configuration.chart_rate, _N),
 )
 WITH_MARGIN = "_with_margin"
-ALGORITHMS = {each.rule.__name__: each for each in _TABLE}
+ALGORITHMS = {item.rule.__name__: item for item in _TABLE}
 for _name in ("closed_forward_dynamics", "closed_inverse_dynamics", "closed_loop_forces", "closed_velocities"):
     _plain = ALGORITHMS[_name]
     _rule, _output = partial(_plain.rule, margin=True), (f"{_plain.output[0]}+1",)
     ALGORITHMS[_name + WITH_MARGIN] = Algorithm(_rule, _output, lean=True, multipliers=True)
-"""Every algorithm by the name of its rule, which ``robot.function`` takes. The charts serve the integrators of
-``simulation``, and those with a margin the methods themselves: a result and ``closure_margin`` from one function."""
-MAX_NAMES = 6  # algorithms that a message names
+"""Every algorithm by the name of its rule, which ``robot.function`` accepts.
+
+The charts serve the integrators of ``simulation``. Algorithms with a margin serve the methods themselves: they return
+a result and ``closure_margin`` from one function."""
+MAX_NAMES = 6  # algorithms named in a message
 
 
 def algorithm_names(like: object = "") -> str:
-    """Return names of algorithms for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
-    given = like.partition(":")[0] if isinstance(like, str) else ""
-    named = {name: each for name, each in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
-    places = {name: f"{name}:LINK" if each.at_place else name for name, each in named.items()}
-    near = get_close_matches(given, places, MAX_NAMES)
+    """Return algorithm names for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
+    requested = like.partition(":")[0] if isinstance(like, str) else ""
+    named = {name: item for name, item in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
+    places = {name: f"{name}:LINK" if item.at_place else name for name, item in named.items()}
+    near = get_close_matches(requested, places, MAX_NAMES)
     shown = [*near, *(name for name in places if name not in near)][:MAX_NAMES]
     return f"{', '.join(places[name] for name in shown)}, ... {len(places)} in all"

@@ -1,4 +1,4 @@
-"""A request names one function of a mechanism: the algorithm, its options, and the form of its results."""
+"""Requests: each names one function of a mechanism, by its algorithm, options and form of results."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import Free
 
 LOADS = ("", "link", "world", "point")
-"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world, with the force
-acting at a point of the link."""
+"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world with the force
+at a point of the link."""
 
 ROWS = {"all": 6, "angular": 3, "linear": 3}
 """The velocities of a link or frame that count, and their number."""
@@ -30,13 +30,17 @@ ROWS = {"all": 6, "angular": 3, "linear": 3}
 class Request:
     """One function of a mechanism: everything that it depends on besides the mechanism itself.
 
-    ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``axes`` one of ``AXES``, ``point`` whether a
-    point of that link or frame is an input, ``rows`` which of its velocities count, ``forced`` are the coordinates
-    driven by force, ``choice`` are the closure equations and coordinates that close the loops, ``order`` counts the
-    rates, ``free`` are the numbers of the mechanism that are inputs. ``form`` is "value" for the results, "sparse" for
-    their structural nonzeros, "jvp" and "vjp" for directional derivatives and their transpose, "jacobian" for all
-    derivatives. Derivatives are taken ``by`` the inputs named (all, by default); by positions along ``integrate``, or
-    by their ``components``.
+    - ``loads``: one of ``LOADS``.
+    - ``place``: the name of a link or frame; ``axes``: one of ``AXES``; ``point``: whether a point of the place is an
+      input; ``rows``: which of its velocities count.
+    - ``forced``: the coordinates driven by force.
+    - ``choice``: the closure equations and coordinates that close the loops.
+    - ``order``: the number of time derivatives.
+    - ``free``: the parameters of the mechanism that are inputs.
+    - ``form``: "value" for the results, "sparse" for their structural nonzeros, "jvp" and "vjp" for directional
+      derivatives and their transpose, "jacobian" for all derivatives.
+    - ``by``: the inputs of derivatives (default: all). Those with respect to positions are along ``integrate``, or with
+      respect to their ``components``.
     """
 
     name: str
@@ -83,7 +87,7 @@ class Request:
         names = algorithm.results
         if algorithm.rates:
             names = (*names, *(f"{names[-1]}_{k}" for k in range(1, self.order)))
-        return {f"{self.name}_{each}": shape for each in names} if names else {self.name: shape}
+        return {f"{self.name}_{item}": shape for item in names} if names else {self.name: shape}
 
     def inputs(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape, for one state, of each input of the function."""
@@ -95,7 +99,7 @@ class Request:
         return shapes
 
     def outputs(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each output of the function; of sparse ones, that of the dense result."""
+        """Return the shape, for one state, of each output of the function; for sparse ones, the dense shape."""
         shapes = self.results(mechanism)
         if self.form in ("value", "sparse"):
             return shapes
@@ -105,7 +109,7 @@ class Request:
         if self.form == "vjp":
             return shapes | {f"bar_{name}": shape for name, shape in tangents.items()}
         by = self.by or tangents
-        return {f"{name}_by_{each}": shape + tangents[each] for name, shape in shapes.items() for each in by}
+        return {f"{name}_by_{item}": shape + tangents[item] for name, shape in shapes.items() for item in by}
 
     def tangents(self, mechanism: Mechanism) -> dict[str, Shape]:
         """Return the shape of a small change of each input: of positions, that of a velocity or of themselves."""
@@ -113,7 +117,7 @@ class Request:
         return self.arguments(mechanism) | turned
 
     def label(self, mechanism: Mechanism) -> str:
-        """Return a text that is equal for equal functions of one mechanism: places instead of names, sets in order."""
+        """Return text that is equal for equal functions of one mechanism: places instead of names, ordered sets."""
         at = None
         if self.place is not None:
             place = mechanism.place(self.place)
@@ -128,7 +132,7 @@ class Request:
 
 
 def fingerprint(mechanism: Mechanism, *more: object) -> str:
-    """Return a hash of all that traced functions of a mechanism depend on, and of ``more`` (by its repr)."""
+    """Return a hash of everything that traced functions of a mechanism depend on, and of ``more`` (by its repr)."""
     digest = hashlib.sha256(repr((mechanism.parents, mechanism.coordinates, more)).encode())
     digest.update(mechanism.gravity.tobytes())
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
@@ -136,13 +140,13 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
         digest.update(f"{joint.type} {joint.follows} {numbers!r} {joint.spring!r}".encode())
         if joint.motor is not None:  # by index, not by name
             carrier = mechanism.places[joint.motor.carrier].link
-            parts = {each.name: getattr(joint.motor, each.name) for each in fields(joint.motor) if each.compare}
+            parts = {field.name: getattr(joint.motor, field.name) for field in fields(joint.motor) if field.compare}
             parts |= {"carrier": carrier, "axis": joint.motor.axis.tolist()}
             digest.update(repr(parts).encode())
         if joint.flexible is not None:
             shape = joint.flexible.numbers()
-            digest.update(f"{type(joint.flexible).__name__} {[each.shape for each in shape]}".encode())
-            digest.update(b"".join(each.tobytes() for each in shape))
+            digest.update(f"{type(joint.flexible).__name__} {[item.shape for item in shape]}".encode())
+            digest.update(b"".join(item.tobytes() for item in shape))
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())
@@ -169,7 +173,9 @@ Named = dict[str, ca.SX]
 def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple[Named, Named]:
     """Return the inputs and outputs, in the request's form, of results that were traced from inputs."""
     if request.form == "sparse":
-        return inputs, {name: ca.vec(each.nz[:]) for name, each in results.items()}  # the nonzeros of a row are a row
+        return inputs, {
+            name: ca.vec(result.nz[:]) for name, result in results.items()
+        }  # the nonzeros of a row are a row
     steps = {} if request.components else {name: along_steps(tree, inputs[name]) for name in request.positions}
     if request.form == "jvp":
         tangents, changes = pushed(inputs, results, steps)
@@ -182,48 +188,48 @@ def formed(tree: Tree, request: Request, inputs: Named, results: Named) -> tuple
 
 def pushed(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
     """Return symbols for tangents of the inputs, and the tangents of the results (Jacobian-vector product)."""
-    shapes = {name: (steps[name].size2(), 1) if name in steps else each.shape for name, each in inputs.items()}
+    shapes = {name: (steps[name].size2(), 1) if name in steps else input_.shape for name, input_ in inputs.items()}
     tangents = {name: ca.SX.sym(f"d_{name}", *shape) for name, shape in shapes.items()}
-    change = [steps[name] @ each if name in steps else each for name, each in tangents.items()]
-    at, along = (ca.vertcat(ca.SX(0, 1), *map(ca.vec, each)) for each in (inputs.values(), change))
+    change = [steps[name] @ tangent if name in steps else tangent for name, tangent in tangents.items()]
+    at, along = (ca.vertcat(ca.SX(0, 1), *map(ca.vec, item)) for item in (inputs.values(), change))
     changes = {
-        f"d_{name}": ca.reshape(ca.jtimes(ca.vec(ca.densify(each)), at, along), each.shape)
-        for name, each in results.items()
+        f"d_{name}": ca.reshape(ca.jtimes(ca.vec(ca.densify(result)), at, along), result.shape)
+        for name, result in results.items()
     }
-    return {f"d_{name}": each for name, each in tangents.items()}, changes
+    return {f"d_{name}": tangent for name, tangent in tangents.items()}, changes
 
 
 def pulled(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
     """Return symbols for weights of the results, and the gradients of the weighted sum (vector-Jacobian product)."""
-    weights = {f"bar_{name}": ca.SX.sym(f"bar_{name}", *each.shape) for name, each in results.items()}
-    total = sum((ca.dot(w, each) for w, each in zip(weights.values(), results.values(), strict=True)), start=ca.SX(0))
-    found = {name: ca.densify(ca.reshape(ca.gradient(total, each), each.shape)) for name, each in inputs.items()}
-    return weights, {f"bar_{name}": steps[name].T @ each if name in steps else each for name, each in found.items()}
+    weights = {f"bar_{name}": ca.SX.sym(f"bar_{name}", *item.shape) for name, item in results.items()}
+    total = sum((ca.dot(w, item) for w, item in zip(weights.values(), results.values(), strict=True)), start=ca.SX(0))
+    result = {name: ca.densify(ca.reshape(ca.gradient(total, input_), input_.shape)) for name, input_ in inputs.items()}
+    return weights, {f"bar_{name}": steps[name].T @ item if name in steps else item for name, item in result.items()}
 
 
 def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = ()) -> Named:
-    """Return the derivatives of each result by each input, or those in ``by``: rows and columns in row-major order."""
+    """Return the derivatives of each result with respect to each input (or those in ``by``), in row-major order."""
     # Arrays are row-major, CasADi's matrices column-major.
-    found = {}
+    derivatives = {}
     for name, result in results.items():
-        for each in by or inputs:
-            at = inputs[each]
+        for item in by or inputs:
+            at = inputs[item]
             J = ca.jacobian(ca.vec(result.T), ca.vec(at))
             if at.size2() > 1:
                 J = J[:, [i + j * at.size1() for i in range(at.size1()) for j in range(at.size2())]]
-            found[f"{name}_by_{each}"] = J @ steps[each] if each in steps else J
-    return found
+            derivatives[f"{name}_by_{item}"] = J @ steps[item] if item in steps else J
+    return derivatives
 
 
 # Above this many operations, the search for common subexpressions takes longer than compiling them twice.
-LONG = 50_000
+MAX_SHARED_OPERATIONS = 50_000
 
 
 def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Function:
-    """Return the requested function of a mechanism over CasADi SX, zeros and ones folded away.
+    """Return the requested function of a mechanism over CasADi SX, with zeros and ones folded.
 
-    ``plain`` leaves the tree as it is described, for equations that people read: no frame is moved, no inertia
-    regrouped, and free numbers stand where they are in the description.
+    ``plain`` leaves the tree as described, for human-readable equations: no frame is moved, no inertia regrouped, and
+    free parameters appear where they are in the description.
     """
     algorithm = ALGORITHMS[request.name]
     symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
@@ -239,13 +245,13 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
         tree = lean(tree, touched(mechanism, request.free)) if request.free else lean(tree)
     if request.free:
         tree = impose(tree, mechanism, request.free, symbols["p"], plain)
-    found = algorithm.rule(tree, **arguments)
-    values = found if isinstance(found, tuple) else (found,)
+    result = algorithm.rule(tree, **arguments)
+    values = result if isinstance(result, tuple) else (result,)
     results = dict(zip(request.results(mechanism), values, strict=True))
     inputs, outputs = (symbols, results) if request.form == "value" else formed(tree, request, symbols, results)
     expressions = list(outputs.values())
-    name = request.name.removesuffix(WITH_MARGIN)  # which users do not know
+    name = request.name.removesuffix(WITH_MARGIN)  # names that users do not see
     function = ca.Function(name, list(inputs.values()), expressions, list(inputs), list(outputs))
-    if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
+    if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > MAX_SHARED_OPERATIONS:
         return function
     return ca.Function(name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))

@@ -1,32 +1,32 @@
-"""Readers and writers of robot descriptions. Conventions end here: each reader returns the same kind of ``Mechanism``.
+"""Readers and writers of robot descriptions. Conventions end here: each reader returns a ``Mechanism``.
 
 | module | purpose |
 |---|---|
 | ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file; xacro; robots by name |
-| ``toml/``, ``urdf/``, ``sdf/``, ``mjcf/``, ``usd/`` | a format each: ``reading``, ``writing``, and what they need |
-| ``osim/`` | OpenSim, which is only read: ``file`` (elements), ``model``, ``reading`` |
+| ``toml/``, ``urdf/``, ``sdf/``, ``mjcf/``, ``usd/`` | one format each: ``reading``, ``writing``, and helpers |
+| ``osim/`` | OpenSim, read only: ``file`` (elements), ``model``, ``reading`` |
 | ``meshes/`` | mesh files, and triangles of simple shapes |
-| ``search_path`` | where ``package://`` and ``model://`` lead |
-| ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
-| ``xml`` | parsing XML safely; XML elements of numbers |
-| ``writing``, ``joint_decomposition`` | for writers: files, copies of meshes, joints as several simpler ones |
+| ``search_path`` | resolution of ``package://`` and ``model://`` |
+| ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, given in Python |
+| ``xml`` | safe XML parsing; XML elements of numbers |
+| ``writing``, ``joint_decomposition`` | for writers: files, mesh copies, joints as several simpler ones |
 
 To add a format ``abc``:
 
-1. Reader. Write ``abc/reading.py`` with ``read_abc(path, base="fixed", strict=False) -> Mechanism``. Make ``Link``,
+1. Reader. Write ``abc/reading.py`` with ``read_abc(path, base="fixed", strict=False) -> Mechanism``. Create ``Link``,
    ``Joint``, ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates
-   the tree, sorts the joints and merges fixed ones. Parse XML with ``xml.parse_xml`` only: it refuses entities.
-2. Errors. Raise ``ModelError`` with the file and line or element (``where``), what was found, what is allowed and the
-   fix. Pass ``source=`` to the parts, so that their own errors name the file too. Use ``errors.warn`` for what the file
-   describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
-3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``: put the file in place with
-   ``writing.write_file``, convert joint kinds with ``joint_decomposition.decomposed_joints``, and collect forces and
-   limits that the format cannot express in ``writing.Omissions``, which gives one warning. A structure that it cannot
-   describe (a loop in URDF) is a ``ModelError``.
-4. Choice. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
-5. Tests. Wrong and hostile files, and files written and read back, in ``tests/formats``, next to the program that owns
+   the tree, sorts the joints and merges fixed ones. Parse XML only with ``xml.parse_xml``, which rejects entities.
+2. Errors. Raise ``ModelError`` with the file and line or element (``where``), what is wrong, what is allowed and the
+   fix. Pass ``source=`` to the parts, so that their own errors also name the file. Use ``errors.warn`` for what the
+   file describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
+3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``. Write the file with ``writing.write_file``,
+   convert joint types with ``joint_decomposition.decomposed_joints``, and collect forces and limits that the format
+   cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that the
+   format cannot describe (a loop in URDF).
+4. Dispatch. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
+5. Tests. Add wrong and malicious files, and round trips, to ``tests/formats``, together with the program that owns
    the format if it can be installed.
-6. Documents. A page or a section under ``docs``, the docstring of ``torsor.load`` and a line in the changelog.
+6. Documents. Add a page or a section under ``docs``, the docstring of ``torsor.load`` and a line in the changelog.
 """
 
 from torsor.formats.dh import DHLink, MDHLink, read_dh, read_mdh

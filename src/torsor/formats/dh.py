@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables: standard ones, and modified ones with Khalil and Kleinfinger's six parameters.
+"""Denavit-Hartenberg tables: standard, and modified with Khalil and Kleinfinger's six parameters.
 
 Closed loops are written as in Khalil 2010, section 2.2: one joint of each loop is cut, and a frame is placed there on
 each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
@@ -28,7 +28,7 @@ _SETTINGS = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "vis
 
 @dataclass(frozen=True, kw_only=True)
 class _TableLink:
-    """The columns of both tables: kind of the joint, inertia of the link (in the link's own frame), limits, drives."""
+    """The columns of both tables: joint type, inertia of the link (in the link's own frame), limits, drives."""
 
     joint: str | int = "revolute"
     mass: float = 0.0
@@ -53,10 +53,10 @@ class DHLink(_TableLink):
     """A row of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     The joint rotates about, or slides along, the z axis of the previous frame; the link's own frame is at its far end.
-    Lengths in m, angles in rad; the coordinate is added to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
-    ``inertia`` about it are in the link's frame. ``active`` joints are driven while loops are closed.
+    Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
+    ``inertia`` about it are in the link frame. ``active`` joints are driven while loops are closed.
 
-    The last row may be a cut joint: its frame then coincides with that of row ``closes`` (-1 for the base), as in
+    The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
     Denavit and Hartenberg's loops, where the product of all matrices is the identity. It has no inertia and no
     coordinate.
 
@@ -76,13 +76,13 @@ class MDHLink(_TableLink):
     """A row of a modified table: T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r), relative to frame ``parent``.
 
     ``parent`` is the index of the antecedent, -1 for the base. The joint rotates about, or slides along, the z axis of
-    the link's own frame; ``joint`` is "revolute", "prismatic" or "fixed" (or Khalil's sigma: 0, 1, 2). Lengths in m,
-    angles in rad; the coordinate is added to theta (revolute) or r (prismatic). ``active`` is Khalil's mu: True (or 1)
-    if the joint is driven while loops are closed.
+    the link's own frame. ``joint`` is "revolute", "prismatic" or "fixed" (or Khalil's sigma: 0, 1, 2). Lengths are in
+    m, angles in rad. The coordinate is added to theta (revolute) or r (prismatic). ``active`` is Khalil's mu: True (or
+    1) if the joint is driven while loops are closed.
 
     A cut joint (Khalil 2010, section 2.2) has two rows. The first is the joint itself, with frame k on the link before
     it; its ``closes`` is the index of the second, a "fixed" row with frame k + B on the link after it. The ``joint`` of
-    the first row may be any kind of ``Loop`` except a rod; that row has no inertia and no coordinate.
+    the first row may be any kind of ``Loop`` except a rod. That row has no inertia and no coordinate.
 
     Example:
         >>> MDHLink(-1, alpha=1.5, joint="prismatic").parent
@@ -107,22 +107,22 @@ def _screw_x(angle: float, advance: float) -> Array:
 
 
 def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> list[float]:
-    """Return the geometric parameters of a row; angles of more than a turn are an error, because they are degrees."""
+    """Return the geometric parameters of a row; raise ModelError for angles above one turn (degrees)."""
     if not isinstance(row, kind):
         raise ModelError(f"a {type(row).__name__}", where=where, allowed=f"a torsor.{kind.__name__}")
     numbers = {name: number(getattr(row, name), where, name) for name in names}
     for name in ("theta", "alpha", "gamma"):
         if abs(numbers.get(name, 0.0)) > 2 * np.pi:
-            found, fix = f"{name} is {numbers[name]}", "convert degrees with numpy.radians"
-            raise ModelError(found, where=where, allowed="radians, at most a turn", fix=fix)
+            message, fix = f"{name} is {numbers[name]}", "convert degrees with numpy.radians"
+            raise ModelError(message, where=where, allowed="radians, at most one turn", fix=fix)
     return list(numbers.values())
 
 
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
-    found = _SIGMA.get(int(row.joint), "") if is_whole(row.joint) else row.joint
-    if not isinstance(found, str) or found not in allowed:
+    result = _SIGMA.get(int(row.joint), "") if is_whole(row.joint) else row.joint
+    if not isinstance(result, str) or result not in allowed:
         raise ModelError(argument="joint", value=row.joint, where=where, allowed=", ".join(map(repr, allowed)))
-    return found
+    return result
 
 
 class _Table:
@@ -150,12 +150,12 @@ class _Table:
         above = self.links[parent].name
         joint = Joint(self.joint_name(index), kind, above, name, placement, np.asarray(axis), np.asarray(point))
         if kind != "fixed":
-            joint = replace(joint, **{each: getattr(row, each) for each in (*_SETTINGS, "spring", "motor")})
+            joint = replace(joint, **{item: getattr(row, item) for item in (*_SETTINGS, "spring", "motor")})
         self.joints.append(joint)
         if self.is_active(index):
             if kind == "fixed":
-                fix = "set active=False, or change the kind of the joint"
-                raise ModelError("a fixed joint is active", where=self.where(index), fix=fix)
+                fix = "set active=False, or change the joint type"
+                raise ModelError("a fixed joint cannot be active", where=self.where(index), fix=fix)
             self.active.append(joint.name)
 
     def is_active(self, index: int) -> bool:
@@ -170,12 +170,12 @@ class _Table:
         row, where = self.rows[index], self.where(index)
         kind, name = _joint_type(row, where, _CUT), self.joint_name(index)
         plain = type(row)(parent=-1) if isinstance(row, MDHLink) else type(row)()
-        for each in ("mass", "com", "inertia", *_SETTINGS, "spring", "motor"):
-            if not np.array_equal(getattr(row, each), getattr(plain, each)):
-                fix = "cut another joint of the loop, or give this to the rows of the two links that it connects"
-                raise ModelError(f"{each} of a cut joint", where=where, allowed="none", fix=fix)
+        for item in ("mass", "com", "inertia", *_SETTINGS, "spring", "motor"):
+            if not np.array_equal(getattr(row, item), getattr(plain, item)):
+                fix = "cut another joint of the loop, or move this to the rows of the two links that it connects"
+                raise ModelError(f"a cut joint cannot have {item}", where=where, allowed="none", fix=fix)
         if self.is_active(index):
-            raise ModelError("an active joint is cut", where=where, fix="cut a passive joint of the loop")
+            raise ModelError("an active joint cannot be cut", where=where, fix="cut a passive joint of the loop")
         if not is_whole(row.closes) or row.closes not in self.links:
             allowed = f"-1 for the base, or a row without a cut joint: {', '.join(map(str, list(self.links)[1:]))}"
             raise ModelError(argument="closes", value=row.closes, where=where, allowed=allowed)
@@ -190,9 +190,9 @@ class _Table:
 
 
 def check_floats(count: int, base: str, where: str) -> None:
-    """Raise ModelError for a floating base that carries none of ``count`` links: the base of a table has no mass."""
+    """Raise ModelError for a floating base without links, because the base of a table has no mass."""
     if base == "floating" and not count:
-        fix = "a free body is torsor.build(name, [torsor.Link(...)], [], base='floating')"
+        fix = "for a free body use torsor.build(name, [torsor.Link(...)], [], base='floating')"
         raise ModelError("a floating base without links has no mass", where=where, allowed="links", fix=fix)
 
 
@@ -217,7 +217,7 @@ def read_dh(
             continue
         kind = _joint_type(row, where, ("revolute", "prismatic"))
         placement = _screw_z(theta, d) @ _screw_x(alpha, a)
-        # The joint axis is z of the previous frame: in the link's frame, rotated by -alpha and at x = -a.
+        # The joint axis is z of the previous frame: in the link frame, rotated by -alpha and at x = -a.
         axis, point = _screw_x(alpha, 0.0)[2, :3], (-a, 0.0, 0.0)
         table.add(index, index - 1, kind, placement, axis, point)
     return table.mechanism(gravity, base)

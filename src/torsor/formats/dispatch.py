@@ -1,4 +1,4 @@
-"""The reader and the writer of a file, chosen by its suffix and, for XML, by its root element."""
+"""Selection of the reader and writer of a file, by its suffix and, for XML, by its root element."""
 
 import ast
 import importlib
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.checks import LARGEST, flag
+from torsor.base.checks import MAX_NUMBER, flag
 from torsor.base.errors import ModelError, listing, missing, warn
 from torsor.base.faults import StopReadingError, all_faults
 from torsor.base.files import check_file, check_target
@@ -36,8 +36,7 @@ from torsor.mechanism import Mechanism
 
 # Robots by name from the package ``robot_descriptions``: ``robot_descriptions:panda_description``.
 #
-# Each name is a module of that package with the path of a file. Importing it downloads the robot (by git) the first
-# time.
+# Each name is a module of that package with the path of a file. Its first import downloads the robot (by git).
 
 SCHEME = "robot_descriptions:"
 _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")
@@ -45,53 +44,53 @@ _FOLDERS = ("PACKAGE_PATH", "REPOSITORY_PATH")
 
 
 def is_description(path: str | Path) -> bool:
-    """Return whether a robot is named by its module, not by a file."""
+    """Return whether a robot is named by its module instead of a file."""
     return str(path).startswith(SCHEME)
 
 
 def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
-    """Return the file of a robot of ``robot_descriptions``, its xacro arguments and the folders of its packages."""
+    """Return the file of a ``robot_descriptions`` robot, its xacro arguments and its package folders."""
     short = name.removeprefix(SCHEME)
     try:
         package = importlib.import_module("robot_descriptions")
     except ImportError:
-        raise missing("robots by name need robot_descriptions", "robots", where=name, instead="give a file") from None
+        raise missing("robots by name need robot_descriptions", "robots", where=name, instead="pass a file") from None
     if not re.fullmatch(r"[a-zA-Z]\w*", short):
         allowed = "a name such as panda_description"
         raise ModelError(f"no description {short!r}", value=short, where=name, allowed=allowed)
     try:
-        with redirect_stdout(sys.stderr):  # the package tells there what it downloads
+        with redirect_stdout(sys.stderr):  # the package reports its downloads there
             module = importlib.import_module(f"robot_descriptions.{short}")
     except ModuleNotFoundError as error:
         if error.name != f"robot_descriptions.{short}":
             raise ModelError(f"it needs the package {error.name!r}", value=error.name, where=name) from None
-        known = [each.stem for folder in package.__path__ for each in Path(folder).glob("[a-z]*_description.py")]
+        known = [item.stem for folder in package.__path__ for item in Path(folder).glob("[a-z]*_description.py")]
         near = get_close_matches(short, known, 1) or get_close_matches(f"{short}_description", known, 1)
-        fix = f"write {SCHEME}{near[0]}" if near else "robot_descriptions list, on the command line, has all names"
+        fix = f"write {SCHEME}{near[0]}" if near else "run `robot_descriptions list` for all names"
         raise ModelError(f"no description {short!r}", value=short, where=name, fix=fix) from None
     except Exception as error:  # git has errors of many kinds
         text = " ".join(str(error).split())[:300]
-        fix = "check the connection, or give a file"
-        raise ModelError(f"it cannot be downloaded: {text}", where=name, fix=fix) from None
+        fix = "check the connection, or pass a file"
+        raise ModelError(f"the download failed: {text}", where=name, fix=fix) from None
     path = next((getattr(module, key) for key in _PATHS if hasattr(module, key)), None)
     if path is None:
-        raise ModelError("it has no file of a robot", where=name, allowed=", ".join(_PATHS))
+        raise ModelError("it has no robot file", where=name, allowed=", ".join(_PATHS))
     folders = [str(getattr(module, key)) for key in _FOLDERS if hasattr(module, key)]
     folders += [str(Path(folder).parent) for folder in folders]  # a package is found in the folder around it
     folders += [str(folder) for folder in getattr(module, "XACRO_PACKAGE_PATHS", {}).values()]
-    given = dict(getattr(module, "XACRO_ARGS", {})) if path == getattr(module, "XACRO_PATH", None) else {}
-    return Path(path), given, [folder for folder in dict.fromkeys(folders) if Path(folder).is_dir()]
+    arguments = dict(getattr(module, "XACRO_ARGS", {})) if path == getattr(module, "XACRO_PATH", None) else {}
+    return Path(path), arguments, [folder for folder in dict.fromkeys(folders) if Path(folder).is_dir()]
 
 
-# xacro: macros that become URDF or SDF, expanded by the package ``xacro`` (of the extra ``xacro``).
+# xacro: macros that expand to URDF or SDF, by the package ``xacro`` (extra ``xacro``).
 #
-# Expressions in such a file are Python. The package keeps Python's built-in functions from them; here, names with two
-# underscores and those of frames are refused too, by which an expression could reach them. That is a fence, not a wall:
-# a .xacro file can take any time and memory, and should come from a source that you trust.
+# Expressions in such a file are Python. The package hides Python's built-in functions from them. Names with two
+# underscores and those of frames, by which an expression could reach them, are also rejected here. This is not a
+# sandbox: a .xacro file can use any time and memory, so it should come from a trusted source.
 
-_ONE_AT_A_TIME = threading.Lock()  # the package has its state in global variables
+_ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in global variables
 _ARGUMENTS = (str, bool, int, float)
-# Names without underscores by which an expression reaches those with them, or the functions that called it.
+# Names without underscores by which an expression reaches those with them, or its callers.
 _LEADING_OUT = ("vars", "mro", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "f_back", "f_builtins", "f_globals")
 
 
@@ -105,36 +104,40 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         import xacro
         from xacro import substitution_args
     except ImportError:
-        raise missing("macros are expanded by the package xacro", "xacro", where=path.name) from None
+        raise missing("expanding macros needs the package xacro", "xacro", where=path.name) from None
     wrong = {key: value for key, value in arguments.items() if not isinstance(value, _ARGUMENTS)}
     if wrong:
         allowed = "{name: text, number, True or False}"
-        raise ModelError(f"of xacro {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed)
-    parse_xml(path)  # refuses document types and entities, and names the line of what is no XML
+        raise ModelError(
+            f"of xacro contain {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed
+        )
+    parse_xml(path)  # rejects document types and entities, and names the line of invalid XML
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
-    given = _Arguments(texts)
+    known = _Arguments(texts)
     with _ONE_AT_A_TIME, _fenced(xacro, substitution_args, Finder(path)):
         try:
-            document = xacro.process_file(str(path), mappings=given, verbosity=0)
+            document = xacro.process_file(str(path), mappings=known, verbosity=0)
             content = document.documentElement.toxml(encoding="utf-8")
         except Exception as error:  # expressions raise errors of any kind
-            own: BaseException | None = error
-            while own is not None and not isinstance(own, ModelError):  # the package wraps ours in others of its kind
-                own = getattr(own, "exc", None) or own.__context__
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(
+                cause, ModelError
+            ):  # the package wraps ours in others of its kind
+                cause = getattr(cause, "exc", None) or cause.__context__
             text = " ".join(str(error).split())[:300] or type(error).__name__
-            raise own or ModelError(f"xacro refuses it: {text}", where=path.name) from None
-    unknown = sorted(arguments.keys() - given.asked)
+            raise cause or ModelError(f"xacro rejects it: {text}", where=path.name) from None
+    unknown = sorted(arguments.keys() - known.asked)
     if unknown:
-        found = f"no argument {', '.join(map(repr, unknown))} of xacro is used"
-        warn(found, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0]))
+        message = f"xacro does not use the arguments {', '.join(map(repr, unknown))}"
+        warn(message, where=path.name, allowed=listing(sorted(known.asked), like=unknown[0]))
     return parse_xml_text(content, path.name)
 
 
 class _Arguments(dict[str, str]):
-    """The arguments that are given, and with defaults; ``asked`` are the names that the file asks for."""
+    """The given arguments and those with defaults; ``asked`` are the names that the file requests."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        super().__init__(given)
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        super().__init__(arguments)
         self.asked = set[str]()
 
     def __contains__(self, name: object) -> bool:
@@ -148,12 +151,12 @@ class _Arguments(dict[str, str]):
 
 @contextmanager
 def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None]:
-    """Let $(find PKG) search our path, and refuse expressions with names that lead out of the fence."""
+    """Let $(find PKG) use our search path, and reject expressions with unsafe names."""
 
     def find(package: str) -> str:
         folder = finder.package(package)
         if folder is None:
-            raise ModelError(f"$(find {package}), which is not found", where=finder.path.name, fix=SEARCH_FIX)
+            raise ModelError(f"$(find {package}) does not find the package", where=finder.path.name, fix=SEARCH_FIX)
         return str(folder)
 
     before = xacro.safe_eval, substitution_args._eval, substitution_args._eval_find
@@ -170,8 +173,8 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         return before[0](expression, symbols, local)
 
     def no_eval(expression: str, context: Any) -> str:
-        found = f"$(eval {expression[:80]}), which can call any function of Python"
-        raise ModelError(found, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE")
+        message = f"$(eval {expression[:80]}) can call any Python function"
+        raise ModelError(message, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE")
 
     xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = safe_eval, no_eval, find
     try:
@@ -181,8 +184,8 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
 
 
 KINDS = (
-    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF beside it), "
-    ".usda, .usd, .usdc, .usdz, .osim"
+    ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF "
+    "next to it), .usda, .usd, .usdc, .usdz, .osim"
 )
 _READERS = {".toml": read_toml, ".yaml": read_closures, ".yml": read_closures, ".osim": read_skeleton}
 _READERS |= dict.fromkeys(USD_SUFFIXES, read_usd)
@@ -191,7 +194,7 @@ _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf, "sdf": read_sdf}  # by 
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf, ".sdf": write_sdf}
 _WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), write_usd)
 WRITTEN = tuple(_WRITERS)
-"""The suffixes of the files that ``write`` writes."""
+"""Suffixes of the files that ``write`` supports."""
 
 
 def read(
@@ -204,37 +207,37 @@ def read(
 ) -> Mechanism:
     """Return the mechanism in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml), xacro, TOML (.toml) or closures (.yaml).
 
-    A .yaml file lists the closed loops, motors and joint types of the URDF file beside it; .osim are skeletons of
-    OpenSim. ``world.sdf#arm`` is the model ``arm`` of that file, ``scene.usda#/World/arm`` an articulation of USD
-    (.usda, .usd, .usdc, .usdz), ``robot_descriptions:NAME`` a robot of that package. ``search`` are folders of packages
-    and models (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
+    A .yaml file lists the closed loops, motors and joint types of the URDF file next to it. .osim files are OpenSim
+    skeletons. ``world.sdf#arm`` is the model ``arm`` of that file, ``scene.usda#/World/arm`` a USD articulation (.usda,
+    .usd, .usdc, .usdz), ``robot_descriptions:NAME`` a robot of that package. ``search`` lists folders of packages and
+    models (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
 
-    ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes an inertia that no
-    rigid body can have an error (True) or a warning (False). The default is an error in TOML, and a warning in other
-    formats, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
-    URDF, and with text of XML files, that cannot be read. Angles within ``snap`` (rad) of multiples of pi/12, which
+    ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes a physically impossible
+    inertia an error (True) or a warning (False). The default is an error for TOML and a warning for other formats,
+    because many published files have such an inertia. The same applies to invalid limits, visuals, tags and
+    transmissions in URDF, and to invalid text in XML files. Angles within ``snap`` (rad) of multiples of pi/12, which
     files write with few digits, become exact.
     """
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)
     if is_description(path):
-        file, own, more = described_robot(str(path))
-        arguments, folders = own | arguments, [*folders, *more]
+        file, described_arguments, more = described_robot(str(path))
+        arguments, folders = described_arguments | arguments, [*folders, *more]
     elif ".sdf#" in file.name or ".world#" in file.name:
         name, _, model = file.name.partition("#")
         file = file.with_name(name)
     strict = None if strict is None else flag(strict, str(path), "strict")
     with all_faults(), searching(folders), np.errstate(over="ignore", invalid="ignore"):
-        try:  # what overflows is infinite, and then refused by the parts of the mechanism
+        try:  # overflow gives infinity, which the parts of the mechanism reject
             return _read(file, base, strict, snap, model, arguments)
         except OverflowError:
-            found = "its numbers are too large to compute with"
-            raise ModelError(found, where=file.name, allowed=f"numbers up to {LARGEST:g}") from None
+            message = "its numbers are too large to compute with"
+            raise ModelError(message, where=file.name, allowed=f"numbers up to {MAX_NUMBER:g}") from None
         except ModelError as error:
             name = split_prim(file)[0].name
             if isinstance(error, StopReadingError) or name in error.where:
                 raise
-            # Of a part that does not know its file, such as a frame or a posture.
+            # For a part without a file, such as a frame or a posture.
             raise error.inside(name) from None
 
 
@@ -245,18 +248,18 @@ def _read(
     check_file(path, KINDS)
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
-        raise ModelError("of xacro", argument="arguments", where=path.name, allowed="a .xacro file")
+        raise ModelError("of xacro are given", argument="arguments", where=path.name, allowed="a .xacro file")
     if suffix in _READERS:
-        own = suffix == ".toml" if strict is None else strict
-        return _READERS[suffix](named if suffix in USD_SUFFIXES else path, base, own, snap)
+        is_strict = suffix == ".toml" if strict is None else strict
+        return _READERS[suffix](named if suffix in USD_SUFFIXES else path, base, is_strict, snap)
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
-        raise ModelError(f"unknown kind of file {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
+        raise ModelError(f"unknown file type {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
     if root.tag not in _XML_READERS or (suffix == ".xacro" and root.tag == "mujoco"):
         allowed = "<robot> (URDF), <sdf> (SDF) or <mujoco> (MJCF, not in .xacro)"
-        raise ModelError(f"root element <{root.tag}>", where=path.name, allowed=allowed)
+        raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed=allowed)
     if model and root.tag != "sdf":
-        raise ModelError(f"a model {model!r} of it", value=model, where=path.name, allowed="models of SDF files")
+        raise ModelError(f"it has no model {model!r}", value=model, where=path.name, allowed="models of SDF files")
     if root.tag == "sdf":
         return read_sdf(path, base, bool(strict), root, snap, model)
     return _XML_READERS[root.tag](path, base, bool(strict), root, snap)

@@ -1,8 +1,8 @@
-"""Joints for formats with fewer kinds of joints, and without the ratio and offset of a joint's own coordinate.
+"""Joints for formats with fewer joint types, and without the ratio and offset of a joint's own coordinate.
 
-A helical joint becomes a revolute joint and a prismatic joint that follows it, a planar joint two prismatic joints and
-a revolute one, a free joint three prismatic joints and a spherical one, with massless links between them. The positions
-keep their meaning.
+A helical joint becomes a revolute joint and a prismatic joint that follows it. A planar joint becomes two prismatic
+joints and a revolute one, a free joint three prismatic joints and a spherical one, with massless links between them.
+The positions keep their meaning.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,36 +23,36 @@ from torsor.spatial import inverse_pose
 
 # For formats without loops: couplings of two coordinates as joints that follow others, which is the same motion.
 #
-# c1 q1 + c2 q2 = offset is q2 = k q1 + c with k = -c1 / c2 and c = offset / c2. The equation is substituted in all that
-# q2 occurs in: the joints that move with it, and the other couplings.
+# c1 q1 + c2 q2 = offset is q2 = k q1 + c with k = -c1 / c2 and c = offset / c2. The equation is substituted wherever q2
+# occurs: in the joints that move with it, and in the other couplings.
 
 
 def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechanism:
-    """Return a mechanism whose couplings are followers; raise ModelError for loops and couplings that cannot be.
+    """Return a mechanism with couplings as followers; raise ModelError for loops and unsuitable couplings.
 
-    A joint that is passive and has no motor follows the other; if both could, the later one does.
+    A passive joint without a motor follows the other. If both qualify, the later one does.
     """
     joints, couplings = list(mechanism.joints), list(mechanism.loops)
     while couplings:
         coupling = couplings.pop(0)
         if not isinstance(coupling, Coupling):
-            found = f"{coupling.name!r} closes a loop, which {format} cannot express"
+            message = f"{coupling.name!r} closes a loop, which {format} cannot express"
             fix = "save as .xml (MJCF) or .toml, or open it: robot.without_loop(name)"
-            raise ModelError(found, value=coupling.name, where=source, fix=fix)
+            raise ModelError(message, value=coupling.name, where=source, fix=fix)
         pair = _pair(coupling, joints, mechanism.active)
         if pair is None:
-            found = f"the coupling {coupling.name!r} cannot be a joint that follows another, as {format} needs it"
-            allowed = "a linear one of two joints with one degree of freedom, one of them without a motor"
+            message = f"the coupling {coupling.name!r} cannot be a joint that follows another, as {format} requires"
+            allowed = "a linear coupling of two joints with one degree of freedom, one of them without a motor"
             fix = "save as .toml, or as .xml (MJCF), or remove it: robot.without_loop(name)"
-            raise ModelError(found, value=coupling.name, where=source, allowed=allowed, fix=fix)
+            raise ModelError(message, value=coupling.name, where=source, allowed=allowed, fix=fix)
         leader, follower = pair
         factors = _factors(coupling)
         k, c = -factors[leader] / factors[follower], coupling.offset / factors[follower]
-        for i, each in enumerate(joints):
-            if each.coordinate == follower:
-                offset = each.ratio * c + each.offset
-                joints[i] = replace(each, coordinate=leader, ratio=each.ratio * k, offset=offset)
-        couplings = [_substituted(each, follower, leader, k, c) for each in couplings]
+        for i, item in enumerate(joints):
+            if item.coordinate == follower:
+                offset = item.ratio * c + item.offset
+                joints[i] = replace(item, coordinate=leader, ratio=item.ratio * k, offset=offset)
+        couplings = [_substituted(entry, follower, leader, k, c) for entry in couplings]
     return replace(mechanism, joints=tuple(joints), loops=(), active=())
 
 
@@ -62,7 +62,7 @@ def _factors(coupling: Coupling) -> dict[str, float]:
 
 
 def _pair(coupling: Coupling, joints: list[Joint], active: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return (leader, follower) of a coupling of two joints, or None if it is none."""
+    """Return (leader, follower) of a coupling of two joints, or None if there is no such pair."""
     named = [joint for joint in joints if joint.name in coupling.coefficients and not joint.follows]
     two = len(coupling.coefficients) == len(named) == 2
     if not coupling.is_linear or not two or any(joint.nv != 1 for joint in named):
@@ -74,7 +74,7 @@ def _pair(coupling: Coupling, joints: list[Joint], active: tuple[str, ...]) -> t
 
 
 def _substituted(coupling: Closure, follower: str, leader: str, k: float, c: float) -> Closure:
-    """Return a coupling with q(follower) replaced by k q(leader) + c; loops and polynomials are refused later."""
+    """Return a coupling with q(follower) replaced by k q(leader) + c; loops and polynomials are rejected later."""
     if not isinstance(coupling, Coupling) or follower not in coupling.coefficients or not coupling.is_linear:
         return coupling
     coefficients = _factors(coupling)
@@ -83,24 +83,24 @@ def _substituted(coupling: Closure, follower: str, leader: str, k: float, c: flo
     if total:
         coefficients[leader] = total
     if not coefficients:
-        found = f"the coupling {coupling.name!r} repeats others, or contradicts them"
-        raise ModelError(found, value=coupling.name, fix="remove it: robot.without_loop(name)")
+        message = f"the coupling {coupling.name!r} repeats or contradicts others"
+        raise ModelError(message, value=coupling.name, fix="remove it: robot.without_loop(name)")
     return replace(coupling, coefficients=coefficients, offset=coupling.offset - factor * c)
 
 
 def joint_chain(
     steps: Sequence[Joint | Array], parent: str, child: str, before: Array, after: Array, unused: Callable[[str], str]
 ) -> tuple[list[Link], list[Joint]]:
-    """Return the massless links and the joints of a chain that goes from a frame on ``parent`` to one on ``child``.
+    """Return the massless links and the joints of a chain from a frame on ``parent`` to one on ``child``.
 
-    ``before`` and ``after`` (4 x 4) are the poses of the two frames on their links; they coincide when all ``steps``
-    are at zero. The axes of the steps are in these frames; their parents and children are not used. A step may be a
-    pose (4 x 4) that does not move; at least one is a joint. ``unused`` makes the name of a link unique.
+    ``before`` and ``after`` (4 x 4) are the poses of the two frames on their links. They coincide if all ``steps`` are
+    at zero. The axes of the steps are in these frames; their parents and children are not used. A step may be a fixed
+    pose (4 x 4); at least one is a joint. ``unused`` makes the name of a link unique.
     """
     last = max(k for k, step in enumerate(steps) if isinstance(step, Joint))
     links, joints = list[Link](), list[Joint]()
     for pose in (step for step in reversed(steps[last + 1 :]) if not isinstance(step, Joint)):
-        after = after @ inverse_pose(pose)  # what does not move after the last joint is a part of its child
+        after = after @ inverse_pose(pose)  # fixed poses after the last joint are part of its child
     for step in steps[: last + 1]:
         if not isinstance(step, Joint):
             before = before @ step
@@ -126,43 +126,45 @@ def decomposed_joints(
     bent = next((joint for joint in mechanism.joints if joint.flexible is not None), None)
     if bent is not None:
         what = "moves by a curve of its coordinate" if isinstance(bent.flexible, Cam) else "is a flexible link"
-        found = f"joint {bent.name!r} {what}, which the format does not have"
-        raise ModelError(found, value=bent.name, where=source, fix="save as .toml")
+        message = f"joint {bent.name!r} {what}, which the format does not support"
+        raise ModelError(message, value=bent.name, where=source, fix="save as .toml")
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         joint = _without_offset(joint, source)
         if supported(joint):
             yield link, joint
             continue
         if joint.type not in _CHAINS:
-            fix = "use three revolute joints, one after the other; or save as .toml"
-            found = f"joint {joint.name!r} is {joint.type}, which the format does not have"
-            raise ModelError(found, value=joint.name, where=source, fix=fix)
+            fix = "use three consecutive revolute joints, or save as .toml"
+            message = f"joint {joint.name!r} is {joint.type}, which the format does not support"
+            raise ModelError(message, value=joint.name, where=source, fix=fix)
         chain = _CHAINS[joint.type](joint, names, omissions)
         parent, placement = joint.parent, joint.placement
-        for k, each in enumerate(chain):
+        for k, item in enumerate(chain):
             last = k == len(chain) - 1
             child = link if last else Link(claim_name(f"{joint.child}/{k + 1}", links))
-            yield child, replace(each, parent=parent, child=child.name, placement=placement)
+            yield child, replace(item, parent=parent, child=child.name, placement=placement)
             parent, placement = child.name, np.eye(4)
 
 
 def has_position_limits(joint: Joint) -> bool:
-    """Whether any position of a joint has a finite limit."""
+    """Return whether any position of a joint has a finite limit."""
     return bool(np.isfinite(np.concatenate([np.ravel(joint.lower), np.ravel(joint.upper)])).any())
 
 
 def _without_offset(joint: Joint, source: str) -> Joint:
-    """Return the joint whose position is its coordinate itself: the offset is moved into the placement."""
+    """Return the joint whose position is its coordinate; the offset is moved into the placement."""
     if joint.follows or (joint.ratio, joint.offset) == (1.0, 0.0):
         return joint
     if abs(joint.ratio) != 1 or joint.is_elastic:
         allowed = "ratio 1 or -1; ratio 1 and offset 0 if the joint is elastic"
-        found = f"{joint.name!r} has the position {joint.ratio} q + {joint.offset} at its own coordinate q"
-        raise ModelError(found, argument="joint", value=joint.name, where=source, allowed=allowed, fix="save as .toml")
+        message = f"{joint.name!r} has the position {joint.ratio} q + {joint.offset} for its own coordinate q"
+        raise ModelError(
+            message, argument="joint", value=joint.name, where=source, allowed=allowed, fix="save as .toml"
+        )
     sign, changes = joint.ratio, dict[str, Any]()
     if joint.spring is not None:
         if sign < 0 and isinstance(joint.spring.stiffness, str):
-            changes["spring"] = joint.spring  # only TOML has stiffness laws: the writer will omit it
+            changes["spring"] = joint.spring  # only TOML supports stiffness functions: the writer will omit it
         else:
             changes["spring"] = replace(joint.spring, rest=sign * (joint.spring.rest - joint.offset))
     if joint.motor is not None:

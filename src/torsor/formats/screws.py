@@ -28,21 +28,20 @@ def read_screws(
     """Return the mechanism of home poses M_0i (4 x 4), screw axes S_i (6) and spatial inertias G_i (6 x 6).
 
     G_i is in the frame of link i, which may be anywhere on the link. Screw axes are in the space frame at the home
-    position, or in the link's own frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and
-    |v| = 1. ``parents`` are the indices of the parent links, -1 for the base; by default each link follows the one
-    before it.
+    position, or in the link frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and |v| = 1.
+    ``parents`` are the indices of the parent links, -1 for the base; by default each link follows the one before it.
     """
-    each = "a list with an array for each link"
-    home, screws = rows(home, name, "home", each), rows(screws, name, "screws", each)
-    inertias, count = rows(inertias, name, "inertias", each), len(screws)
+    item = "a list with one array per link"
+    home, screws = rows(home, name, "home", item), rows(screws, name, "screws", item)
+    inertias, count = rows(inertias, name, "inertias", item), len(screws)
     if not len(home) == len(inertias) == count:
-        found = f"{len(home)} home poses, {count} screws and {len(inertias)} inertias"
-        raise ModelError(found, where=name, allowed="the same number of each")
+        message = f"there are {len(home)} home poses, {count} screws and {len(inertias)} inertias"
+        raise ModelError(message, where=name, allowed="the same number of each")
     one_of(frame, ("space", "body"), name, "frame")
     check_floats(count, base, name)
     parents = list(range(-1, count - 1)) if parents is None else rows(parents, name, "parents", "a list of indices")
     if len(parents) != count:
-        raise ModelError(f"{len(parents)} parents", where=name, allowed=f"{count}, one for each link")
+        raise ModelError(f"{len(parents)} parents", where=name, allowed=f"{count}, one per link")
     poses = [frozen_pose(M, f"{name}: link {i}", "home pose") for i, M in enumerate(home)]
     links, joints = [Link("base")], []
     for i in range(count):
@@ -65,9 +64,9 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
     if norm_w < 1e-9 and abs(norm_v - 1) < 1e-6:
         return "prismatic", v, np.zeros(3), 0.0
     if abs(norm_w - 1) > 1e-6:
-        found = f"{shortened(screw.round(6))} has |omega| = {norm_w:.6g}"
+        message = f"{shortened(screw.round(6))} has |omega| = {norm_w:.6g}"
         allowed, fix = "1, or 0 with |v| = 1", "divide it by its length"
-        raise ModelError(found, argument="screw axis", where=where, allowed=allowed, fix=fix)
+        raise ModelError(message, argument="screw axis", where=where, allowed=allowed, fix=fix)
     pitch = float(w @ v)
     turns = abs(pitch) <= 1e-12 * max(1.0, float(norm_v))
     return ("revolute", w, np.cross(w, v), 0.0) if turns else ("helical", w, np.cross(w, v), pitch)
@@ -75,12 +74,12 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
 
 def _link(name: str, G: Array, where: str, strict: bool) -> Link:
     """Return the link of a spatial inertia [[J, [m c]], [-[m c], m 1]], J about the origin of the link's frame."""
-    tolerance = 1e-12 * float(np.abs(G).max())  # relative: a link of a microgram has its centre of mass too
+    tolerance = 1e-12 * float(np.abs(G).max())  # relative: a link of a microgram also has a centre of mass
     allowed, what = "[[J, [m c]], [-[m c], m 1]]: J symmetric, [m c] skew-symmetric, m the mass", "spatial inertia"
     mass, ms = float(G[3, 3]), np.array([G[2, 4], G[0, 5], G[1, 3]])
     if not mass and np.abs(ms).max() > tolerance:
-        found = f"has the first moments {shortened(ms)} and no mass"
-        raise ModelError(found, argument=what, where=where, allowed=allowed, fix="give G[3:, 3:] = m 1")
+        message = f"has the first moments {shortened(ms)} but no mass"
+        raise ModelError(message, argument=what, where=where, allowed=allowed, fix="give G[3:, 3:] = m 1")
     com = ms / mass if np.abs(ms).max() > tolerance else np.zeros(3)
     about_com = G[:3, :3] - mass * (com @ com * np.eye(3) - np.outer(com, com))
     inertia = 0.5 * (about_com + about_com.T) if com.any() else G[:3, :3]

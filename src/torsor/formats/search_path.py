@@ -1,4 +1,4 @@
-"""Where ``package://`` and ``model://`` lead: folders that are given, those of the environment, and the file's own."""
+"""Resolution of ``package://`` and ``model://``: given folders, those of the environment, and the file's own."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -7,11 +7,11 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from torsor.base.errors import ModelError
-from torsor.formats.meshes.mesh_files import SEARCHED, is_package, own_folders, split_prim
+from torsor.formats.meshes.mesh_files import SEARCH_VARIABLES, is_package, own_folders, split_prim
 
 SCHEMES = ("package://", "model://")
-SEARCH_FIX = f"give its folder, `search=FOLDER`, or {', '.join(SEARCHED)} in the environment"
-_GIVEN: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
+SEARCH_FIX = f"pass its folder, `search=FOLDER`, or set {', '.join(SEARCH_VARIABLES)} in the environment"
+_SEARCH_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
 
 
 @contextmanager
@@ -19,27 +19,27 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
     """Search these folders first, for packages and models, while a file is read."""
     for folder in folders:
         if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
-            raise ModelError(f"search has {str(folder)!r}", allowed="folders that exist")
-    before = _GIVEN.set(tuple(Path(folder).absolute() for folder in folders))
+            raise ModelError(f"search contains {str(folder)!r}", allowed="folders that exist")
+    before = _SEARCH_FOLDERS.set(tuple(Path(folder).absolute() for folder in folders))
     try:
         yield
     finally:
-        _GIVEN.reset(before)
+        _SEARCH_FOLDERS.reset(before)
 
 
 def given_folders() -> tuple[Path, ...]:
-    """Return the folders that are to be searched first."""
-    return _GIVEN.get()
+    """Return the folders to search first."""
+    return _SEARCH_FOLDERS.get()
 
 
 def environment_folders() -> list[Path]:
-    """Return the folders of packages and models that the environment lists, in the order of ``SEARCHED``."""
-    listed = ((name, each) for name in SEARCHED for each in os.environ.get(name, "").split(os.pathsep) if each)
-    return [Path(each, "share") if name == "AMENT_PREFIX_PATH" else Path(each) for name, each in listed]
+    """Return the package and model folders that the environment lists, in the order of ``SEARCHED``."""
+    listed = ((name, word) for name in SEARCH_VARIABLES for word in os.environ.get(name, "").split(os.pathsep) if word)
+    return [Path(item, "share") if name == "AMENT_PREFIX_PATH" else Path(item) for name, item in listed]
 
 
 class Finder:
-    """The files that a description names; ``folders`` are those that it may take meshes from."""
+    """The files that a description refers to; ``folders`` are those from which it may load meshes."""
 
     def __init__(self, path: Path):
         self.path, self.folders = path, own_folders(path)
@@ -49,38 +49,40 @@ class Finder:
     def find(self, name: str) -> Path | None:
         """Return the path of a file or folder, or None if it is not found."""
         if name not in self._files:
-            scheme = next((each for each in SCHEMES if name.startswith(each)), None)
+            scheme = next((item for item in SCHEMES if name.startswith(item)), None)
             folder: Path | None = self.path.parent
             inside = name.removeprefix("file://")
             try:
                 if scheme is not None:
                     package, _, inside = name.removeprefix(scheme).partition("/")
                     folder = self.package(package)
-                found = None if folder is None else folder / inside
-                self._files[name] = found if found is not None and split_prim(found)[0].exists() else None
+                result = None if folder is None else folder / inside
+                self._files[name] = result if result is not None and split_prim(result)[0].exists() else None
             except (OSError, ValueError):  # no file can have such a name
                 self._files[name] = None
         return self._files[name]
 
     def file(self, name: str) -> str | None:
-        """Return the path of a file, or of a mesh in a stage of USD, or None if it is not found."""
+        """Return the path of a file or of a mesh in a USD stage, or None if it is not found."""
         path = self.find(name)
         return str(path) if path is not None and split_prim(path)[0].is_file() else None
 
     def package(self, package: str) -> Path | None:
         """Return the folder of a package or model: on the search path, or in or above the folder of the file.
 
-        One that is not listed must hold the file itself or be marked as a package: no other folder is named.
+        An unlisted folder must contain the file itself or be marked as a package; no other folder is used.
         """
         if package not in self._packages:
-            given, above = given_folders(), self.path.resolve().parents
-            places = (*given, *environment_folders(), *above)
+            folders, above = given_folders(), self.path.resolve().parents
+            places = (*folders, *environment_folders(), *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
-            named = package != ".." and Path(package).name == package  # one folder, not a way through several
-            found = next((folder for folder in tries if named and folder.is_dir()), None)
-            self._packages[package] = found
-            if found is not None and (
-                is_package(found) or found.resolve() in above or any(found.is_relative_to(each) for each in given)
+            named = package != ".." and Path(package).name == package  # a single folder, not a path through several
+            result = next((folder for folder in tries if named and folder.is_dir()), None)
+            self._packages[package] = result
+            if result is not None and (
+                is_package(result)
+                or result.resolve() in above
+                or any(result.is_relative_to(value) for value in folders)
             ):
-                self.folders = (*self.folders, str(found))
+                self.folders = (*self.folders, str(result))
         return self._packages[package]

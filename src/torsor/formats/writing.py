@@ -1,4 +1,4 @@
-"""For all writers: files that are written completely or not at all, and the warning about omitted properties."""
+"""For all writers: atomic file writing, and the warning about omitted properties."""
 
 import hashlib
 import math
@@ -29,27 +29,30 @@ from torsor.formats.search_path import SCHEMES, Finder
 from torsor.mechanism import Joint, Link, Loop, Mechanism, Shape, Visual, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
-# Copies of meshes that cannot be read where they are, beside a description that is written.
+# Copies, next to a written description, of meshes that cannot be read where they are.
 #
-# Other programs do not read surfaces in stages of USD, and some kinds of files: their copies are .obj files. Torsor
-# reads no meshes outside of the folder of a description (see ``own_folders``): their copies are the same files.
+# Other programs do not read surfaces in USD stages, or some file types: their copies are .obj files. Torsor reads no
+# meshes outside the folder of a description (see ``own_folders``): their copies are the same files.
 
-_LONGEST = 40  # characters of a name that the names of copies and of their folder keep
-_COPIED = (*SUFFIXES, ".msh")
+_MAX_NAME_KEPT = 40  # characters of a name that the names of copies and of their folder keep
+_COPIED_SUFFIXES = (*SUFFIXES, ".msh")
 _MATERIALS = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
 _TEXTURE = re.compile(rb"<init_from\b|^[ \t]*map_", re.MULTILINE)  # in .dae and .mtl files
 
 
 def copies_folder(path: Path) -> Path:
     """Return the folder of the copies of a description."""
-    return path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes")
+    return path.resolve().with_name(f"{path.stem[:_MAX_NAME_KEPT]}_meshes")
 
 
 class MeshCopies:
-    """The copies of a description in ``NAME_meshes`` beside it, named by content: none replaces another mesh."""
+    """The copies of a description in ``NAME_meshes`` next to it, named by content: none replaces another mesh."""
 
     def __init__(self, path: Path):
-        self.folder, self.readable = copies_folder(path), [Path(each).resolve() for each in own_folders(path)]
+        self.folder, self.readable = (
+            copies_folder(path),
+            [Path(own_folder).resolve() for own_folder in own_folders(path)],
+        )
         self.contents: dict[Path, bytes | Path] = {}  # of copies: bytes, or those of a file
         self.textured: list[str] = []
         self._near: dict[Path, Path | None] = {}
@@ -57,7 +60,7 @@ class MeshCopies:
     def add(self, name: str, surface: Triangles) -> Path:
         """Return the path of the copy of a surface, which ``save`` will write; ``name`` becomes a part of its name."""
         content = obj_content(surface)
-        copy = self.folder / f"{name[:_LONGEST]}-{_digest(content)}.obj"
+        copy = self.folder / f"{name[:_MAX_NAME_KEPT]}-{_digest(content)}.obj"
         self.contents[copy] = content
         return copy
 
@@ -66,12 +69,12 @@ class MeshCopies:
         return any(map(file.resolve().is_relative_to, self.readable))
 
     def near(self, file: Path, folders: tuple[str, ...] | None) -> Path | None:
-        """Return the path of a mesh file that is read from the folder of the description: its own, or that of a copy.
+        """Return the path of a mesh file readable from the folder of the description: its own, or that of a copy.
 
-        Folders that the environment allows here (TORSOR_MESHES) do not count: another machine may not have them.
-        ``folders`` are those that the file may be read from, None for all. Of other files, and of those that are no
-        meshes, there are no copies: None. An .obj file is copied with its materials (.mtl), into a folder of its own.
-        Textures are not copied; ``textured`` are the meshes that have some.
+        Folders that the environment allows here (TORSOR_MESHES) do not count, because another machine may not have
+        them. ``folders`` are those from which the file may be read, None for all. Other files, and those that are not
+        meshes, are not copied: the result is None. An .obj file is copied with its materials (.mtl), into its own
+        folder. Textures are not copied; ``textured`` holds the meshes that have some.
         """
         real = file.resolve()
         if self.reads(real):
@@ -82,29 +85,32 @@ class MeshCopies:
         return self._near[real]
 
     def _copied(self, file: Path) -> Path:
-        content, name = file.read_bytes(), file.stem[:_LONGEST]
+        content, name = file.read_bytes(), file.stem[:_MAX_NAME_KEPT]
         materials = _materials(file, content) if file.suffix.lower() == ".obj" else []
-        parts = [content, *(part for each in materials for part in (each.name.encode(), each.read_bytes()))]
+        parts = [content, *(part for material in materials for part in (material.name.encode(), material.read_bytes()))]
         if any(map(_TEXTURE.search, parts)):
             self.textured.append(file.name)
         digest = _digest(*parts)
         if materials:
             folder = self.folder / f"{name}-{digest}"
             copy = folder / file.name
-            self.contents |= {folder / each.name: each for each in materials}
+            self.contents |= {folder / material.name: material for material in materials}
         else:
             copy = self.folder / f"{name}-{digest}{file.suffix}"
         self.contents[copy] = file
         return copy
 
     def save(self) -> None:
-        """Write the copies that are not there yet."""
+        """Write the copies that do not exist yet."""
         parents = dict.fromkeys((self.folder, *(copy.parent for copy in self.contents))) if self.contents else {}
-        taken = [each for each in parents if each.is_symlink() or (each.exists() and not each.is_dir())]
-        taken += [each for each in self.contents if each.is_symlink() or (each.exists() and not each.is_file())]
+        taken = [parent for parent in parents if parent.is_symlink() or (parent.exists() and not parent.is_dir())]
+        taken += [item for item in self.contents if item.is_symlink() or (item.exists() and not item.is_file())]
         if taken:
-            found, fix = "a file, a folder or a link, where copies of meshes go", "move it, or save under another name"
-            raise ModelError(found, where=str(taken[0]), fix=fix)
+            message, fix = (
+                "a file, folder or link is in the place of mesh copies",
+                "move it, or save under another name",
+            )
+            raise ModelError(message, where=str(taken[0]), fix=fix)
         for copy, source in self.contents.items():
             content = source.read_bytes() if isinstance(source, Path) else source
             if not copy.is_file() or copy.read_bytes() != content:
@@ -114,39 +120,39 @@ class MeshCopies:
 
 
 def _digest(*contents: bytes) -> str:
-    """Return a hash of some contents, and of where each of them ends."""
-    return hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in contents)).hexdigest()[:16]
+    """Return a hash of some contents and their boundaries."""
+    return hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in contents)).hexdigest()[:16]
 
 
 def _can_be_copied(file: Path) -> bool:
-    """Return whether a file is a mesh of a kind and a size that viewers read, no device and no other file."""
+    """Return whether a file is a mesh of a type and size that viewers read, not a device or another file."""
     try:
-        return file.suffix.lower() in _COPIED and file.is_file() and file.stat().st_size <= MAX_MESH_BYTES
+        return file.suffix.lower() in _COPIED_SUFFIXES and file.is_file() and file.stat().st_size <= MAX_MESH_BYTES
     except OSError:
         return False
 
 
 def _materials(file: Path, content: bytes) -> list[Path]:
-    """Return the files of materials beside an .obj file that it names, if they are not too large to be read."""
-    found = []
-    for name in dict.fromkeys(each.decode(errors="replace").strip() for each in _MATERIALS.findall(content)):
+    """Return the material files that an .obj file names next to it, if they are not too large to be read."""
+    result = []
+    for name in dict.fromkeys(element.decode(errors="replace").strip() for element in _MATERIALS.findall(content)):
         try:
-            each = (file.parent / name).resolve()
-            beside = each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()
-            found += [each] if beside and each.stat().st_size <= MAX_MESH_BYTES else []
+            item = (file.parent / name).resolve()
+            beside = item.parent == file.parent and item.suffix.lower() == ".mtl" and item.is_file()
+            result += [item] if beside and item.stat().st_size <= MAX_MESH_BYTES else []
         except (OSError, ValueError):  # no file can have such a name
             continue
-    return found
+    return result
 
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
-    """Write a file atomically: if making or writing the content fails, the old file stays as it was."""
+    """Write a file atomically: if creating or writing the content fails, the old file is unchanged."""
     path = Path(path)
     if path.suffix.lower() not in suffixes:
-        found, fix = f"the suffix is {path.suffix!r}", f"name it {path.stem}{suffixes[0]}"
-        raise ModelError(found, value=path.suffix, where=path.name, allowed=", ".join(suffixes), fix=fix)
+        message, fix = f"the suffix is {path.suffix!r}", f"name it {path.stem}{suffixes[0]}"
+        raise ModelError(message, value=path.suffix, where=path.name, allowed=", ".join(suffixes), fix=fix)
     if not path.parent.is_dir():
-        raise ModelError("its folder does not exist", where=str(path), fix="make the folder first")
+        raise ModelError("its folder does not exist", where=str(path), fix="create the folder first")
     with replacing(path) as part:
         part.write_bytes(content())
 
@@ -154,7 +160,7 @@ def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[]
 def relative_file(path: Path, file: str) -> str:
     """Return the name of a mesh file relative to the folder of ``path``, so that both can be moved together."""
     try:
-        real = Path(file).parent.resolve() / Path(file).name  # a mesh that is a link stays one
+        real = Path(file).parent.resolve() / Path(file).name  # a mesh that is a link remains one
         return Path(os.path.relpath(real, path.resolve().parent)).as_posix()
     except ValueError:  # on another drive
         return str(Path(file).resolve())
@@ -163,9 +169,9 @@ def relative_file(path: Path, file: str) -> str:
 class MeshNames:
     """The names of mesh files in a description that is written to ``path``.
 
-    A ``package://`` or ``model://`` name stays if it leads to the same file from there; so does one that is not found.
+    A ``package://`` or ``model://`` name is kept if it leads to the same file from there, or if it is not found.
     Otherwise the name is relative to the description. ``file`` names copies of what cannot be read from there, which
-    are to be saved (``copies``); ``name`` is where the mesh is now.
+    are to be saved (``copies``); ``name`` is the present location of the mesh.
     """
 
     def __init__(self, path: Path, omissions: "Omissions"):
@@ -177,8 +183,8 @@ class MeshNames:
         if not mesh.path:
             return name
         if name.startswith(SCHEMES):
-            found = self.finder.find(name)
-            if found is not None and found.resolve() == Path(mesh.path).resolve():
+            result = self.finder.find(name)
+            if result is not None and result.resolve() == Path(mesh.path).resolve():
                 return name
         return relative_file(self.path, mesh.path)
 
@@ -189,7 +195,7 @@ class MeshNames:
                 copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))
                 return relative_file(self.path, str(copy))
             except (ModelError, ImportError) as error:
-                self.omissions.note("surfaces in stages of USD that cannot be read, and are only named", str(error))
+                self.omissions.note("surfaces in USD stages that cannot be read, and are only named", str(error))
                 return self.name(mesh)
         name = self.name(mesh)
         if not mesh.path or name.startswith(SCHEMES):
@@ -197,20 +203,20 @@ class MeshNames:
         return relative_file(self.path, str(self.reachable(mesh)))
 
     def reachable(self, mesh: Visual | Shape) -> Path:
-        """Return the path of the file of a mesh, or of its copy if it is outside of the folder of the description."""
+        """Return the path of the file of a mesh, or of its copy if it is outside the folder of the description."""
         file = Path(mesh.path or "")
         near = self.copies.near(file, mesh.folders)
         if near is None:
-            why = "since the robot may not read them (TORSOR_MESHES allows a folder) or they are no meshes"
+            why = "because the robot may not read them (TORSOR_MESHES allows a folder) or they are not meshes"
             self.omissions.note(f"meshes that are not copied, {why}", mesh.mesh or "")
         elif file.name in self.copies.textured:
-            self.omissions.note("textures of meshes outside of its folder, which are copied without them", file.name)
+            self.omissions.note("textures of meshes outside its folder, which are copied without them", file.name)
         return near or file
 
 
-def left_out_error(found: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
+def left_out_error(left_out: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
     """Return the error, or the warning unless ``strict``, about parts of a file that mechanisms cannot have."""
-    lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in found.items())
+    lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in left_out.items())
     omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
     return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
 
@@ -222,14 +228,14 @@ class Omissions:
         self.found: dict[str, list[str]] = defaultdict(list)
 
     def note(self, what: str, name: str, condition: Any = True) -> None:
-        """Record, if the condition holds, that a part has something that is not written."""
+        """Record, if the condition holds, that a property of a part is not written."""
         if condition and name not in self.found[what]:
             self.found[what].append(name)
 
     def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
-        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; note what is lost.
+        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; record what is lost.
 
-        The damping of the spring is a part of the viscous friction; ``with_motor`` adds the friction of the motor.
+        The damping of the spring is part of the viscous friction; ``with_motor`` adds the friction of the motor.
         """
         viscous, coulomb = (self.common(joint, key) for key in ("viscous", "coulomb"))
         smooth, motor, spring = joint.smooth if coulomb else 0.0, joint.motor, joint.spring
@@ -245,7 +251,7 @@ class Omissions:
         return viscous + spring.damping, coulomb, linear
 
     def common(self, joint: Joint, key: str) -> float:
-        """Return the number that all velocities of a joint have; no limit or 0, and a note, if they differ."""
+        """Return the number shared by all velocities of a joint; no limit or 0, and a record, if they differ."""
         values = np.ravel(getattr(joint, key))
         if (values == values[0]).all():
             return float(values[0])
@@ -253,30 +259,30 @@ class Omissions:
         return math.inf if key.endswith("limit") else 0.0
 
     def without_wheels(self, mechanism: Mechanism) -> Mechanism:
-        """Return a mechanism without its wheels, and note them: no format but TOML has rolling without slipping."""
+        """Return a mechanism without its wheels, and record them: only TOML has rolling without slipping."""
         wheels = [loop for loop in mechanism.loops if isinstance(loop, Wheel)]
         for wheel in wheels:
             self.note("wheels that roll without slipping", wheel.name)
         return replace(mechanism, loops=tuple(loop for loop in mechanism.loops if loop not in wheels))
 
     def report(self, source: str, format: str) -> None:
-        """Warn of all that is not written, if there is anything."""
+        """Warn of everything that is not written, if anything."""
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(f"{format} cannot express {'; '.join(lines)}", where=source)
 
 
 def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
-    """Raise ModelError for an elastic joint, which only TOML and URDF have; ``fix`` may contain ``{joint!r}``."""
+    """Raise ModelError for an elastic joint, which only TOML and URDF support; ``fix`` may contain ``{joint!r}``."""
     for joint in mechanism.elastic:
-        found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
-        raise ModelError(found, value=joint.name, where=source, fix=fix.format(joint=joint.name))
+        message = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
+        raise ModelError(message, value=joint.name, where=source, fix=fix.format(joint=joint.name))
 
 
 def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:
-    """Return the error of a loop of a kind that a format does not have."""
-    found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
-    return ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
+    """Return the error for a loop of a kind that a format does not support."""
+    message, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
+    return ModelError(message, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
 
 
 def moments_of(link: Link) -> dict[str, float]:

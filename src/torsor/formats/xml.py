@@ -1,4 +1,4 @@
-"""XML: parsing of unknown sources, without document types and entities; elements of numbers that read back exactly."""
+"""XML: safe parsing without document types and entities; elements of numbers that read back exactly."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -10,7 +10,7 @@ from xml.parsers import expat
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST
+from torsor.base.checks import MAX_NUMBER
 from torsor.base.decimals import number_in, up_to
 from torsor.base.errors import ModelError
 from torsor.base.faults import refuse_or_warn
@@ -19,14 +19,14 @@ from torsor.base.files import read_limited
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-# The root element of MJCF, without comments before it. Atomic groups, so that a hostile file cannot make it try again.
+# The root element of MJCF, without comments before it. Atomic groups prevent backtracking in a malicious file.
 _MUJOCO = re.compile(rb"\A(?>\s+|<\?.*?\?>)*+<mujoco\b([^<>]*+)>", re.DOTALL)
 FLAGS = {"true": True, "1": True, "false": False, "0": False}  # in SDF and OpenSim files, in lower case
 MAX_ELEMENTS = 500_000  # published robots have less than a tenth; a million takes a second and half a gigabyte
 
 
 class Element(ET.Element):
-    """An XML element with its file and the line where it begins; ``flaw`` is the error of a file that is no XML."""
+    """An XML element with its file and the line where it begins; ``flaw`` is the error of a file that is not XML."""
 
     source: str = ""
     line: int = 0
@@ -39,12 +39,12 @@ def where_is(element: Any, owner: str = "") -> str:
 
 
 def text_of(element: Any, tag: str) -> str:
-    """Return the text of a child, without blanks around it; empty where there is none."""
+    """Return the text of a child, without surrounding blanks; empty if there is none."""
     return (element.findtext(tag) or "").strip()
 
 
 def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
-    """Return whether a child is true; ``default`` where there is none."""
+    """Return whether a child is true, or ``default`` if there is none."""
     text = text_of(element, tag).lower()
     if text and text not in FLAGS:
         where = where_is(element.find(tag), owner)
@@ -52,15 +52,15 @@ def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
     return FLAGS.get(text, default)
 
 
-def numbers_in(text: str, count: int, found: str, where: str, most: float = LARGEST) -> Array:
-    """Return the numbers (count,) in a text, none larger than ``most`` in size; ``found`` describes it in messages."""
+def numbers_in(text: str, count: int, description: str, where: str, most: float = MAX_NUMBER) -> Array:
+    """Return the numbers (count,) in a text, at most ``most`` in size; ``description`` is for messages."""
     try:
         values = np.array([number_in(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
     if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
         allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
-        raise ModelError(found, value=text, where=where, allowed=allowed)
+        raise ModelError(description, value=text, where=where, allowed=allowed)
     return values
 
 
@@ -79,8 +79,8 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
                 root = parse_xml_text(repaired, path.name)
             except _NotWellFormedError:
                 continue
-            found = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
-            refuse_or_warn(ModelError(found, where=path.name, fix="remove it"), strict)
+            message = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
+            refuse_or_warn(ModelError(message, where=path.name, fix="remove it"), strict)
             return root
         if strict:
             raise
@@ -88,13 +88,13 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
         if root_of_mjcf and b"<!DOCTYPE" not in content and b"<!ENTITY" not in content:
             model = re.search(rb"""\bmodel\s*=\s*(["'])(.*?)\1""", root_of_mjcf[1])
             root = Element("mujoco", {"model": model[2].decode(errors="replace") if model else ""})
-            root.flaw = error  # whether it can be read is for MuJoCo to say
+            root.flaw = error  # MuJoCo decides whether it can be read
             return root
         raise ModelError(error.what, where=error.where, fix=error.fix) from None
 
 
 class _NotWellFormedError(ModelError):
-    """The file is not XML, though it may be nearly XML."""
+    """The file is not XML, but may be close to it."""
 
 
 def parse_xml_text(content: bytes, source: str) -> Element:
@@ -106,7 +106,7 @@ def parse_xml_text(content: bytes, source: str) -> Element:
         nonlocal count
         count += 1
         if count > MAX_ELEMENTS:
-            raise ModelError("too many elements", where=source, allowed=f"{MAX_ELEMENTS} or fewer")
+            raise ModelError("it has too many elements", where=source, allowed=f"{MAX_ELEMENTS} or fewer")
         made = Element(tag, attributes)
         made.source, made.line = source, parser.CurrentLineNumber
         return made
@@ -114,10 +114,10 @@ def parse_xml_text(content: bytes, source: str) -> Element:
     builder = ET.TreeBuilder(element_factory=element)
 
     def refuse(*_: object) -> None:
-        # Entities can fill the memory ("billion laughs") or read other files; robot descriptions do not need them.
-        found, where = "a document type or entity declaration", f"{source}: line {parser.CurrentLineNumber}"
+        # Entities can exhaust memory ("billion laughs") or read other files; robot descriptions do not need them.
+        message, where = "it has a document type or entity declaration", f"{source}: line {parser.CurrentLineNumber}"
         fix = "remove <!DOCTYPE ...> and <!ENTITY ...>"
-        raise ModelError(found, where=where, allowed="elements and attributes only", fix=fix)
+        raise ModelError(message, where=where, allowed="elements and attributes only", fix=fix)
 
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler = builder.start
@@ -137,31 +137,31 @@ def parse_xml_text(content: bytes, source: str) -> Element:
 
 
 def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield what a file that is not quite XML may mean, each repair after those before it, and what was found.
+    """Yield possible repairs of a file that is not quite XML, each on top of the previous ones, and what was found.
 
     Lines keep their numbers: a comment becomes as many empty lines.
     """
-    found = []
+    result = []
     bare = content.lstrip(b" \t\r\n")
     if bare != content and bare.startswith(b"<?xml"):
         content = bare
-        found.append("blanks before <?xml ...?>")
-        yield content, found[0]
+        result.append("blanks before <?xml ...?>")
+        yield content, result[0]
     bare = content.rstrip(b"\0 \t\r\n")
     if b"\0" in content[len(bare) :]:
         content = bare
-        found.append("zeros at the end")
-        yield content, " and ".join(found)
-    # "<" is not allowed in attributes, so outside of CDATA this is a comment. One that does not end is none.
+        result.append("zeros at the end")
+        yield content, " and ".join(result)
+    # "<" is not allowed in attributes, so outside CDATA this is a comment. An unterminated one is not.
     if b"<![CDATA[" not in content:
         bare = _without_comments(content)
         if bare != content:
-            found.append("'--' or bytes of another encoding in a comment")
-            yield bare, " and ".join(found)
+            result.append("'--' or bytes of another encoding in a comment")
+            yield bare, " and ".join(result)
 
 
 def _without_comments(content: bytes) -> bytes:
-    """Return content with as many line feeds in place of each comment as it has, in time proportional to its size."""
+    """Return content with each comment replaced by its line feeds, in time proportional to its size."""
     kept, at = [], 0
     while (start := content.find(b"<!--", at)) >= 0 and (end := content.find(b"-->", start + 4)) >= 0:
         kept += [content[at:start], b"\n" * content.count(b"\n", start, end)]
@@ -188,7 +188,7 @@ def xml_bytes(root: ET.Element, source: str) -> bytes:
     for element in root.iter():
         for value in (*element.attrib.values(), element.text or ""):
             if _NOT_IN_XML.search(value):
-                found, fix = f"{value!r} in <{element.tag}>", "remove the control characters from the name"
-                raise ModelError(found, value=value, where=source, allowed="characters that XML allows", fix=fix)
+                message, fix = f"{value!r} in <{element.tag}>", "remove the control characters from the name"
+                raise ModelError(message, value=value, where=source, allowed="characters that XML allows", fix=fix)
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"

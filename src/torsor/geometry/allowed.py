@@ -33,8 +33,8 @@ class AllowedCollisions:
     """An allowed collision matrix: pairs of ``parts`` of a robot that are not checked, each with its reason.
 
     A part is a link of the description with shapes. Reasons are those of MoveIt: "adjacent" (a joint connects both),
-    "never" and "always" (they never or always overlapped in sampled postures); "excluded" (by the file), "user" (by
-    you), or any other word. The matrix does not change: ``allow`` and ``check`` return another one.
+    "never" and "always" (they never or always overlapped in sampled postures), "excluded" (by the file), "user" (by
+    you), or any other word. The matrix is immutable: ``allow`` and ``check`` return another one.
 
     Example:
         >>> matrix = AllowedCollisions("arm", ("base", "arm", "hand"), {("base", "arm"): "adjacent"})
@@ -62,7 +62,7 @@ class AllowedCollisions:
                 allowed = listing(map(repr, self.parts), like=repr(name))
                 raise ModelError(f"no part {name!r} with shapes", value=name, where=self.robot, allowed=allowed)
         if a == b:
-            raise ModelError(f"{a!r} with itself", value=a, where=self.robot, allowed="two parts")
+            raise ModelError(f"{a!r} cannot collide with itself", value=a, where=self.robot, allowed="two parts")
         return _key(a, b)
 
     def __str__(self) -> str:
@@ -74,11 +74,11 @@ class AllowedCollisions:
         return self.reasons.get(self._checked(a, b))
 
     def allow(self, a: str, b: str, reason: str = "user") -> "AllowedCollisions":
-        """Return the matrix in which two parts may touch."""
+        """Return a matrix in which two parts may touch."""
         return replace(self, reasons={**self.reasons, self._checked(a, b): reason})
 
     def check(self, a: str, b: str) -> "AllowedCollisions":
-        """Return the matrix in which the distance of two parts is checked."""
+        """Return a matrix in which the distance of two parts is checked."""
         pair = self._checked(a, b)
         return replace(self, reasons={key: reason for key, reason in self.reasons.items() if key != pair})
 
@@ -89,13 +89,13 @@ class AllowedCollisions:
             >>> AllowedCollisions("arm", ("base", "arm"), {("base", "arm"): "adjacent"}).matrix().all()
             np.True_
         """
-        found, number = np.eye(len(self.parts), dtype=bool), {name: k for k, name in enumerate(self.parts)}
+        result, number = np.eye(len(self.parts), dtype=bool), {name: k for k, name in enumerate(self.parts)}
         for a, b in self.reasons:
-            found[number[a], number[b]] = found[number[b], number[a]] = True
-        return found
+            result[number[a], number[b]] = result[number[b], number[a]] = True
+        return result
 
     def save(self, path: str | Path) -> None:
-        """Write the pairs as <disable_collisions> of an SRDF file (.srdf); reasons have MoveIt's capital letters."""
+        """Write the pairs as <disable_collisions> of an SRDF file (.srdf), with MoveIt's capitalised reasons."""
         root = ET.Element("robot", {"name": self.robot})
         for (a, b), reason in self.reasons.items():
             add_element(root, "disable_collisions", link1=a, link2=b, reason=reason.capitalize())
@@ -103,7 +103,7 @@ class AllowedCollisions:
 
 
 def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
-    """Return (link, link, reason) of each <disable_collisions> of an SRDF file: the rest of it is not read.
+    """Return (link, link, reason) of each <disable_collisions> element of an SRDF file; other elements are ignored.
 
     Example:
         >>> import tempfile
@@ -114,7 +114,7 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
         [('arm', 'base', 'adjacent')]
     """
     if not isinstance(path, (str, Path)):
-        allowed = "an allowed collision matrix, (link, link, reason) each, or the path of an .srdf file"
+        allowed = "an allowed collision matrix, a list of (link, link, reason), or the path of an .srdf file"
         raise ModelError(f"allowed collisions are {path!r}", value=path, allowed=allowed)
     path = Path(path)
     if path.suffix.lower() != SUFFIX:
@@ -124,41 +124,43 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
         raise ModelError("a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX)
     root = parse_xml(path)
     if root.tag != "robot":
-        raise ModelError(f"root element <{root.tag}>", where=path.name, allowed="<robot>")
-    found = []
+        raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed="<robot>")
+    result = []
     for element in root.findall("disable_collisions"):
         a, b = element.get("link1"), element.get("link2")
         if not a or not b:
             where = f"{path.name}: line {getattr(element, 'line', 0)}"
-            raise ModelError("<disable_collisions> without link1 and link2", where=where)
-        found.append((a, b, (element.get("reason") or "user").lower()))
-    return found
+            raise ModelError("<disable_collisions> needs link1 and link2", where=where)
+        result.append((a, b, (element.get("reason") or "user").lower()))
+    return result
 
 
 def matrix_of(robot: str, parts: Iterable[str], pairs: Iterable[tuple[str, str, str]]) -> AllowedCollisions:
-    """Return the matrix of pairs with reasons, without those of parts that have no shapes."""
+    """Return the matrix of pairs with reasons, without parts that have no shapes."""
     known = tuple(dict.fromkeys(parts))
     return AllowedCollisions(robot, known, {(a, b): why for a, b, why in pairs if a in known and b in known})
 
 
-# Which parts of a robot may touch by default: those that a joint connects, and those that always or never overlap.
+# Parts of a robot that may touch by default: those that a joint connects, and those that always or never overlap.
 
-CHUNK = 50  # postures between which pairs that are decided leave the search
-WIDE = {True: np.pi, False: 1.0}  # rad or m: how far coordinates without limits are sampled
+CHUNK = 50  # postures after which decided pairs leave the search
+SAMPLING_RANGE = {True: np.pi, False: 1.0}  # rad or m: sampling range of coordinates without limits
 
 
 def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
     """Return the allowed collision matrix of a robot; see ``robot.shapes.allowed``."""
     count, shapes = whole_number(samples, robot.name, "samples", least=0), placed_shapes(robot)
     start = whole_number(seed, robot.name, "seed", least=0)
-    given = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]
-    matrix = matrix_of(robot.name, (each.part for each in shapes), reversed(given))  # the file's own reasons stay
-    found = _sampled(robot, shapes, shape_pairs(shapes, matrix), count, np.random.default_rng(start)) if count else []
-    return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *found])
+    allowed = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]
+    matrix = matrix_of(
+        robot.name, (shape.part for shape in shapes), reversed(allowed)
+    )  # the reasons of the file are kept
+    result = _sampled(robot, shapes, shape_pairs(shapes, matrix), count, np.random.default_rng(start)) if count else []
+    return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *result])
 
 
 def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tuple[int, int]]:
-    """Return the pairs of shapes (indices) that are checked: on two links, not allowed to touch, masks that meet."""
+    """Return the pairs of shapes (indices) to check: on two links, not allowed to touch, with matching masks."""
     return [
         (i, j)
         for i, a in enumerate(shapes)
@@ -173,12 +175,12 @@ def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tup
 def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
     """Yield the parts of links that a joint connects; free joints, and planes of the base, do not count.
 
-    A chain of links without shapes and mass between two parts counts as one joint of several axes.
+    A chain of links without shapes and mass between two parts counts as one joint with several axes.
     """
-    solid = {each.link for each in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
+    solid = {item.link for item in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
     by_link = defaultdict[int, list[Placed]](list)
-    for each in shapes:
-        by_link[each.link].append(each)
+    for shape in shapes:
+        by_link[shape.link].append(shape)
     for index, joint in enumerate(robot.joints):
         free, parent = joint.type == "free", robot.parents[index]
         while parent not in solid:
@@ -213,7 +215,7 @@ def _sampled(
 
 
 def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
-    """Return whether two links can be moved as far apart as one likes: samples would say nothing of them."""
+    """Return whether two links can move arbitrarily far apart, so that samples would be meaningless."""
     between = set(lineage(robot, a)) ^ set(lineage(robot, b))
     for joint in (robot.joints[index] for index in between):
         limits = np.concatenate([np.atleast_1d(joint.lower), np.atleast_1d(joint.upper)])
@@ -223,16 +225,16 @@ def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
 
 
 def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> Array:
-    """Return postures (count, nq): uniform within the limits, rotations uniform, elsewhere half a turn or 1 m wide."""
+    """Return postures (count, nq): uniform within the limits, uniform rotations, otherwise half a turn or 1 m wide."""
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq == joint.nv:
-            wide[slices.q] = [WIDE[bool(turns)] for turns in joint.kind.turns]
+            wide[slices.q] = [SAMPLING_RANGE[bool(turns)] for turns in joint.kind.turns]
     low = np.where(np.isfinite(robot.lower), robot.lower, -wide)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.maximum(wide, low))
     q = rng.uniform(np.minimum(low, high), high, size=(count, robot.nq))
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq > joint.nv:  # the last four are a quaternion
-            given = rng.normal(size=(count, 4))
-            q[:, slices.q.stop - 4 : slices.q.stop] = given / np.linalg.norm(given, axis=1, keepdims=True)
+            quaternions = rng.normal(size=(count, 4))
+            q[:, slices.q.stop - 4 : slices.q.stop] = quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
     return q

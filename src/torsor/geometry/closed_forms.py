@@ -1,9 +1,9 @@
-"""Distances of simple shapes in closed form, over CasADi symbols: shared by distances, motion terms and contact.
+"""Closed-form distances of simple shapes over CasADi symbols, shared by distances, motion terms and contact.
 
 A shape is given by its pose, [R, p] (3 x 4, or 4 x 4), and its size, as in ``torsor.Shape``. Each function returns the
-signed distance, negative where shapes overlap; the unit normal from the first shape to the second; and the nearest
-points, all in the axes of the poses. The derivative of the distance is normal . (velocity of the second point -
-velocity of the first), exact wherever the nearest points are unique.
+signed distance, which is negative if shapes overlap, the unit normal from the first shape to the second, and the
+nearest points, all in the axes of the poses. The derivative of the distance is normal . (velocity of the second point -
+velocity of the first), which is exact if the nearest points are unique.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,11 @@ from torsor.base.arrays import Array
 # Distances are exact; their squares have continuous first derivatives wherever the nearest points are unique (not for
 # parallel segments that overlap).
 
-PARALLEL = 1e-9  # squared sine of the angle below which segments count as parallel
+PARALLEL_TOLERANCE = 1e-9  # squared sine of the angle below which segments count as parallel
 
 
 def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a segment that is nearest to a point; the ends may be one point."""
+    """Return the point (3 x 1) of a segment that is nearest to a point; the ends may coincide."""
     along = end - start
     square = ca.sumsqr(along)
     share = ca.dot(point - start, along) / ca.if_else(square > 0, square, 1)
@@ -41,8 +41,8 @@ def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.
     a, b, r = first[1] - first[0], second[1] - second[0], first[0] - second[0]
     aa, bb, ab, ar, br = ca.sumsqr(a), ca.sumsqr(b), ca.dot(a, b), ca.dot(a, r), ca.dot(b, r)
     area = aa * bb - ab * ab
-    apart = area > PARALLEL * aa * bb
-    # The share of the first segment that is nearest to the line of the second; of parallel lines any is.
+    apart = area > PARALLEL_TOLERANCE * aa * bb
+    # The fraction along the first segment that is nearest to the line of the second; any for parallel lines.
     s = ca.if_else(apart, _clamped((ab * br - bb * ar) / ca.if_else(apart, area, 1)), 0)
     # The nearest point of the second segment to that, and then that of the first one to it: they are the nearest pair.
     t = _clamped((ab * s + br) / ca.if_else(bb > 0, bb, 1))
@@ -51,8 +51,8 @@ def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.
 
 
 def _clamped(share: ca.SX) -> ca.SX:
-    found: ca.SX = ca.fmax(0, ca.fmin(1, share))
-    return found
+    result: ca.SX = ca.fmax(0, ca.fmin(1, share))
+    return result
 
 
 def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
@@ -61,7 +61,7 @@ def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
     return ca.sumsqr(p - q)
 
 
-TINY = 1e-12  # m: below it, the direction between two points is rounding
+MIN_DIRECTION_LENGTH = 1e-12  # m: below it, the direction between two points is rounding
 Size = Any  # a row of numbers or symbols
 
 
@@ -96,28 +96,28 @@ def axis_ends(shape: str, pose: ca.SX, size: Size) -> list[ca.SX]:
 
 
 def _between(p: ca.SX, q: ca.SX, r: Any, s: Any, otherwise: ca.SX) -> Closest:
-    """Return the nearest points of two balls with radii r and s; where centres meet, the normal is ``otherwise``."""
+    """Return the nearest points of two balls of radii r and s; if the centres coincide, the normal is ``otherwise``."""
     apart = q - p
     length = ca.sqrt(ca.sumsqr(apart))
-    known = length > TINY
+    known = length > MIN_DIRECTION_LENGTH
     normal = ca.if_else(known, apart / ca.if_else(known, length, 1), otherwise)
     return Closest(length - r - s, normal, p + r * normal, q - s * normal)
 
 
 def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
-    """Return a unit vector perpendicular to two unit vectors; to the first alone if both are parallel."""
+    """Return a unit vector perpendicular to two unit vectors; to the first alone if they are parallel."""
     across = ca.cross(a, b)
     length = ca.sqrt(ca.sumsqr(across))
     small = ca.fabs(a[0]) < 0.6  # some component of a unit vector is small: that axis is not parallel to it
     other = ca.cross(a, ca.if_else(small, ca.SX([1, 0, 0]), ca.SX([0, 1, 0])))
-    apart = length > TINY
+    apart = length > MIN_DIRECTION_LENGTH
     return ca.if_else(apart, across / ca.if_else(apart, length, 1), other / ca.sqrt(ca.sumsqr(other)))
 
 
 def _round_pair(kinds: tuple[str, str], A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
     """Return the nearest points of two spheres and capsules."""
     p, q = nearest_points(axis_ends(kinds[0], A, a), axis_ends(kinds[1], B, b))
-    if kinds == ("sphere", "sphere"):  # any direction is as good
+    if kinds == ("sphere", "sphere"):  # any direction is valid
         return _between(p, q, a[0], b[0], ca.SX([0, 0, 1]))
     axes = [_column(pose, 2) for pose, kind in zip((A, B), kinds, strict=True) if kind == "capsule"]
     return _between(p, q, a[0], b[0], _perpendicular(axes[0], axes[-1]))
@@ -131,13 +131,13 @@ def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
 
 
 def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``, or one of several."""
+    """Return the point (3 x 1) of a shape that is farthest against the unit vector ``up``, or one of several."""
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":
         return ca.SX(center - size[0] * up)
     if shape == "ellipsoid":
-        squares = ca.vertcat(*(each**2 for each in ca.vertsplit(_stack(size))))
+        squares = ca.vertcat(*(item**2 for item in ca.vertsplit(_stack(size))))
         scaled = squares * down
         return center + R @ (scaled / ca.sqrt(ca.dot(scaled, down)))
     signs = ca.if_else(down >= 0, 1, -1)
@@ -146,7 +146,7 @@ def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
     if shape == "capsule":
         return ca.SX(center + signs[2] * size[1] / 2 * _column(pose, 2) - size[0] * up)
     across = ca.sqrt(down[0] ** 2 + down[1] ** 2)
-    tilted = across > TINY  # else all points of the disc are equally low
+    tilted = across > MIN_DIRECTION_LENGTH  # else all points of the disc are equally low
     rim = ca.if_else(tilted, down[:2] / ca.if_else(tilted, across, 1), ca.SX([1, 0]))
     return ca.SX(center + R @ ca.vertcat(size[0] * rim, signs[2] * size[1] / 2))
 
@@ -156,7 +156,7 @@ def _stack(size: Size) -> ca.SX:
 
 
 def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-    """Return the nearest points of a plane and a shape of another kind."""
+    """Return the nearest points of a plane and another shape."""
     return on_plane(A, lowest_point(kind, B, b, _column(A, 2)))
 
 
@@ -184,7 +184,7 @@ def _beyond_box(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     first = excess[0] >= depth
     second = ca.logic_and(ca.logic_not(first), excess[1] >= depth)
     third = ca.logic_not(ca.logic_or(first, second))
-    nearest = ca.vertcat(first, second, third)  # the face that a point inside is nearest to
+    nearest = ca.vertcat(first, second, third)  # the face nearest to a point inside
     direction = ca.if_else(outside, out / ca.if_else(outside, length, 1), nearest)
     return side * direction, ca.if_else(outside, length, depth)
 
@@ -192,7 +192,7 @@ def _beyond_box(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
 def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     """Return the outward unit direction and the signed distance of a point from a cylinder, in its axes."""
     across = ca.sqrt(local[0] ** 2 + local[1] ** 2)
-    known = across > TINY
+    known = across > MIN_DIRECTION_LENGTH
     radial = ca.if_else(known, local[:2] / ca.if_else(known, across, 1), ca.SX([1, 0]))
     up = ca.if_else(local[2] >= 0, 1, -1)
     wide, high = across - size[0], ca.fabs(local[2]) - size[1] / 2
@@ -204,13 +204,13 @@ def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     return ca.vertcat(share[0] * radial, share[1] * up), ca.if_else(outside, length, ca.fmax(wide, high))
 
 
-CLOSED: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest]] = {
+CLOSED_FORMS: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest]] = {
     **{pair: partial(_round_pair, pair) for pair in combinations_with_replacement(("sphere", "capsule"), 2)},
     **{("plane", kind): partial(_plane_pair, kind) for kind in ("sphere", "capsule", "cylinder", "box", "ellipsoid")},
     ("sphere", "box"): partial(_from_solid, beyond=_beyond_box),
     ("sphere", "cylinder"): partial(_from_solid, beyond=_beyond_cylinder),
 }
-"""The closed forms, by the kinds of shapes; those of exchanged kinds follow from ``closest``."""
+"""The closed forms, by shape kinds; those of exchanged kinds follow from ``closest``."""
 
 
 def is_closed(a: str, b: str) -> bool:
@@ -220,7 +220,7 @@ def is_closed(a: str, b: str) -> bool:
         >>> is_closed("box", "sphere"), is_closed("box", "box")
         (True, False)
     """
-    return (a, b) in CLOSED or (b, a) in CLOSED
+    return (a, b) in CLOSED_FORMS or (b, a) in CLOSED_FORMS
 
 
 def closest(a: str, A: ca.SX, size_a: Size, b: str, B: ca.SX, size_b: Size) -> Closest:
@@ -231,9 +231,9 @@ def closest(a: str, A: ca.SX, size_a: Size, b: str, B: ca.SX, size_b: Size) -> C
         >>> closest("sphere", at(3.0), (0.5,), "box", at(0.0), (1.0, 1.0, 2.0)).distance
         SX(1.5)
     """
-    if (a, b) in CLOSED:
-        return CLOSED[a, b](A, size_a, B, size_b)
-    return CLOSED[b, a](B, size_b, A, size_a).flipped
+    if (a, b) in CLOSED_FORMS:
+        return CLOSED_FORMS[a, b](A, size_a, B, size_b)
+    return CLOSED_FORMS[b, a](B, size_b, A, size_a).flipped
 
 
 def box_corners(size: Sequence[float]) -> Array:

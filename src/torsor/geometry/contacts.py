@@ -1,9 +1,9 @@
-"""Points of contact of two shapes over CasADi symbols, for simulations with contact.
+"""Contact points of two shapes over CasADi symbols, for simulations with contact.
 
-A contact of two bodies that rest on each other needs several points: both ends of a capsule on a plane, the corners of
-a box, three points of each rim of a cylinder. Each point has its own signed distance; a law of contact acts where it is
-negative. All are closed forms, without a search; their positions are continuous where the shapes move, but for the rim
-of a cylinder that is exactly upright.
+A contact of two resting bodies needs several points: both ends of a capsule on a plane, the corners of a box, three
+points of each rim of a cylinder. Each point has its own signed distance, and a contact model acts if it is negative.
+All are closed forms without a search. Their positions are continuous as the shapes move, except for the rim of a
+cylinder that is exactly upright.
 """
 
 from typing import NamedTuple
@@ -26,11 +26,11 @@ from torsor.mechanism import Shape
 # of what is left of its four edges, and the corners of the reference face below it, 12 points of which 8 at most touch.
 # For a cross product it is one point, where two edges are nearest.
 
-_SLACK = 1e-9  # m: what lies on the border of a face is on it
-_PARALLEL = 1e-6  # sine of an angle between edges below which a cross product is no axis
-# An axis of a box is preferred, unless edges are apart by this much more (m): contacts of faces have several points.
+_BORDER_TOLERANCE = 1e-9  # m: points on the border of a face are on the face
+_PARALLEL_TOLERANCE = 1e-6  # sine of the angle between edges below which a cross product is not an axis
+# An axis of a box is preferred, unless edges are apart by this much more (m): face contacts have several points.
 _EDGES = 1e-5
-_SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, one after the other
+_SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, in order
 
 
 class _Box(NamedTuple):
@@ -55,33 +55,33 @@ class _Face(NamedTuple):
 
 
 def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
-    """Return the 12 points of contact of two boxes with poses A and B ([R, p]); those that do not touch are apart."""
+    """Return the 12 contact points of two boxes with poses A and B ([R, p]); those that do not touch are apart."""
     first, second = (_Box(pose[:3, :3], pose[:3, 3], ca.SX(ca.DM(size) / 2)) for pose, size in ((A, a), (B, b)))
     apart = second.p - first.p
     gaps = [
         [ca.fabs(ca.dot(box.R[:, k], apart)) - box.half[k] - other.reach(box.R[:, k]) for k in range(3)]
         for box, other in ((first, second), (second, first))
     ]
-    best = [ca.fmax(ca.fmax(*each[:2]), each[2]) for each in gaps]
-    own = best[0] >= best[1] - _SLACK  # whether the reference face is one of the first box
+    best = [ca.fmax(ca.fmax(*item[:2]), item[2]) for item in gaps]
+    is_first = best[0] >= best[1] - _BORDER_TOLERANCE  # whether the reference face is one of the first box
     reference, incident = (
-        _Box(*(ca.if_else(own, x, y) for x, y in zip(*boxes, strict=True)))
+        _Box(*(ca.if_else(is_first, x, y) for x, y in zip(*boxes, strict=True)))
         for boxes in ((first, second), (second, first))
     )
-    toward = ca.if_else(own, apart, -apart)
-    gap = [ca.if_else(own, x, y) for x, y in zip(*gaps, strict=True)]
+    toward = ca.if_else(is_first, apart, -apart)
+    gap = [ca.if_else(is_first, x, y) for x, y in zip(*gaps, strict=True)]
     face = _face(reference, _largest(gap), toward)
     under = _face(incident, _largest(ca.vertsplit(ca.fabs(incident.R.T @ face.normal))), -face.normal)
     edges, crossed = _edges(first, second, apart, ca.fmax(*best) + _EDGES)
-    found = []
+    result = []
     for height, point in (*_clipped(face, under), *_below(face, under)):
         on_face = point - height * face.normal
-        normal = ca.if_else(own, face.normal, -face.normal)
+        normal = ca.if_else(is_first, face.normal, -face.normal)
         distance = ca.if_else(crossed, ca.fmax(edges.distance, 0) + reference.half[0] + reference.half[1], height)
-        ends = ca.if_else(own, on_face, point), ca.if_else(own, point, on_face)
-        found.append(Closest(distance, normal, *ends))
-    chosen = (ca.if_else(crossed, x, y) for x, y in zip(edges, found[0], strict=True))
-    return [Closest(*chosen), *found[1:]]
+        ends = ca.if_else(is_first, on_face, point), ca.if_else(is_first, point, on_face)
+        result.append(Closest(distance, normal, *ends))
+    chosen = (ca.if_else(crossed, x, y) for x, y in zip(edges, result[0], strict=True))
+    return [Closest(*chosen), *result[1:]]
 
 
 def _largest(values: list[ca.SX]) -> ca.SX:
@@ -111,12 +111,12 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     """Return (height above the face, point) of both ends of each edge of ``under`` within the borders of the face."""
     corners = [under.center + x * under.u + y * under.w for x, y in _SIDES]
     sides = [ca.sqrt(ca.sumsqr(side)) for side in (face.u, face.w)]
-    found = []
+    result = []
     for here, there in zip(corners, [*corners[1:], corners[0]], strict=True):
         low, high = ca.SX(0), ca.SX(1)
         starts, ways = _in_face(face, here - face.center), _in_face(face, there - here)
         for start, way, side in zip(starts, ways, sides, strict=True):
-            border, moves = 1 + _SLACK / side, ca.fabs(way) > _SLACK
+            border, moves = 1 + _BORDER_TOLERANCE / side, ca.fabs(way) > _BORDER_TOLERANCE
             one, other = ((sign * border - start) / ca.if_else(moves, way, 1) for sign in (-1, 1))
             within = ca.fabs(start) <= border
             low = ca.fmax(low, ca.if_else(moves, ca.fmin(one, other), ca.if_else(within, 0, 2)))
@@ -125,38 +125,41 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
         missed = length * ca.fmax(low - high, 0)
         # An end that is not clipped is the start of the next edge, where it counts.
         for end, left_out in ((low, missed), (high, ca.if_else(high < 1, missed, length))):
-            found.append(_above(face, here + ca.fmin(ca.fmax(end, 0), 1) * (there - here), left_out))
-    return found
+            result.append(_above(face, here + ca.fmin(ca.fmax(end, 0), 1) * (there - here), left_out))
+    return result
 
 
 def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     """Return (height, point) of the points of ``under`` above the corners of the face."""
     (a, c), (b, d) = _in_face(face, under.u), _in_face(face, under.w)
     x0, y0 = _in_face(face, under.center - face.center)
-    scale = 1 / (a * d - b * c)  # never 0: the face is that which is the most opposite
-    found = []
+    scale = 1 / (a * d - b * c)  # never 0, because the face is the most opposite one
+    result = []
     for x, y in _SIDES:
         s, t = scale * (d * (x - x0) - b * (y - y0)), scale * (a * (y - y0) - c * (x - x0))
         # Corners above each other count where edges are clipped.
-        beyond = [(ca.fabs(each) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _SLACK for each, v in ((s, under.u), (t, under.w))]
-        found.append(_above(face, under.center + s * under.u + t * under.w, ca.fmax(ca.fmax(*beyond), 0)))
-    return found
+        beyond = [
+            (ca.fabs(item) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _BORDER_TOLERANCE
+            for item, v in ((s, under.u), (t, under.w))
+        ]
+        result.append(_above(face, under.center + s * under.u + t * under.w, ca.fmax(ca.fmax(*beyond), 0)))
+    return result
 
 
 def _above(face: _Face, point: ca.SX, missed: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the height of a point, and the point; one that misses the face is apart by the missing length at least."""
+    """Return the height of a point, and the point; if it misses the face, it is apart by at least that length."""
     height = ca.dot(face.normal, point - face.center)
     return ca.if_else(missed > 0, ca.fabs(height) + missed, height), point
 
 
 def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Closest, ca.SX]:
-    """Return the nearest points of the two edges whose cross product separates most, and whether it is over least."""
+    """Return the nearest points of the edges whose cross product separates most, and whether by more than ``least``."""
     best = ca.vertcat(least, ca.SX.zeros(15, 1))
     for i in range(3):
         for j in range(3):
             across = ca.cross(first.R[:, i], second.R[:, j])
             length = ca.sqrt(ca.sumsqr(across))
-            known = length > _PARALLEL
+            known = length > _PARALLEL_TOLERANCE
             axis = across / ca.if_else(known, length, 1)
             axis = ca.if_else(ca.dot(axis, apart) >= 0, axis, -axis)
             gap = ca.dot(axis, apart) - first.reach(axis) - second.reach(axis)
@@ -175,28 +178,28 @@ def _edge(box: _Box, k: int, axis: ca.SX) -> tuple[ca.SX, ca.SX]:
     return box.p + box.R @ (signs * box.half), box.R[:, k] * box.half[k]
 
 
-MAX_CONTACTS = 64  # vertices of a mesh that are points of contact
+MAX_CONTACTS = 64  # maximum number of mesh vertices that are contact points
 _THIRD = 2 * np.pi / 3
 _FALLBACK = ca.SX([1, 0])
 
 
 def has_contact_points(a: Shape, b: Shape) -> bool:
-    """Return whether two shapes have points of contact in closed form.
+    """Return whether two shapes have contact points in closed form.
 
     Example:
         >>> has_contact_points(Shape("plane"), Shape("box", (1, 1, 1)))
         True
     """
-    kinds = {instance_of(each, Shape, "points of contact", "shape").shape for each in (a, b)}
+    kinds = {instance_of(item, Shape, "points of contact", "shape").shape for item in (a, b)}
     return closed_forms.is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
 
 
 def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
-    """Return the points of contact of two shapes, whose links have the poses A and B (4 x 4, or 3 x 4) in base axes.
+    """Return the contact points of two shapes, whose links have the poses A and B (4 x 4, or 3 x 4) in base axes.
 
-    ``normal`` is from a to b. On a plane: 1 point of a sphere or ellipsoid, 2 of a capsule, 6 of a cylinder, 8 of a
-    box, the vertices of a small mesh. Two boxes have 12 (``box_contacts``). Other pairs with a closed form have one
-    point; all others are an error.
+    ``normal`` is from a to b. On a plane there are 1 point of a sphere or ellipsoid, 2 of a capsule, 6 of a cylinder, 8
+    of a box, and the vertices of a small mesh. Two boxes have 12 (``box_contacts``). Other pairs with a closed form
+    have one point. ModelError is raised for all others.
 
     Example:
         >>> ground, box = Shape("plane"), Shape("box", (1.0, 1.0, 0.4))
@@ -205,11 +208,11 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
         [0.1, 0.5, 0.1, 0.5, 0.1, 0.5, 0.1, 0.5]
     """
     if not has_contact_points(a, b):
-        text = f"a {a.shape} and a {b.shape} have no points of contact in closed form"
+        message = f"a {a.shape} and a {b.shape} have no contact points in closed form"
         allowed = "planes with any other shape; spheres, capsules; boxes; spheres with boxes and cylinders"
-        raise ModelError(text, allowed=allowed, fix="use capsules or spheres for one of them")
+        raise ModelError(message, allowed=allowed, fix="use capsules or spheres for one of them")
     if b.shape == "plane":
-        return [each.flipped for each in contact_points(b, B, a, A)]
+        return [contact_point.flipped for contact_point in contact_points(b, B, a, A)]
     first, second = _moved(A, a), _moved(B, b)
     if a.shape == b.shape == "box":
         return box_contacts(first, a.size, second, b.size)
@@ -222,15 +225,15 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
         lowest = _rim_points(second, b.size, up)
     else:
         local = closed_forms.box_corners(b.size) if b.shape == "box" else _vertices(b)
-        lowest = [second[:3, :3] @ ca.SX(each) + second[:3, 3] for each in local]
+        lowest = [second[:3, :3] @ ca.SX(item) + second[:3, 3] for item in local]
     return [closed_forms.on_plane(first, point) for point in lowest]
 
 
 def _moved(pose: ca.SX, shape: Shape) -> ca.SX:
     """Return the pose [R, p] of a shape in base axes."""
-    own = ca.SX(shape.pose)
+    local = ca.SX(shape.pose)
     R = pose[:3, :3]
-    return ca.horzcat(R @ own[:3, :3], pose[:3, 3] + R @ own[:3, 3])
+    return ca.horzcat(R @ local[:3, :3], pose[:3, 3] + R @ local[:3, 3])
 
 
 def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:
@@ -250,9 +253,9 @@ def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:
 
 def _vertices(shape: Shape) -> np.ndarray:
     where = f"shape {shape.name!r}"
-    found = hull_of(shape, where).vertices
-    if len(found) > MAX_CONTACTS:
-        text = f"its convex hull has {len(found)} vertices"
+    result = hull_of(shape, where).vertices
+    if len(result) > MAX_CONTACTS:
+        message = f"its convex hull has {len(result)} vertices"
         fix = "use a box, capsule or spheres for contact"
-        raise ModelError(text, where=where, allowed=f"{MAX_CONTACTS} or fewer points of contact", fix=fix)
-    return found
+        raise ModelError(message, where=where, allowed=f"{MAX_CONTACTS} or fewer contact points", fix=fix)
+    return result

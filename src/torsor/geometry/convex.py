@@ -19,8 +19,8 @@ from torsor.spatial import axis_frame, make_pose
 
 # Meshes of shapes as convex hulls: vertices and triangles (SciPy's Qhull), read when a distance needs them.
 
-FLAT = 1e-6  # thickness of a hull over its length below which it is a surface, not a body
-MANY = 2048  # vertices of a hull that distances search without long waits
+MIN_HULL_THICKNESS = 1e-6  # ratio of thickness to length of a hull below which it is a surface, not a body
+MAX_HULL_VERTICES = 2048  # maximum number of hull vertices for fast distances
 
 
 class Hull(NamedTuple):
@@ -33,9 +33,9 @@ class Hull(NamedTuple):
 def hull_of(shape: Shape, where: str) -> Hull:
     """Return the convex hull of a mesh in the axes of the shape, scaled; ``where`` names the shape in messages."""
     if shape.path is None:
-        found = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "a mesh without a file"
-        fix = "correct its path, give its folder (`search=FOLDER`), or replace the shape: robot.with_shapes"
-        raise ModelError(found, where=where, fix=fix)
+        message = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "the mesh has no file"
+        fix = "correct its path, pass its folder (`search=FOLDER`), or replace the shape: robot.with_shapes"
+        raise ModelError(message, where=where, fix=fix)
     return _hull(shape.path, shape.folders, shape.size, where)
 
 
@@ -48,33 +48,33 @@ def _hull(path: str, folders: tuple[str, ...] | None, scale: tuple[float, ...], 
 
 
 def hull_of_points(points: Array, where: str) -> Hull:
-    """Return the convex hull of points (n, 3); points in a plane, and hulls of very many vertices, are errors."""
+    """Return the convex hull of points (n, 3); raise ModelError for coplanar points and for too many vertices."""
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
         raise missing("convex hulls need SciPy", "collision", where=where) from None
     if not np.isfinite(points).all():
-        raise ModelError("vertices that are not finite", where=where, fix="open the mesh in an editor")
+        raise ModelError("its vertices are not finite", where=where, fix="open the mesh in an editor")
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 3 else np.zeros(3)
-    if not spread[-1] > FLAT * spread[0]:
-        found, fix = "its convex hull is flat: it has no volume", "use a thin box in place of the mesh"
-        raise ModelError(found, where=where, fix=fix)
+    if not spread[-1] > MIN_HULL_THICKNESS * spread[0]:
+        result, fix = "its convex hull is flat: it has no volume", "use a thin box instead of the mesh"
+        raise ModelError(result, where=where, fix=fix)
     try:
-        found = ConvexHull(points)
+        result = ConvexHull(points)
     except QhullError as error:
         said = str(error).split("\n", 1)[0]
         raise ModelError(f"no convex hull: {said}", where=where, fix="repair the mesh") from None
-    kept = found.vertices
-    if len(kept) > MANY:
-        text = f"its convex hull has {len(kept)} vertices"
+    kept = result.vertices
+    if len(kept) > MAX_HULL_VERTICES:
+        message = f"its convex hull has {len(kept)} vertices"
         fix = "simplify the mesh, or use a primitive shape"
-        raise ModelError(text, where=where, allowed=f"{MANY} or fewer", fix=fix)
+        raise ModelError(message, where=where, allowed=f"{MAX_HULL_VERTICES} or fewer", fix=fix)
     numbers = np.full(len(points), -1)
     numbers[kept] = np.arange(len(kept))
-    faces, vertices = numbers[found.simplices], points[kept]
+    faces, vertices = numbers[result.simplices], points[kept]
     corners = vertices[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", across, found.equations[:, :3]) < 0  # Qhull's normals point outwards
+    inward = np.einsum("ij,ij->i", across, result.equations[:, :3]) < 0  # Qhull's normals point outwards
     faces[inward] = faces[inward][:, ::-1]
     return Hull(vertices, faces)
 
@@ -96,11 +96,11 @@ def radius_about_origin(shape: Shape, where: str) -> float:
     return max(size)
 
 
-# Capsules that enclose shapes: smooth and conservative in place of boxes and meshes, for motions and contact.
+# Capsules that enclose shapes: smooth and conservative replacements of boxes and meshes, for motions and contact.
 
 
 def enclosing_capsule(shape: Shape) -> Shape:
-    """Return a capsule that contains a shape, about its longest axis (of a mesh: the principal one of its vertices).
+    """Return a capsule that contains a shape, about its longest axis (for a mesh, the principal one of its vertices).
 
     Example:
         >>> enclosing_capsule(Shape("cylinder", (0.1, 0.5))).size
@@ -147,7 +147,8 @@ def _capsule(shape: Shape, pose: Array, radius: float, length: float) -> Shape:
     return replace(placed, shape="capsule", size=(radius, length))
 
 
-# GJK ends where the squared distance is known to this: 1e-6, its default, leaves a normal of cylinders with 3 digits.
+# GJK stops when the squared distance is known to this accuracy: its default of 1e-6 leaves cylinder normals with 3
+# digits.
 TOLERANCE = 1e-9
 ITERATIONS = 1000
 
@@ -156,13 +157,13 @@ def _coal() -> Any:
     try:
         import coal
     except ImportError:
-        found = "distances of meshes, and of boxes, cylinders and ellipsoids from each other, are computed by coal"
-        raise missing(f"{found}, which is not installed", "collision") from None
+        message = "coal computes distances of meshes, and between boxes, cylinders and ellipsoids"
+        raise missing(f"{message}, but it is not installed", "collision") from None
     return coal
 
 
 def geometry_of(placed: Placed, where: str) -> Any:
-    """Return a shape as a geometry of coal, in the axes of the shape."""
+    """Return a shape as a coal geometry, in the axes of the shape."""
     coal, shape = _coal(), placed.shape
     if shape.shape == "mesh":
         hull = hull_of(shape, f"{where}: shape {placed.name!r}")
@@ -178,13 +179,13 @@ def geometry_of(placed: Placed, where: str) -> Any:
 
 
 class ConvexPairs:
-    """Pairs of shapes of one robot, as coal computes them; the numbers of pairs are rows of indices of shapes."""
+    """Pairs of shapes of one robot for coal; the numbers of pairs are rows of shape indices."""
 
     def __init__(self, shapes: Sequence[Placed], pairs: Sequence[tuple[int, int]], where: str):
         coal = _coal()
         self.where, self.shapes, self.pairs = where, shapes, tuple(pairs)
         self.used = sorted({index for pair in pairs for index in pair})
-        # Coal's functions point to geometries, which must live as long as they do.
+        # Coal's functions point to geometries, which must outlive them.
         self._geometries = {index: geometry_of(shapes[index], where) for index in self.used}
         self._transforms = {index: coal.Transform3s() for index in self.used}
         self._calls = [
@@ -193,12 +194,12 @@ class ConvexPairs:
         ]
         self._fine, self._coarse, self._result = coal.DistanceRequest(), coal.DistanceRequest(), coal.DistanceResult()
         self._fine.gjk_tolerance, self._fine.gjk_max_iterations = TOLERANCE, ITERATIONS
-        self._curved = [not {shapes[a].shape.shape, shapes[b].shape.shape}.isdisjoint(_CURVED) for a, b in pairs]
+        self._curved = [not {shapes[a].shape.shape, shapes[b].shape.shape}.isdisjoint(_CURVED_SHAPES) for a, b in pairs]
 
     def __call__(self, poses: Array, distance: Array, normal: Array, first: Array, wanted: Array | None = None) -> None:
         """Write distances (states, pairs), normals and points of the first shapes (states, pairs, 3) into arrays.
 
-        ``poses`` (states, shapes, 3, 4); ``wanted`` (states, pairs) are the pairs that are computed, by default all.
+        ``poses`` (states, shapes, 3, 4); ``wanted`` (states, pairs) selects the pairs to compute, by default all.
         """
         result, everyone = self._result, range(len(self._calls))
         R, p = np.ascontiguousarray(poses[..., :3]), np.ascontiguousarray(poses[..., 3])
@@ -208,18 +209,18 @@ class ConvexPairs:
             for k in everyone if wanted is None else np.flatnonzero(wanted[state]).tolist():
                 call, A, B = self._calls[k]
                 result.clear()
-                found = call(A, B, self._fine if self._curved[k] else self._coarse, result)
-                if not abs(found) < _LARGEST:
+                results = call(A, B, self._fine if self._curved[k] else self._coarse, result)
+                if not abs(results) < _MAX_DISTANCE:
                     result.clear()
-                    found = call(A, B, self._coarse, result)
-                if not abs(found) < _LARGEST:
+                    results = call(A, B, self._coarse, result)
+                if not abs(results) < _MAX_DISTANCE:
                     a, b = (self.shapes[index].name for index in self.pairs[k])
-                    text = f"coal finds no distance of the shapes {a!r} and {b!r}"
-                    raise ModelError(text, where=self.where, fix="check their sizes and meshes")
-                distance[state, k] = found
+                    message = f"coal finds no distance between the shapes {a!r} and {b!r}"
+                    raise ModelError(message, where=self.where, fix="check their sizes and meshes")
+                distance[state, k] = results
                 normal[state, k] = result.normal
                 first[state, k] = result.getNearestPoint1()
 
 
-_CURVED = {"cylinder", "ellipsoid"}
-_LARGEST = 1e100  # m: coal returns the largest number where GJK fails
+_CURVED_SHAPES = {"cylinder", "ellipsoid"}
+_MAX_DISTANCE = 1e100  # m: coal returns the largest number where GJK fails

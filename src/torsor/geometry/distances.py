@@ -1,8 +1,8 @@
-"""Signed distances between the shapes of a robot, with nearest points, normals and gradients, for batches of postures.
+"""Signed distances between the shapes of a robot, with nearest points, normals and gradients, for posture batches.
 
 Pairs with a closed form are computed by compiled functions for all postures at once, all others by coal. The gradient
-is that of the witness points: with the unit normal n from the first shape to the second and both points on one line
-along n, a joint changes the distance by its twist times the line's Pluecker coordinates (p x n, n), with the sign + if
+is that of the witness points. With the unit normal n from the first shape to the second and both points on one line
+along n, a joint changes the distance by its twist times the line's Pluecker coordinates (p x n, n): with the sign + if
 it carries the second shape, - if the first, and not at all if both.
 """
 
@@ -20,13 +20,13 @@ from torsor.base.arrays import Array
 from torsor.base.checks import number, vectors
 from torsor.base.errors import ModelError
 from torsor.compiler import compile
-from torsor.geometry.closed_forms import CLOSED, closest, is_closed
+from torsor.geometry.closed_forms import CLOSED_FORMS, closest, is_closed
 from torsor.geometry.convex import ConvexPairs, radius_about_origin
 from torsor.geometry.placed import Movement, Placed
 from torsor.mechanism import Mechanism
 from torsor.mechanism.parts import SHAPE_SIZES
 
-# The closed forms as compiled functions of pairs of shapes: one for each pair of kinds, for all robots and states.
+# The closed forms as compiled functions of shape pairs: one per pair of kinds, for all robots and states.
 
 
 @lru_cache
@@ -38,26 +38,26 @@ def pair_kernel(a: str, b: str) -> Any:
     """
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
-    given = [each for each in (poses[0], sizes[0], poses[1], sizes[1]) if each.numel()]  # a plane has no size
-    found = closest(a, poses[0], sizes[0], b, poses[1], sizes[1])
-    points, moment = ca.vertcat(found.first.T, found.second.T), ca.cross(found.first, found.normal)
-    function = ca.Function(f"{a}_{b}", given, ca.cse([found.distance, found.normal, points, moment]))
-    inputs = [(3, 4) if each.shape == (3, 4) else (each.numel(),) for each in given]
+    arrays = [item for item in (poses[0], sizes[0], poses[1], sizes[1]) if item.numel()]  # a plane has no size
+    result = closest(a, poses[0], sizes[0], b, poses[1], sizes[1])
+    points, moment = ca.vertcat(result.first.T, result.second.T), ca.cross(result.first, result.normal)
+    function = ca.Function(f"{a}_{b}", arrays, ca.cse([result.distance, result.normal, points, moment]))
+    inputs = [(3, 4) if value.shape == (3, 4) else (value.numel(),) for value in arrays]
     return compile(function, inputs=inputs, outputs=[(), (3,), (2, 3), (3,)])
 
 
 Indices = NDArray[np.int64]
-TOGETHER = 4096  # pairs of all postures that are computed in one call: their poses stay in the cache of a core
+PAIRS_PER_CALL = 4096  # pairs of all postures that are computed in one call: their poses fit the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
     """Distances of P pairs of shapes; arrays have the leading axes of q.
 
-    ``distance`` (..., P) in m is negative where shapes overlap; ``normal`` (..., P, 3) is the unit vector from the
-    first shape to the second and ``points`` (..., P, 2, 3) are the nearest points of both, in base axes. ``gradient``
-    (..., P, nv) is the derivative by the coordinates, so that gradient @ v is the rate; None if it is not asked for.
-    ``pairs`` are the names of the shapes.
+    ``distance`` (..., P) in m is negative if shapes overlap. ``normal`` (..., P, 3) is the unit vector from the first
+    shape to the second, and ``points`` (..., P, 2, 3) are the nearest points of both, in base axes. ``gradient`` (...,
+    P, nv) is the derivative with respect to the coordinates, so that gradient @ v is the rate; None if it is not
+    requested. ``pairs`` are the names of the shapes.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -67,7 +67,7 @@ class Distances:
     gradient: Array | None = None
 
     def overlapping(self) -> list[tuple[str, str, float]]:
-        """Return (shape, shape, depth in m) of the pairs that overlap in any posture, the deepest first.
+        """Return (shape, shape, depth in m) of the pairs that overlap in any posture, deepest first.
 
         Example:
             >>> found = Distances((("hand", "table"),), np.array([-0.02]), np.zeros((1, 3)), np.zeros((1, 2, 3)))
@@ -80,7 +80,7 @@ class Distances:
 
 
 class _Group(NamedTuple):
-    """Pairs of one pair of kinds: their columns, their shapes, sizes of both, and whether they are exchanged."""
+    """Pairs of the same two kinds: their columns, shapes, sizes of both, and whether they are exchanged."""
 
     kernel: Any
     columns: Indices | slice
@@ -95,8 +95,8 @@ class DistanceModel:
     """The distances of given pairs of shapes, prepared once: ``model(q)`` for any number of postures.
 
     ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
-    spheres are farther apart than that get the distance of these spheres, a lower bound of theirs, which takes
-    far less time than their own distance; its normal, points and gradient are those of the spheres.
+    spheres are farther apart than that get the distance of these spheres. It is a lower bound, which takes far less
+    time than the distance itself; its normal, points and gradient are those of the spheres.
     """
 
     def __init__(
@@ -108,16 +108,16 @@ class DistanceModel:
         self.shapes = tuple(shapes[index] for index in kept)
         self.pairs = tuple((number_of[a], number_of[b]) for a, b in pairs)
         self.names = tuple((self.shapes[a].name, self.shapes[b].name) for a, b in self.pairs)
-        if not self.pairs:  # of an arm of two links, which a joint connects, no pair is left
+        if not self.pairs:  # an arm of two links connected by a joint has no pairs left
             return
         self._movement = Movement.of(robot, self.shapes)
-        self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
+        self._chunk = max(1, PAIRS_PER_CALL // max(len(self.pairs), 1))
         kinds, open_columns = defaultdict[tuple[str, str], list[int]](list), list[int]()
         for column, (a, b) in enumerate(self.pairs):
             kind = self.shapes[a].shape.shape, self.shapes[b].shape.shape
             if kind == ("plane", "plane"):
-                found = f"the shapes {self.names[column][0]!r} and {self.names[column][1]!r} are both planes"
-                raise ModelError(found, where=self.robot.name, allowed="one plane in a pair")
+                message = f"the shapes {self.names[column][0]!r} and {self.names[column][1]!r} are both planes"
+                raise ModelError(message, where=self.robot.name, allowed="one plane in a pair")
             if is_closed(*kind):
                 kinds[kind].append(column)
             else:
@@ -131,18 +131,18 @@ class DistanceModel:
         plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers, no coordinates of motors
         self._gather = None if plain else movement.gather
         if self.within is not None and self._convex is not None:
-            radii = [radius_about_origin(each.shape, f"{where}: shape {each.name!r}") for each in self.shapes]
+            radii = [radius_about_origin(shape.shape, f"{where}: shape {shape.name!r}") for shape in self.shapes]
             self._radii = np.array(radii)[ends[self._open]]
 
     @property
     def depends(self) -> NDArray[np.bool_]:
-        """Which coordinates (P, nv) change the distance of each pair: those of the joints between both shapes."""
+        """Coordinates (P, nv) that change the distance of each pair: those of the joints between both shapes."""
         if not self.pairs:
             return np.zeros((0, self.robot.nv), dtype=bool)
         return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)
 
     def _group(self, kind: tuple[str, str], columns: list[int]) -> _Group:
-        flipped = kind not in CLOSED
+        flipped = kind not in CLOSED_FORMS
         ends = np.array([self.pairs[column] for column in columns], dtype=np.int64)
         first, second = ends[:, 1 if flipped else 0], ends[:, 0 if flipped else 1]
         sizes_a, sizes_b = (np.array([self.shapes[index].shape.size for index in side]) for side in (first, second))
@@ -154,7 +154,7 @@ class DistanceModel:
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
         """Return the distances at the postures q (..., nq).
 
-        ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
+        ``among`` (P,) selects the pairs that matter: the others, unless they have a closed form, get lower bounds.
         """
         if not self.pairs:
             lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
@@ -164,41 +164,41 @@ class DistanceModel:
         lead, count = poses.shape[:-3], len(self.pairs)
         poses = poses.reshape(-1, *poses.shape[-3:])
         states = len(poses)
-        found = Lines(*(np.empty((states, count, *shape)) for shape in ((), (3,), (2, 3), (3,))))
+        result = Lines(*(np.empty((states, count, *shape)) for shape in ((), (3,), (2, 3), (3,))))
         for start in range(0, states, self._chunk):
             part = slice(start, start + self._chunk)
             for group in self._groups:
-                _closed(group, poses[part], Lines(*(each[part] for each in found)))
+                _closed(group, poses[part], Lines(*(item[part] for item in result)))
         if self._convex is not None:
-            self._by_coal(poses, found, among)
+            self._by_coal(poses, result, among)
         slopes = None
         if gradient:
-            lines = np.concatenate([found.moment, found.normal], axis=-1)
+            lines = np.concatenate([result.moment, result.normal], axis=-1)
             slopes = lines @ twists.reshape(states, *twists.shape[-2:]).swapaxes(-1, -2)
             slopes *= self._signs
             slopes = slopes if self._gather is None else slopes @ self._gather
             slopes = slopes.reshape(*lead, count, self.robot.nv)
             slopes += 0.0  # no negative zeros
-        distance, normal, points = (each.reshape(*lead, *each.shape[1:]) for each in found[:3])
+        distance, normal, points = (item.reshape(*lead, *item.shape[1:]) for item in result[:3])
         return Distances(self.names, distance, normal, points, slopes)
 
     def _by_coal(self, poses: Array, found: "Lines", among: NDArray[np.bool_] | None) -> None:
         assert self._convex is not None
         states, count = len(poses), len(self._open)
         distance, n, first = np.empty((states, count)), np.empty((states, count, 3)), np.empty((states, count, 3))
-        wanted = None
+        selected = None
         if self.within is not None:
             ends = np.array(self._convex.pairs, dtype=np.int64)
             origins = poses[..., 3]
             apart = origins[:, ends[:, 1]] - origins[:, ends[:, 0]]
             length = np.linalg.norm(apart, axis=-1)
             bound = length - self._radii.sum(axis=-1)
-            wanted = ~(bound > self.within)  # planes have an infinite radius: always wanted
-            wanted = wanted if among is None else wanted & among[self._open]
+            selected = ~(bound > self.within)  # planes have an infinite radius: always computed
+            selected = selected if among is None else selected & among[self._open]
             n[:] = apart / np.where(length > 0, length, 1.0)[..., None]
             radii = np.where(np.isfinite(self._radii[:, :1]), self._radii[:, :1], 0.0)
             distance[:], first[:] = bound, origins[:, ends[:, 0]] + radii * n
-        self._convex(poses, distance, n, first, wanted)
+        self._convex(poses, distance, n, first, selected)
         found.distance[:, self._open], found.normal[:, self._open] = distance, n
         found.points[:, self._open] = np.stack([first, first + distance[..., None] * n], axis=-2)
         found.moment[:, self._open] = np.cross(first, n)
@@ -216,12 +216,12 @@ class Lines(NamedTuple):
 def _closed(group: _Group, poses: Array, found: Lines) -> None:
     """Write the results of a group of pairs with a closed form."""
     sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
-    given = [each for side in sides for each in side if each.shape[-1]]
-    if isinstance(group.columns, slice):  # they are neighbours: results are written where they belong
-        group.kernel(*given, out=tuple(each[:, group.columns] for each in found))
+    inputs = [entry for side in sides for entry in side if entry.shape[-1]]
+    if isinstance(group.columns, slice):  # they are adjacent, so results are written in place
+        group.kernel(*inputs, out=tuple(result[:, group.columns] for result in found))
     else:
-        for mine, each in zip(found, group.kernel(*given), strict=True):
-            mine[:, group.columns] = each
+        for mine, item in zip(found, group.kernel(*inputs), strict=True):
+            mine[:, group.columns] = item
     if group.flipped:
         found.normal[:, group.columns] *= -1
         found.moment[:, group.columns] *= -1

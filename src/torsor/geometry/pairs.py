@@ -1,4 +1,4 @@
-"""From names of links, frames or shapes to pairs of shapes, and the prepared distances of a robot."""
+"""Conversion of link, frame or shape names to shape pairs, and the prepared distances of a robot."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ Pairs = Sequence[tuple[str, str]] | AllowedCollisions | None
 def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None = None) -> DistanceModel:
     """Return the prepared distances of a robot; see ``robot.shapes.distances`` for ``pairs`` and ``within``.
 
-    Models are made once for each robot and choice of pairs: a loop that calls ``robot.shapes.distances`` needs none.
+    Models are cached per robot and choice of pairs, so a loop that calls ``robot.shapes.distances`` needs none.
 
     Example:
         >>> sphere = torsor.Shape("sphere", (0.1,))
@@ -32,78 +32,78 @@ def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None =
     """
     kernels: Any = getattr(instance_of(robot, Mechanism, "distances", "robot"), "kernels", None)
     if kernels is None:
-        return _model(robot, pairs, within)  # which raises an error that says why
+        return _model(robot, pairs, within)  # raises an error that explains why
     key = pairs if pairs is None or isinstance(pairs, AllowedCollisions) else _frozen(pairs, robot.name)
-    found: DistanceModel = kernels.once(("distances", key, within), lambda: _model(robot, pairs, within))
-    return found
+    result: DistanceModel = kernels.once(("distances", key, within), lambda: _model(robot, pairs, within))
+    return result
 
 
 def _frozen(pairs: Any, where: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of names as tuples, or raise ModelError."""
-    given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
-    found = []
-    for each in given:
-        pair = tuple(each) if isinstance(each, (tuple, list)) else ()
+    """Return pairs of names as tuples; raise ModelError for anything else."""
+    listed = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
+    result = []
+    for item in listed:
+        pair = tuple(item) if isinstance(item, (tuple, list)) else ()
         if len(pair) != 2 or not all(isinstance(name, str) for name in pair):
-            allowed = "pairs of names of links, frames or shapes, or an allowed collision matrix"
-            raise ModelError(f"has {each!r}", value=each, argument="pairs", where=where, allowed=allowed)
-        found.append(pair)
-    return tuple(found)
+            allowed = "pairs of link, frame or shape names, or an allowed collision matrix"
+            raise ModelError(f"contains {item!r}", value=item, argument="pairs", where=where, allowed=allowed)
+        result.append(pair)
+    return tuple(result)
 
 
 def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceModel:
     shapes = placed_shapes(robot)
     if pairs is None or isinstance(pairs, AllowedCollisions):
         if not shapes:
-            fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
+            fix = "load a file with collision geometry, or use robot.with_shapes(link, shapes)"
             raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
         matrix = default_matrix(robot) if pairs is None else pairs
         reasons = ((*key, why) for key, why in matrix.reasons.items())
-        known = matrix_of(robot.name, (each.part for each in shapes), reasons)
+        known = matrix_of(robot.name, (shape.part for shape in shapes), reasons)
         chosen = shape_pairs(shapes, known)
-        chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call for each pair of kinds
+        chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call per pair of kinds
         return DistanceModel(robot, shapes, chosen, within)
-    found = dict[tuple[int, int], None]()
+    result = dict[tuple[int, int], None]()
     for a, b in _frozen(pairs, robot.name):
         both = [(i, j) for i in named_shapes(robot, shapes, a) for j in named_shapes(robot, shapes, b)]
         moving = [(i, j) for i, j in both if shapes[i].link != shapes[j].link]
         if not moving:
-            text = f"{a!r} and {b!r} move together: their distance does not change"
-            raise ModelError(text, where=robot.name, allowed="shapes of two links")
-        found |= dict.fromkeys(moving)
-    return DistanceModel(robot, shapes, list(found), within)
+            message = f"{a!r} and {b!r} move together, so their distance does not change"
+            raise ModelError(message, where=robot.name, allowed="shapes of two links")
+        result |= dict.fromkeys(moving)
+    return DistanceModel(robot, shapes, list(result), within)
 
 
 def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[int]:
     """Return the indices of the shape with a name, or of the shapes of a link or frame."""
-    exact = [k for k, each in enumerate(shapes) if each.name == name]
-    found = exact or [k for k, each in enumerate(shapes) if each.part == name]
-    if not found and name in robot.places:
+    exact = [k for k, shape in enumerate(shapes) if shape.name == name]
+    result = exact or [k for k, shape in enumerate(shapes) if shape.part == name]
+    if not result and name in robot.places:
         place = robot.place(name)
         is_link = name in (*robot.link_names, robot.base.name)
-        found = [k for k, each in enumerate(shapes) if is_link and each.link == place.link]
-        if not found:
+        result = [k for k, shape in enumerate(shapes) if is_link and shape.link == place.link]
+        if not result:
             fix = f"robot.with_shapes({name!r}, [torsor.Shape(...)])"
             raise ModelError(f"{name!r} has no collision shape", value=name, where=robot.name, fix=fix)
-    if not found:
-        names = dict.fromkeys([*(each.part for each in shapes), *(each.name for each in shapes)])
+    if not result:
+        names = dict.fromkeys([*(shape.part for shape in shapes), *(shape.name for shape in shapes)])
         allowed = listing(map(repr, names), like=repr(name))
         raise ModelError(f"no link, frame or shape {name!r}", value=name, where=robot.name, allowed=allowed)
-    return found
+    return result
 
 
 def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
-    """Return the robot with other collision shapes on a link or frame; poses are in its axes. None removes them."""
+    """Return the robot with other collision shapes on a link or frame, in its axes. None removes them."""
     where = f"{robot.name}: {place!r}"
     spot = robot.place(place)
     link = carrier(robot, spot)
     listed = [shapes] if isinstance(shapes, Shape) else shapes
     if not isinstance(listed, Iterable):
         raise ModelError(argument="shapes", value=listed, where=where, allowed="a list of torsor.Shape")
-    given = [instance_of(each, Shape, where, "one of the shapes", allowed="torsor.Shape") for each in listed]
-    own = "" if place == link.name else place
-    kept = [each for each in link.shapes if each.link != own]
-    added = [replace(each, pose=spot.pose @ each.pose, link=own) for each in given]
+    checked = [instance_of(item, Shape, where, "one of the shapes", allowed="torsor.Shape") for item in listed]
+    part = "" if place == link.name else place
+    kept = [shape for shape in link.shapes if shape.link != part]
+    added = [replace(value, pose=spot.pose @ value.pose, link=part) for value in checked]
     changed = replace(link, shapes=(*kept, *added))
     if spot.link < 0:
         return replace(robot, base=changed)
@@ -111,23 +111,23 @@ def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
 
 
 def with_allowed_collisions(robot: M, allowed: Any) -> M:
-    """Return the robot with pairs of links that may touch: a matrix, (link, link, reason) each, or an .srdf file."""
+    """Return the robot with link pairs that may touch: a matrix, a list of (link, link, reason), or an .srdf file."""
     if isinstance(allowed, AllowedCollisions):
         listed = [(*pair, reason) for pair, reason in allowed.reasons.items()]
     elif isinstance(allowed, Iterable) and not isinstance(allowed, str):
         listed = list(allowed)
     else:  # an SRDF may name links that the URDF does not have, as MoveIt allows
-        listed = [each for each in read_srdf(allowed) if each[0] in robot.places and each[1] in robot.places]
+        listed = [item for item in read_srdf(allowed) if item[0] in robot.places and item[1] in robot.places]
     return replace(robot, allowed_collisions=tuple(listed))
 
 
-# Shapes that overlap in a posture, by name: what a start of a motion or simulation must not have.
+# Overlapping shapes by name, which a start of a motion or simulation must not have.
 
-TOUCHING = 1e-9  # m: shapes that rest on each other overlap by rounding
+TOUCHING_DEPTH = 1e-9  # m: shapes that rest on each other overlap by rounding
 
 
 def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tuple[str, str, float]]:
-    """Return (shape, shape, depth in m) of the pairs that overlap at q (..., nq), the deepest first.
+    """Return (shape, shape, depth in m) of the pairs that overlap at q (..., nq), deepest first.
 
     Example:
         >>> ball = torsor.Shape("sphere", (0.6,))
@@ -139,17 +139,17 @@ def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tup
 
 
 def refuse_overlap(
-    robot: Mechanism, q: ArrayLike, pairs: Pairs = None, where: str = "", least: float = TOUCHING
+    robot: Mechanism, q: ArrayLike, pairs: Pairs = None, where: str = "", least: float = TOUCHING_DEPTH
 ) -> None:
-    """Raise ModelError that names the shapes which overlap by more than ``least`` (m) at q (..., nq).
+    """Raise ModelError that names the shapes that overlap by more than ``least`` (m) at q (..., nq).
 
     Example:
         >>> ball = torsor.Shape("sphere", (0.6,))
         >>> arm = torsor.library.planar_chain(3).with_shapes("base", [ball]).with_shapes("link3", [ball])
         >>> refuse_overlap(arm, [0.0, 0.0, 0.0], [("base", "link3")])
     """
-    deep = [each for each in overlapping(robot, q, pairs) if each[2] > least]
+    deep = [item for item in overlapping(robot, q, pairs) if item[2] > least]
     if deep:
-        found = listing((f"{a!r} and {b!r} by {1e3 * depth:.3g} mm" for a, b, depth in deep), most=4)
+        result = listing((f"{a!r} and {b!r} by {1e3 * depth:.3g} mm" for a, b, depth in deep), most=4)
         fix = "start apart, or allow the pair: robot.with_allowed_collisions"
-        raise ModelError(f"shapes overlap: {found}", where=where or robot.name, fix=fix)
+        raise ModelError(f"shapes overlap: {result}", where=where or robot.name, fix=fix)

@@ -1,4 +1,4 @@
-"""The shapes of a robot with their names and links, and the compiled motion of all of them."""
+"""The shapes of a robot with names and links, and their compiled motion."""
 
 import hashlib
 from collections import Counter
@@ -25,7 +25,7 @@ from torsor.spatial import skew
 class Placed(NamedTuple):
     """A shape of a robot: its unique ``name``, the index of its ``link`` (-1: the base) and the name of its ``part``.
 
-    A part is a link of the description: a link, or a frame where the link is welded to another.
+    A part is a link of the description: a link, or a frame if the link is welded to another.
     """
 
     shape: Shape
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
-    """Return all shapes of a robot, those of the base first. A shape without a unique name is called "part/number".
+    """Return all shapes of a robot, base first. A shape without a unique name is called "part/number".
 
     Example:
         >>> from torsor.mechanism import Link, build
@@ -44,11 +44,11 @@ def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
         [('ground/0', 'ground'), ('table', 'ground')]
     """
     links = enumerate((robot.base, *robot.links), start=-1)
-    found = [(shape, index, shape.link or link.name) for index, link in links for shape in link.shapes]
-    given = Counter(shape.name for shape, _, _ in found)
-    taken, numbers, placed = {*robot.places, *given}, Counter[str](), list[Placed]()
-    for shape, index, part in found:
-        name = shape.name if given[shape.name] == 1 and shape.name not in robot.places else ""
+    result = [(shape, index, shape.link or link.name) for index, link in links for shape in link.shapes]
+    counts = Counter(shape.name for shape, _, _ in result)
+    taken, numbers, placed = {*robot.places, *counts}, Counter[str](), list[Placed]()
+    for shape, index, part in result:
+        name = shape.name if counts[shape.name] == 1 and shape.name not in robot.places else ""
         while not name:
             tried = f"{part}/{numbers[part]}"
             numbers[part] += 1
@@ -60,7 +60,7 @@ def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Movement:
-    """The compiled motion of some shapes: their poses, and the twists by which each joint moves what it carries."""
+    """The compiled motion of some shapes: their poses, and the twists with which each joint moves what it carries."""
 
     robot: Mechanism
     shapes: tuple[Placed, ...]
@@ -73,9 +73,12 @@ class Movement:
         """Return the motion of shapes of a robot."""
         kernels = getattr(instance_of(robot, Mechanism, "shapes", "robot"), "kernels", None)
         if kernels is None:
-            found, fix = "a mechanism without compiled functions", "make a robot of it: torsor.Robot.of(mechanism)"
-            raise ModelError(found, where=robot.name, fix=fix)
-        places = tuple((each.link, each.shape.pose.tobytes()) for each in shapes)
+            message, fix = (
+                "the mechanism has no compiled functions",
+                "create a robot from it: torsor.Robot.of(mechanism)",
+            )
+            raise ModelError(message, where=robot.name, fix=fix)
+        places = tuple((item.link, item.shape.pose.tobytes()) for item in shapes)
         label = hashlib.sha256(repr(places).encode()).hexdigest()
         key = f"shapes {cache.source_hash('geometry')} {label}"
         widths = [joint.nv for joint in robot.joints]
@@ -85,8 +88,8 @@ class Movement:
         for index, (joint, slices) in enumerate(zip(robot.joints, robot.coordinates, strict=True)):
             gather[ends[index] : ends[index + 1], slices.v] = joint.ratio * np.eye(joint.nv)
         carries = np.zeros((len(shapes), sum(widths)), dtype=bool)
-        for row, each in enumerate(shapes):
-            for index in lineage(robot, each.link):
+        for row, shape in enumerate(shapes):
+            for index in lineage(robot, shape.link):
                 carries[row, ends[index] : ends[index + 1]] = True
         return cls(robot, tuple(shapes), kernel, gather, carries)
 
@@ -106,10 +109,10 @@ def _traced(robot: Mechanism, shapes: Sequence[Placed]) -> ca.Function:
     moved = moves(tree, q)
     bodies = world_poses(tree, moved)
     poses, twists = [ca.SX.zeros(0, 4)], [ca.SX.zeros(0, 6)]
-    for each in shapes:
-        R, p = place_in_body(tree, Place(each.link, each.shape.pose))
-        if each.link >= 0:
-            R_body, p_body = bodies[each.link]
+    for shape in shapes:
+        R, p = place_in_body(tree, Place(shape.link, shape.shape.pose))
+        if shape.link >= 0:
+            R_body, p_body = bodies[shape.link]
             R, p = R_body @ R, p_body + R_body @ p
         poses.append(ca.horzcat(R, p))
     for move, (R, p) in zip(moved, bodies, strict=True):

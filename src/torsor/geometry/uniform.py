@@ -1,4 +1,4 @@
-"""Bodies of uniform density with the shapes of a link: what its inertia should be near, and hints where it is not."""
+"""Bodies of uniform density with the shapes of a link, and hints if its inertia is far from theirs."""
 
 from typing import NamedTuple
 
@@ -10,11 +10,11 @@ from torsor.mechanism import Link, Mechanism, Shape, Visual
 from torsor.mechanism.parts import Solid, primitive_solid, tetrahedra_solid
 from torsor.spatial import composite, move_inertia
 
-FACTOR = 10.0  # between principal moments of a link and of a uniform body of its shape: more is suspicious
+FACTOR = 10.0  # between principal moments of a link and of a uniform body of its shape: larger ratios are suspicious
 
 
 class Hint(NamedTuple):
-    """What is suspicious about a link, in words."""
+    """A description of what is suspicious about a link."""
 
     link: str
     text: str
@@ -25,22 +25,22 @@ def uniform_body(shape: Shape, where: str) -> Solid | None:
     if shape.shape == "plane":
         return None
     is_mesh = shape.shape == "mesh"
-    own = _of_hull(hull_of(shape, where)) if is_mesh else primitive_solid(shape.shape, np.array(shape.size))
-    return move_inertia(shape.pose, *own)
+    solid = _of_hull(hull_of(shape, where)) if is_mesh else primitive_solid(shape.shape, np.array(shape.size))
+    return move_inertia(shape.pose, *solid)
 
 
 def _of_hull(hull: Hull) -> Solid:
     """Return volume, centre and inertia about it of a convex hull of unit density: a sum of tetrahedra."""
     middle = hull.vertices.mean(axis=0)
-    corners = (hull.vertices - middle)[hull.faces]  # each face and the middle are a tetrahedron
+    corners = (hull.vertices - middle)[hull.faces]  # each face and the middle form a tetrahedron
     volume, center, inertia = tetrahedra_solid(corners, np.abs(np.linalg.det(corners)) / 6)
     return volume, middle + center, inertia
 
 
 def inertia_hint(link: Link) -> str:
-    """Return what is suspicious about the inertia of a link with shapes; an empty string if nothing is.
+    """Return what is suspicious about the inertia of a link with shapes, or an empty string.
 
-    Principal moments of a uniform body with the mass and the shapes of the link are compared one by one: a hollow or a
+    The principal moments are compared with those of a uniform body with the mass and shapes of the link. A hollow or
     motor-laden link differs by a factor of 2 or 3, a file with wrong units or a made-up inertia by far more.
     """
     if link.defect:
@@ -52,11 +52,11 @@ def inertia_hint(link: Link) -> str:
         return ""
     volume, _, inertia = composite(*bodies)
     expected = np.linalg.eigvalsh(inertia) * link.mass / volume
-    given = np.linalg.eigvalsh(link.inertia)
-    shown, others = (", ".join(f"{each:.3g}" for each in values) for values in (given, expected))
-    if not given.max() > 0:
-        return f"it has mass {link.mass:.3g} kg and no inertia; a uniform body of its shape has {others} kg m^2"
-    ratio = np.maximum(given, 1e-300) / expected
+    moments = np.linalg.eigvalsh(link.inertia)
+    shown, others = (", ".join(f"{value:.3g}" for value in values) for values in (moments, expected))
+    if not moments.max() > 0:
+        return f"it has mass {link.mass:.3g} kg but no inertia; a uniform body of its shape has {others} kg m^2"
+    ratio = np.maximum(moments, 1e-300) / expected
     body = f"a uniform body of its shape and mass, {others}"
     if ratio.max() > FACTOR:
         return f"moments of inertia {shown} kg m^2 are up to {ratio.max():.3g} times those of {body}"
@@ -66,15 +66,15 @@ def inertia_hint(link: Link) -> str:
 
 
 def inertia_hints(robot: Mechanism) -> list[Hint]:
-    """Return hints at suspicious inertias of moving links; links whose meshes cannot be read are left out."""
-    found = []
+    """Return hints about suspicious inertias of moving links; links whose meshes cannot be read are skipped."""
+    result = []
     for link in robot.links:
         try:
             text = inertia_hint(link)
-        except (ModelError, ImportError):  # missing meshes have a hint of their own
+        except (ModelError, ImportError):  # missing meshes have their own hint
             continue
-        found += [Hint(link.name, text)] if text else []
-    return found
+        result += [Hint(link.name, text)] if text else []
+    return result
 
 
 def missing_meshes(robot: Mechanism) -> list[str]:
@@ -82,4 +82,4 @@ def missing_meshes(robot: Mechanism) -> list[str]:
     parts = list[Visual | Shape]()
     for link in (robot.base, *robot.links):
         parts += [*link.visuals, *link.shapes]
-    return list(dict.fromkeys(each.mesh or each.name for each in parts if each.shape == "mesh" and each.path is None))
+    return list(dict.fromkeys(part.mesh or part.name for part in parts if part.shape == "mesh" and part.path is None))

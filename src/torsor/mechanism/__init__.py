@@ -1,4 +1,4 @@
-"""The mechanism: links, joints, drives, loops, frames and coordinates. Frozen, and validated when it is made."""
+"""The mechanism: links, joints, drives, loops, frames and coordinates. Frozen, and validated on creation."""
 
 from torsor.base.registry import subpackages
 from torsor.mechanism.build import build

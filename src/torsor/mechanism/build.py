@@ -25,7 +25,7 @@ from torsor.spatial import composite, from_rpy, inverse_pose, make_pose, move_in
 # Angles that were written with few digits become exact: 1.5708 becomes pi/2, and products with its cosine vanish.
 #
 # Only directions change: rotations of joints and frames, axes, angles of offsets, and inertias whose principal axes are
-# that close to the link's axes. Lengths, masses and limits stay as they are.
+# that close to the link's axes. Lengths, masses and limits are kept.
 
 STEP = math.pi / 12  # 15 degrees
 
@@ -33,7 +33,7 @@ STEP = math.pi / 12  # 15 degrees
 def snapped_parts(
     links: Iterable[Link], joints: Iterable[Joint], frames: Iterable[Frame], within: float
 ) -> tuple[list[Link], list[Joint], list[Frame]]:
-    """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these."""
+    """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these multiples."""
     exact = list[Joint]()
     for joint in joints:
         motor = joint.motor and replace(joint.motor, axis=_direction(joint.motor.axis, within))
@@ -50,18 +50,18 @@ def _angle(angle: float, within: float) -> float:
 
 
 def _pose(T: Array, within: float) -> Array:
-    """Return a pose with those of its roll, pitch and yaw that are nearly multiples of pi/12 made exact."""
+    """Return a pose with exact roll, pitch and yaw where they are nearly multiples of pi/12."""
     R = T[:3, :3]
-    given = to_rpy(R)
-    roll, pitch, yaw = (_angle(angle, within) for angle in given)
+    angles = to_rpy(R)
+    roll, pitch, yaw = (_angle(angle, within) for angle in angles)
     if abs(abs(pitch) - math.pi / 2) < 1e-12:  # gimbal lock: only the difference, or the sum, of roll and yaw matters
-        roll, yaw = _angle(float(given[0] - math.copysign(1.0, pitch) * given[2]), within), 0.0
+        roll, yaw = _angle(float(angles[0] - math.copysign(1.0, pitch) * angles[2]), within), 0.0
     exact = from_rpy([roll, pitch, yaw])
     return make_pose(exact if np.abs(exact - R).max() <= 4 * within else R, T[:3, 3])
 
 
 def _direction(axis: Array, within: float) -> Array:
-    """Return a unit vector with components near zero made zero, and an angle in a plane of two axes made exact."""
+    """Return a unit vector with near-zero components set to zero, and an angle in a plane of two axes made exact."""
     kept, exact = np.flatnonzero(np.abs(axis) > within), np.zeros(3)
     if len(kept) == 1:
         exact[kept] = np.sign(axis[kept])
@@ -72,14 +72,14 @@ def _direction(axis: Array, within: float) -> Array:
 
 
 def _inertia(inertia: Array, within: float) -> Array:
-    """Return an inertia without those products that a rotation of less than ``within`` about an axis would make."""
+    """Return an inertia without products that a rotation of less than ``within`` about an axis would cause."""
     moments = np.diag(inertia)
     small = np.abs(inertia) <= within * np.abs(moments[:, None] - moments[None, :])
     return np.where(small & ~np.eye(3, dtype=bool), 0.0, inertia)
 
 
 P = TypeVar("P", Link, Joint)
-LARGEST_SNAP = 1e-2  # rad; more is not rounding
+LARGEST_SNAP = 1e-2  # rad; larger angles are not rounding errors
 
 
 def build(
@@ -96,14 +96,16 @@ def build(
     snap: float = 0.0,
     allowed_collisions: Sequence[tuple[str, str, str]] = (),
 ) -> Mechanism:
-    """Return the mechanism with these links, joints and frames.
+    """Return a mechanism with these links, joints and frames.
 
-    The root is the one link that is not the child of any joint; ``base="floating"`` adds a free joint named ``root``
-    between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep
-    the given order, except that a parent comes before its children. ``gravity`` (3,) is in m/s^2, in base axes.
-    ``loops`` are the loop closures, ``active`` the names of the driven coordinates, ``posture_table`` the positions of
-    named postures. ``source`` is the name of the file, for messages. Angles within ``snap`` (rad) of multiples of pi/12
-    become exact. ``allowed_collisions`` are pairs of links or frames that may touch, each with the reason.
+    The root is the only link that is not the child of a joint. ``base="floating"`` adds a free joint named ``root``
+    between it and the world. Links of fixed joints are merged into their parents and remain as frames. Joints keep the
+    given order, except that parents come before children.
+
+    ``gravity`` (3,) is in m/s^2, in base axes. ``loops`` are the loop closures, ``active`` the names of the driven
+    coordinates, ``posture_table`` the positions of named postures. ``source`` is the file name, for messages. Angles
+    within ``snap`` (rad) of multiples of pi/12 become exact. ``allowed_collisions`` are pairs of links or frames that
+    may touch, each with the reason.
 
     Example:
         >>> arm = Link("arm", mass=1.0, com=(0.5, 0, 0))
@@ -122,7 +124,7 @@ def build(
         links, joints, frames = snapped_parts(links, joints, frames, snap)
     by_name = {link.name: link for link in links}
     if not by_name:
-        raise ModelError("no link at all", where=where, allowed="at least a base")
+        raise ModelError("there is no link", where=where, allowed="at least a base")
     root = _root(by_name, joints, where)
     if one_of(base, ("fixed", "floating"), where, "base") == "floating":
         ground = unused_name("world", by_name)
@@ -132,7 +134,7 @@ def build(
     ordered = _with_resolved_followers(_parents_first(root, joints, where), where)
     mechanism, closures = _merge(name, by_name, root, ordered, list(frames), gravity, where), list[Closure]()
     for loop in loops:
-        if isinstance(loop, Loop):  # its ends may be joints, also fixed ones, whose links are frames now
+        if isinstance(loop, Loop):  # its ends may be joints, including fixed ones, whose links are now frames
             mechanism, loop = with_joint_ends(mechanism, loop, joints)
         closures.append(loop)
     table = {} if posture_table is None else posture_table
@@ -147,42 +149,42 @@ def build(
     return mechanism
 
 
-def _parts_of(given: Any, kind: type[P], where: str) -> list[P]:
-    """Return links or joints as a list, or raise ModelError."""
-    parts = list(given) if isinstance(given, Iterable) else [given]
-    for each in parts:
-        if not isinstance(each, kind):
-            text = f"{reprlib.repr(each)} among the {kind.__name__.lower()}s"
-            raise ModelError(text, where=where, allowed=f"a list of {kind.__name__}")
+def _parts_of(values: Any, kind: type[P], where: str) -> list[P]:
+    """Return links or joints as a list; raise ModelError for anything else."""
+    parts = list(values) if isinstance(values, Iterable) else [values]
+    for part in parts:
+        if not isinstance(part, kind):
+            message = f"the {kind.__name__.lower()}s contain {reprlib.repr(part)}"
+            raise ModelError(message, where=where, allowed=f"a list of {kind.__name__} objects")
     return parts
 
 
 def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
-    """Return the one link that is not the child of any joint; every other link must have one parent joint."""
+    """Return the only link that is not the child of a joint; every other link must have one parent joint."""
     moved_by: dict[str, str] = {}
     for joint in joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in links:
-                found = f"joint {joint.name!r} has the {role} {link!r}, which does not exist"
+                message = f"joint {joint.name!r} has the {role} {link!r}, which does not exist"
                 fix = "add the link or correct the name"
-                raise ModelError(found, where=where, allowed=", ".join(list(links)[:12]), fix=fix)
+                raise ModelError(message, where=where, allowed=", ".join(list(links)[:12]), fix=fix)
         if joint.child in moved_by:
-            found = f"link {joint.child!r} has two parents: joints {moved_by[joint.child]!r} and {joint.name!r}"
+            message = f"link {joint.child!r} has two parents: joints {moved_by[joint.child]!r} and {joint.name!r}"
             fix = "remove one of the joints and close the loop with robot.with_loop; a link has one parent joint"
-            raise ModelError(found, where=where, fix=fix)
+            raise ModelError(message, where=where, fix=fix)
         moved_by[joint.child] = joint.name
     roots = [link for link in links if link not in moved_by]
     if not roots:
-        found = f"the joints {', '.join(list(moved_by.values())[:6])} form a cycle: no link is the root"
-        raise ModelError(found, where=where, fix="one link must not be the child of any joint")
+        message = f"the joints {', '.join(list(moved_by.values())[:6])} form a cycle, so no link is the root"
+        raise ModelError(message, where=where, fix="one link must not be the child of any joint")
     if len(roots) > 1:
-        found = f"{len(roots)} links have no parent: {', '.join(map(repr, roots[:6]))}"
-        raise ModelError(found, where=where, allowed="one root", fix="join the pieces with fixed joints")
+        message = f"{len(roots)} links have no parent: {', '.join(map(repr, roots[:6]))}"
+        raise ModelError(message, where=where, allowed="one root", fix="connect the pieces with fixed joints")
     return roots[0]
 
 
 def _parents_first(root: str, joints: Sequence[Joint], where: str) -> list[Joint]:
-    """Return the joints, parents before children, otherwise in the given order; a joint off the root is in a cycle."""
+    """Return the joints with parents before children, otherwise in the given order; raise ModelError for a cycle."""
     below: dict[str, list[int]] = defaultdict(list)
     for index, joint in enumerate(joints):
         below[joint.parent].append(index)
@@ -197,13 +199,13 @@ def _parents_first(root: str, joints: Sequence[Joint], where: str) -> list[Joint
     if len(ordered) < len(joints):
         reached = {joint.name for joint in ordered}
         cycle = [joint.name for joint in joints if joint.name not in reached]
-        found, fix = f"{', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
-        raise ModelError(found, argument="joints", where=where, fix=fix)
+        message, fix = f"{', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
+        raise ModelError(message, argument="joints", where=where, fix=fix)
     return ordered
 
 
 def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
-    """Return the joints with chains of followers resolved: each names its leader directly, ratios multiplied."""
+    """Return the joints with resolved chains of followers: each names its leader directly, with multiplied ratios."""
     by_name = {joint.name: joint for joint in joints}
     known: dict[str, tuple[Joint, float, float]] = {}  # by joint: its leader, and position = ratio q + offset
     for joint in joints:
@@ -211,16 +213,16 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
         while joint.follows and joint.name not in known:
             if joint.coordinate not in by_name:
                 fix = "name a joint of the same mechanism"
-                found = f"joint {joint.name!r} follows {joint.coordinate!r}, which does not exist"
-                raise ModelError(found, where=where, fix=fix)
+                message = f"joint {joint.name!r} follows {joint.coordinate!r}, which does not exist"
+                raise ModelError(message, where=where, fix=fix)
             chain[joint.name] = joint
             joint = by_name[joint.coordinate]
             if joint.name in chain:
                 raise ModelError(f"{', '.join(chain)} follow each other in a cycle", argument="joints", where=where)
         leader, ratio, offset = known.setdefault(joint.name, (joint, 1.0, 0.0))
         if chain and leader.nv != 1 and not leader.is_fixed and leader.flexible is None:
-            found = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
-            raise ModelError(found, where=where, allowed="leaders with one degree of freedom")
+            message = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
+            raise ModelError(message, where=where, allowed="leaders with one degree of freedom")
         for follower in reversed(chain.values()):
             ratio, offset = follower.ratio * ratio, follower.ratio * offset + follower.offset
             known[follower.name] = leader, ratio, offset
@@ -236,7 +238,7 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
 
 
 def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
-    """Return a fixed joint with the pose that a joint has at a position (nq,)."""
+    """Return a fixed joint with the pose of a joint at a position (nq,)."""
     R, p = joint.kind.transform(position, joint.pitch)
     moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
     return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)
@@ -259,7 +261,7 @@ def _merge(
     for joint in joints:
         owner, pose = carrier[joint.parent]
         placement = pose @ joint.placement if owner != joint.parent else joint.placement
-        # A flexible link that is clamped to the base stays a link: its mass moves, and its clamp has a reaction.
+        # A flexible link that is clamped to the base remains a link: its mass moves, and its clamp has a reaction.
         if joint.is_fixed and not (owner == root and joint.child in clamps):
             carrier[joint.child] = owner, placement
             members[owner].append(joint.child)
@@ -270,8 +272,8 @@ def _merge(
     for k, joint in enumerate(moving):  # a motor is on the link that its carrier was merged into
         motor = joint.motor
         if motor is not None and motor.carrier not in carrier:
-            found = f"the motor of joint {joint.name!r} is on {motor.carrier!r}, which does not exist"
-            raise ModelError(found, where=where, allowed=", ".join(list(carrier)[:12]))
+            message = f"the motor of joint {joint.name!r} is on {motor.carrier!r}, which does not exist"
+            raise ModelError(message, where=where, allowed=", ".join(list(carrier)[:12]))
         if motor is not None and carrier[motor.carrier][0] != motor.carrier:
             owner, pose = carrier[motor.carrier]
             moving[k] = replace(joint, motor=replace(motor, carrier=owner, axis=pose[:3, :3] @ motor.axis))
@@ -295,35 +297,39 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
     if len(group) == 1:
         return group[0]
     mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))
-    visuals = tuple(replace(each, pose=carrier[link.name][1] @ each.pose) for link in group for each in link.visuals)
-    shapes = list[Shape]()  # they remember the link that is a frame from now on
+    visuals = tuple(
+        replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
+    )
+    shapes = list[Shape]()  # they keep the link that is now a frame
     for link in group:
         pose, old = carrier[link.name][1], link.shapes
-        moved = (replace(each, pose=pose @ each.pose, link=each.link or link.name) for each in old)
+        moved = (replace(item, pose=pose @ item.pose, link=item.link or link.name) for item in old)
         shapes += old if link.name == owner else moved
-    # Each link was checked by itself, and a sum of physical inertias is physical.
+    # Each link was checked separately, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
     return Link(owner, mass, com, inertia, visuals, strict, group[0].source, tuple(shapes))
 
 
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
-    """Warn of moving links at the tips without inertia: the mass matrix, and so forward dynamics, is singular."""
+    """Warn of moving tip links without inertia, which make the mass matrix, and so forward dynamics, singular."""
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
-    if len(moving) > 1 and all(_is_massless(*each) for each in moving):
-        found = "no moving link has mass or inertia: inertial and gravity forces are 0, forward dynamics is singular"
+    if len(moving) > 1 and all(_is_massless(*item) for item in moving):
+        message = (
+            "no moving link has mass or inertia, so inertial and gravity forces are 0 and forward dynamics is singular"
+        )
         fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
-        warn(found, where=where, fix=fix)
+        warn(message, where=where, fix=fix)
         return
     carriers = {joint.parent for joint in mechanism.joints}
     for link, joint in moving:
         if _is_massless(link, joint) and link.name not in carriers and not joint.follows:
-            found = f"link {link.name!r} moves, carries nothing and has no inertia"
-            effect = "the mass matrix, and with it forward dynamics, is singular"
+            message = f"link {link.name!r} moves, carries nothing and has no inertia"
+            effect = "the mass matrix is singular, and so is forward dynamics"
             fix = f"give it a mass, or fix the joint: robot.fix({joint.name!r}, 0)"
-            warn(f"{found}: {effect}", where=where, fix=fix)
+            warn(f"{message}: {effect}", where=where, fix=fix)
 
 
 def _is_massless(link: Link, joint: Joint) -> bool:
-    """Whether neither a link nor a motor that is rigidly geared to it resists acceleration."""
+    """Return whether neither a link nor a motor that is rigidly geared to it resists acceleration."""
     driven = joint.motor is not None and not joint.is_elastic
     return not (link.mass or link.inertia.any() or np.any(joint.rotor_inertia) or driven or joint.flexible)

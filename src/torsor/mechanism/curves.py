@@ -1,7 +1,7 @@
-"""Functions of one coordinate: polynomials and splines, with two derivatives, of numbers and of symbols.
+"""Functions of one coordinate: polynomials and splines with two derivatives, for numbers and symbols.
 
-Joints of OpenSim move by polynomials, by cubic splines and by straight pieces. All of them are a polynomial and a sum
-of truncated powers, which needs no branches and is straight beyond the ends of a spline:
+OpenSim joints move by polynomials, cubic splines and piecewise linear functions. All of them are the sum of a
+polynomial and truncated powers, which needs no branches and is straight beyond the ends of a spline:
 
     f(q) = p(q) + sum of c max(q - x, 0)^n        n = 1, 2, 3
 """
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array, real_array
+from torsor.base.checks import MAX_NUMBER, frozen_array, real_array
 from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import KINDS, JointKind
@@ -40,14 +40,14 @@ class Curve:
     powers: tuple[tuple[float, float, int], ...] = ()
 
     def __call__(self, q: Array) -> tuple[Array, Array, Array]:
-        """Return values, slopes and second derivatives of the shape of q."""
+        """Return values, slopes and second derivatives, each of the shape of q."""
         at = np.asarray(q, dtype=float)
         zero = np.zeros(at.shape)
         value, slope, bend = self._evaluated(at, lambda x: np.maximum(at - x, 0.0))
         return value + zero, slope + zero, bend + zero
 
     def traced(self, q: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return value, slope and second derivative over symbols."""
+        """Return the symbolic value, slope and second derivative."""
         value, slope, bend = self._evaluated(q, lambda x: ca.fmax(q - x, 0))
         return ca.SX(value), ca.SX(slope), ca.SX(bend)
 
@@ -61,7 +61,7 @@ class Curve:
             value = value * q + coefficient
         for x, factor, n in self.powers:
             over = above(x)
-            step = over > 0 if n < 3 else 1.0  # the derivatives of lower powers jump
+            step = over > 0 if n < 3 else 1.0  # the derivatives of lower powers are discontinuous
             value = value + factor * over**n
             slope = slope + factor * n * over ** (n - 1) * (step if n == 1 else 1.0)
             bend = bend + (factor * n * (n - 1) * over ** (n - 2) * step if n > 1 else 0.0)
@@ -79,14 +79,14 @@ IDENTITY = Curve((1.0, 0.0))
 
 
 def broken_line(x: Array, y: Array) -> Curve:
-    """Return the straight lines between points; beyond the ends they go on."""
+    """Return the piecewise linear function through points, extrapolated beyond the ends."""
     slopes = np.diff(y) / np.diff(x)
     bends = zip(x[1:-1].tolist(), np.diff(slopes).tolist(), strict=True)
     return Curve((float(slopes[0]), float(y[0] - slopes[0] * x[0])), tuple((at, by, 1) for at, by in bends))
 
 
 def cubic_spline(x: Array, y: Array) -> Curve:
-    """Return the cubic spline through points that OpenSim's SimmSpline is; beyond its ends it goes on straight.
+    """Return the cubic spline through points, as OpenSim's SimmSpline; it is straight beyond its ends.
 
     Its third derivatives at the ends are those of the cubics through the first and the last four points (Forsythe,
     Malcolm and Moler 1977).
@@ -120,15 +120,15 @@ def _third(x: Array, y: Array) -> float:
     return 6 * float(differences[0])
 
 
-# Joints that a curve guides: a turn or a slide x = f(q) by a function of a coordinate, as of a cam.
+# Joints guided by a curve: a rotation or translation x = f(q) by a function of a coordinate, as of a cam.
 #
-# With f' and f'' the derivatives of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several of them may have one
+# With f' and f'' the derivatives of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several of them may share one
 # coordinate: the knee of a skeleton turns and slides by functions of one angle (Rajagopal et al. 2016).
 
 
 @dataclass(frozen=True, eq=False)
 class _Guided(JointKind):
-    """A turn about z or a slide along it by ``outer`` (``inner`` (q))."""
+    """A rotation about z or a translation along it by ``outer`` (``inner`` (q))."""
 
     inner: Curve = IDENTITY
     outer: Curve = IDENTITY
@@ -160,11 +160,11 @@ class _Guided(JointKind):
 
 @dataclass(frozen=True, eq=False)
 class Cam(Flexible):
-    """What a joint of type "flexible" needs that turns, or slides, by a function f of its coordinate.
+    """Data of a joint of type "flexible" that rotates or translates by a function f of its coordinate.
 
-    ``turns`` is (True,) for a turn about the joint axis and (False,) for a slide along it. The function (rad or m) is
-    a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each factor max(q - x, 0)^n
-    (``Curve``). Where ``inner_polynomial`` is given, q is replaced by that function of the coordinate.
+    ``turns`` is (True,) for a rotation about the joint axis and (False,) for a translation along it. The function (rad
+    or m) is a polynomial, highest power first, and a sum of truncated ``powers`` (x, factor, n), each factor max(q - x,
+    0)^n (``Curve``). If ``inner_polynomial`` is given, q is replaced by that function of the coordinate.
 
     Example:
         >>> from torsor.mechanism import Joint
@@ -184,27 +184,29 @@ class Cam(Flexible):
     def __post_init__(self) -> None:
         where = self.source or "cam"
         for name in ("polynomial", "inner_polynomial"):
-            given = np.atleast_1d(real_array(getattr(self, name), where, name))
-            self._set(**{name: frozen_array(given, (given.size,), where, name, most=LARGEST)})
+            numbers = np.atleast_1d(real_array(getattr(self, name), where, name))
+            self._set(**{name: frozen_array(numbers, (numbers.size,), where, name, most=MAX_NUMBER)})
         for name in ("powers", "inner_powers"):
-            given = real_array(getattr(self, name), where, name)
-            if given.size and (given.ndim != 2 or given.shape[1] != 3 or not np.isin(given[:, 2], (1, 2, 3)).all()):
-                found = f"{name} of shape {given.shape}"
-                raise ModelError(found, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
-            rows = given.reshape(-1, 3)
-            self._set(**{name: frozen_array(rows, rows.shape, where, name, most=LARGEST)})
+            numbers = real_array(getattr(self, name), where, name)
+            if numbers.size and (
+                numbers.ndim != 2 or numbers.shape[1] != 3 or not np.isin(numbers[:, 2], (1, 2, 3)).all()
+            ):
+                message = f"{name} has shape {numbers.shape}"
+                raise ModelError(message, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
+            rows = numbers.reshape(-1, 3)
+            self._set(**{name: frozen_array(rows, rows.shape, where, name, most=MAX_NUMBER)})
         if len(self.turns) != 1 or not np.size(self.polynomial) or not np.size(self.inner_polynomial):
             allowed = "one entry of turns, polynomials of at least one number"
             raise ModelError(f"is {self.turns}", argument="turns", value=self.turns, where=where, allowed=allowed)
 
     @classmethod
     def of(cls, turns: bool, function: Curve, inner: Curve = IDENTITY, source: str = "") -> "Cam":
-        """Return the cam of a curve, or of a curve of another one."""
+        """Return the cam of a curve, or of a composition of two curves."""
         return cls((turns,), function.polynomial, function.powers, inner.polynomial, inner.powers, source)
 
     @cached_property
     def kind(self) -> JointKind:
-        """A turn about the z axis of the joint, or a slide along it."""
+        """A rotation about the z axis of the joint, or a translation along it."""
         inner = _curve(self.inner_polynomial, self.inner_powers)
         outer = _curve(self.polynomial, self.powers)
         return _Guided("flexible", ("",), self.turns, inner=inner, outer=outer)

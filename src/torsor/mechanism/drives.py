@@ -12,17 +12,19 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.checks import LARGEST, direction, name_of, number
+from torsor.base.checks import MAX_NUMBER, direction, name_of, number
 from torsor.base.errors import ModelError, warn
 from torsor.mechanism.part import Part
 
 # Nonlinear stiffness: a function of the deflection x, stored as text so that it can be compared and saved.
 #
-# ``"100 + 500 * x**2"`` is such a stiffness law; a CasADi expression of one symbol is converted to text. The parser
-# allows arithmetic and the named functions only, never other Python code, so files from unknown sources are safe.
+# An example is ``"100 + 500 * x**2"``. A CasADi expression of one symbol is converted to text. The parser allows only
+# arithmetic and the named functions, so files from unknown sources are safe.
 
 PANELS = 12  # of the quadrature in energy_at
-LONGEST = 2000  # characters of a law; it also limits the nesting, and with it the recursion of the parser
+MAX_FUNCTION_LENGTH = (
+    2000  # characters of a function; this also limits nesting, and with it the recursion of the parser
+)
 
 _NAMES = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")  # as in CasADi
 _UNARY: dict[str, Callable[[Any], Any]] = {name: getattr(ca, name) for name in _NAMES} | {"abs": ca.fabs}
@@ -54,32 +56,32 @@ _TEXTS: dict[int, str] = {
 
 
 def checked_stiffness(value: Any, where: str) -> float | str:
-    """Return a stiffness as a number of 0 or more, or as the text of a law in the deflection x."""
+    """Return a stiffness as a number of 0 or more, or as the text of a function of the deflection x."""
     if isinstance(value, (ca.SX, str)):
         text = value if isinstance(value, str) else _as_text(value, where)
-        if len(text) > LONGEST:
-            raise ModelError(f"stiffness has {len(text)} characters", where=where, allowed=f"{LONGEST}")
+        if len(text) > MAX_FUNCTION_LENGTH:
+            raise ModelError(f"stiffness has {len(text)} characters", where=where, allowed=f"{MAX_FUNCTION_LENGTH}")
         at_rest = float(ca.evalf(stiffness_at(text, ca.SX(0), where)))
         if not (math.isfinite(at_rest) and at_rest >= 0):
-            found = f"stiffness {short(text)} is {at_rest} at the deflection 0"
-            raise ModelError(found, where=where, allowed="a finite number, 0 or more")
+            message = f"stiffness {short(text)} is {at_rest} at the deflection 0"
+            raise ModelError(message, where=where, allowed="a finite number, 0 or more")
         return text
-    return number(value, where, "stiffness", least=0, most=LARGEST)
+    return number(value, where, "stiffness", least=0, most=MAX_NUMBER)
 
 
 def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring") -> Any:
-    """Return the stiffness at a deflection x: a number as it is, a law as a CasADi expression."""
+    """Return the stiffness at a deflection x: a number unchanged, a function as a CasADi expression."""
     if not isinstance(stiffness, str):
         return stiffness
     try:
         return _evaluate(ast.parse(stiffness.strip(), mode="eval").body, x)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError, TypeError) as error:
-        found = f"{short(stiffness)} cannot be read ({error})"
-        raise ModelError(found, argument="stiffness", where=where, allowed=_ALLOWED) from None
+        message = f"{short(stiffness)} cannot be parsed ({error})"
+        raise ModelError(message, argument="stiffness", where=where, allowed=_ALLOWED) from None
 
 
 def _evaluate(node: ast.expr, x: ca.SX) -> Any:
-    """Return the value of a syntax tree at x; any syntax that is not listed here is an error."""
+    """Return the value of a syntax tree at x; syntax that is not listed here raises an error."""
     match node:
         case ast.Constant(value=float() | int() as constant) if not isinstance(constant, bool):
             return ca.SX(float(constant))
@@ -100,8 +102,8 @@ def _as_text(expression: ca.SX, where: str) -> str:
     """Return a CasADi expression of one symbol as text in x."""
     symbols = ca.symvar(expression)
     if expression.shape != (1, 1) or len(symbols) > 1:
-        found = f"stiffness has the shape {expression.shape} and the symbols {symbols}"
-        raise ModelError(found, where=where, allowed="one expression of one symbol, the deflection")
+        message = f"stiffness has the shape {expression.shape} and the symbols {symbols}"
+        raise ModelError(message, where=where, allowed="one expression of one symbol, the deflection")
     function = ca.Function("law", symbols or [ca.SX.sym("x")], [expression])
     texts: dict[int, str] = {}
     result = "0"
@@ -118,21 +120,22 @@ def _as_text(expression: ca.SX, where: str) -> str:
         elif code in _TEXTS:
             text = _TEXTS[code].format(*arguments)
         else:
-            raise ModelError(f"stiffness {expression} has another operation", where=where, allowed=_ALLOWED)
+            raise ModelError(f"stiffness {expression} contains an unsupported operation", where=where, allowed=_ALLOWED)
         texts[function.instruction_output(k)[0]] = text
-        if len(text) > LONGEST:
-            raise ModelError("stiffness is too long", where=where, allowed=f"{LONGEST} characters")
+        if len(text) > MAX_FUNCTION_LENGTH:
+            raise ModelError("stiffness is too long", where=where, allowed=f"{MAX_FUNCTION_LENGTH} characters")
     return result
 
 
 def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """Return the energy of a spring at the deflection x: the integral of K(s) s from 0 to x.
 
-    A law is integrated numerically: exact where K is a polynomial up to degree 10; error about 1e-4 where K has kinks.
+    A function K is integrated numerically: exactly if it is a polynomial up to degree 10, with an error of about 1e-4
+    if it has kinks.
     """
     if not isinstance(stiffness, str):
         return 0.5 * stiffness * x**2
-    # Gauss-Legendre with 6 nodes in each panel integrates K(s) s exactly for K up to degree 10; panels are for kinks.
+    # Gauss-Legendre with 6 nodes per panel integrates K(s) s exactly for K up to degree 10; panels are for kinks.
     nodes, weights = np.polynomial.legendre.leggauss(6)
     points = (np.arange(PANELS)[:, None] + (nodes + 1) / 2) / PANELS
     weights = np.broadcast_to(weights / 2 / PANELS, points.shape)
@@ -161,20 +164,20 @@ class Spring(Part):
         where = self.source or "spring"
         self._set(
             stiffness=checked_stiffness(self.stiffness, where),
-            damping=number(self.damping, where, "damping", least=0, most=LARGEST),
-            rest=number(self.rest, where, "rest", least=-LARGEST, most=LARGEST),
+            damping=number(self.damping, where, "damping", least=0, most=MAX_NUMBER),
+            rest=number(self.rest, where, "rest", least=-MAX_NUMBER, most=MAX_NUMBER),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Motor(Part):
-    """A motor that drives a joint: its rotor spins ``ratio`` times as fast as the joint, on the link ``carrier``.
+    """A motor that drives a joint: its rotor, on the link ``carrier``, spins ``ratio`` times as fast as the joint.
 
-    ``inertia`` (kg m^2) is that of the rotor about its spin axis; its mass, and its inertia when it does not spin, are
-    part of the carrier. ``axis`` is in the carrier's axes. With a ``stiffness`` (as in ``Spring``) the joint is
-    elastic: the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint
-    with K(x) x + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` are the friction of the motor,
-    measured after the gear.
+    ``inertia`` (kg m^2) is that of the rotor about its spin axis. Its mass, and its inertia when it does not spin, are
+    part of the carrier. ``axis`` is in the carrier's axes. A ``stiffness`` (as in ``Spring``) makes the joint elastic:
+    the rotor has its own coordinate, the motor angle theta after the gear, and the spring drives the joint with K(x) x
+    + D x' where x = theta - q. ``coulomb``, ``viscous`` and ``smooth`` are the friction of the motor, measured after
+    the gear.
 
     Example:
         >>> Motor("upper_arm", inertia=4e-4, ratio=100.0, stiffness=1e4).is_elastic
@@ -196,22 +199,25 @@ class Motor(Part):
         name_of(self.carrier, "carrier of a motor", self.source)
         where = self.source or f"motor on {self.carrier!r}"
         names = ("inertia", "damping", "coulomb", "viscous", "smooth")
-        values: dict[str, Any] = {n: number(getattr(self, n), where, n, least=0, most=LARGEST) for n in names}
-        ratio = number(self.ratio, where, "ratio", least=-LARGEST, most=LARGEST)
+        values: dict[str, Any] = {n: number(getattr(self, n), where, n, least=0, most=MAX_NUMBER) for n in names}
+        ratio = number(self.ratio, where, "ratio", least=-MAX_NUMBER, most=MAX_NUMBER)
         self._set(axis=direction(self.axis, where, "axis"), ratio=ratio, **values)
-        if abs(self.ratio) < 1 / LARGEST:
-            found = f"is {self.ratio:g}: the motor would not drive its joint"
-            allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "turns of the rotor for one of the joint"
-            raise ModelError(found, argument="ratio", where=where, allowed=allowed, fix=fix)
+        if abs(self.ratio) < 1 / MAX_NUMBER:
+            message = f"is {self.ratio:g}, so the motor would not drive its joint"
+            allowed, fix = (
+                f"other numbers, from {1 / MAX_NUMBER:g} in size",
+                "give the turns of the rotor per turn of the joint",
+            )
+            raise ModelError(message, argument="ratio", where=where, allowed=allowed, fix=fix)
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"
-                raise ModelError("of a transmission without a spring", argument="damping", where=where, fix=fix)
+                raise ModelError("needs a spring in the transmission", argument="damping", where=where, fix=fix)
             return
         self._set(stiffness=checked_stiffness(self.stiffness, where))
         if not (self.stiffness and self.inertia):
-            found = f"an elastic joint with stiffness {self.stiffness}, inertia {self.inertia}"
-            raise ModelError(found, where=where, allowed="none of them 0")
+            message = f"an elastic joint has stiffness {self.stiffness} and inertia {self.inertia}"
+            raise ModelError(message, where=where, allowed="values other than 0")
 
     @property
     def is_elastic(self) -> bool:
@@ -222,20 +228,21 @@ class Motor(Part):
         """Warn if the rotor's inertia is larger than the carrier's ``inertia`` (3 x 3, about its centre of mass)."""
         whole = float(self.axis @ inertia @ self.axis)
         if self.inertia > whole * (1 + 1e-9):
-            found = (
-                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, the whole carrier {whole:.3g}"
+            message = (
+                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, but the whole carrier "
+                f"has {whole:.3g}"
             )
             fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
-            warn(found, allowed="no more than the carrier", fix=fix)
+            warn(message, allowed="no more than the carrier", fix=fix)
 
 
 def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
-    """Return forces (n x 1) limited to -limit and limit (n,), where inf means no limit; NaN stays NaN.
+    """Return forces (n x 1) clipped to -limit and limit (n,), where inf means no limit; NaN remains NaN.
 
-    The minimum and maximum of CasADi, as those of C, would turn NaN into the full force.
+    CasADi's minimum and maximum, like those of C, would turn NaN into the full force.
     """
-    found = [tau[k] for k in range(tau.numel())]
+    result = [tau[k] for k in range(tau.numel())]
     for k, most in enumerate(limit):
         if np.isfinite(most):
-            found[k] = ca.if_else(tau[k] > most, most, ca.if_else(tau[k] < -most, -most, tau[k]))
-    return ca.vertcat(ca.SX.zeros(0, 1), *found)
+            result[k] = ca.if_else(tau[k] > most, most, ca.if_else(tau[k] < -most, -most, tau[k]))
+    return ca.vertcat(ca.SX.zeros(0, 1), *result)

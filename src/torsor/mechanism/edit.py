@@ -1,4 +1,4 @@
-"""Edits of a mechanism, each of which returns a new one: gravity, frames, fixed joints, attachments."""
+"""Edits of a mechanism, each of which returns a new one: loads, friction, drives, postures, frames, attachments."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
 M = TypeVar("M", bound=Mechanism)
-ROUNDING = 1e-9  # relative: inertias of a motor and of its rotor that are equal but for it are equal
+ROUNDING = 1e-9  # relative tolerance for the inertias of a motor and of its rotor
 
 
 def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> M:
-    """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
+    """Return a copy with a payload on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
 
     ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
 
@@ -45,7 +45,7 @@ def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), i
 
 
 def _with_body(robot: M, link: int, body: tuple[float, Array, Array]) -> M:
-    """Return the robot with a body (mass, centre of mass, inertia about it) welded to a link (-1: the base)."""
+    """Return a copy with a body (mass, centre of mass, inertia about it) welded to a link (-1: the base)."""
     owner = carrier(robot, Place(link, np.eye(4)))
     mass, com, inertia = composite(owner.body, body)
     loaded = replace(owner, mass=mass, com=com, inertia=inertia, source="")
@@ -55,32 +55,32 @@ def _with_body(robot: M, link: int, body: tuple[float, Array, Array]) -> M:
 
 
 class MotorBody:
-    """The body of a motor when its rotor does not spin, as arguments of ``with_motor`` describe it, checked.
+    """The body of a motor whose rotor does not spin, from checked arguments of ``with_motor``.
 
-    ``mass`` is that of stator and rotor, ``place`` the centre of mass (3,) or the pose (4 x 4) of the motor's frame,
-    whose z is the spin axis, in the axes of the carrier; ``moments`` the inertia about the centre of mass, 3 principal
-    moments in the motor's frame, or 3 x 3 in that frame (in the axes of the carrier where ``place`` is a point).
+    ``mass`` is that of stator and rotor. ``place`` is the centre of mass (3,) or the pose (4 x 4) of the motor frame,
+    whose z is the spin axis, in the axes of the carrier. ``moments`` is the inertia about the centre of mass: 3
+    principal moments in the motor frame, or 3 x 3 in that frame (in the axes of the carrier if ``place`` is a point).
     """
 
     def __init__(self, where: str, mass: float, place: Maybe, moments: Maybe):
         self.where, self.mass = where, number(mass, where, "mass", least=0)
         if not self.mass and not (place is None and moments is None):
-            found = f"{'place' if moments is None else 'moments'} of a motor without a mass"
-            raise ModelError(found, where=where, fix="give `mass=`, that of stator and rotor together")
-        given = real_numbers(() if place is None else place)
-        self.has_axis = given is not None and given.ndim == 2
+            message = f"{'place' if moments is None else 'moments'} of a motor needs a mass"
+            raise ModelError(message, where=where, fix="pass `mass=`, that of stator and rotor together")
+        numbers = real_numbers(() if place is None else place)
+        self.has_axis = numbers is not None and numbers.ndim == 2
         if self.has_axis:
             self.pose = frozen_pose(place, where, "place")  # type: ignore[arg-type]
         else:
             centre: Any = (0.0, 0.0, 0.0) if place is None else place
             self.pose = make_pose(p=frozen_array(centre, (3,), where, "place"))
-        given = real_numbers(() if moments is None else moments)
-        principal = given is not None and given.ndim == 1 and given.size > 0
+        numbers = real_numbers(() if moments is None else moments)
+        principal = numbers is not None and numbers.ndim == 1 and numbers.size > 0
         shape = (3,) if principal else (3, 3)
         self.moments = None if moments is None else frozen_array(moments, shape, where, "moments")
 
     def added_to(self, robot: M, place: Place, motor: Motor) -> M:
-        """Return the robot with the body on the carrier of its motor, whose axes are those of ``place``."""
+        """Return a copy with the body on the carrier of its motor, in whose axes ``place`` is."""
         if not self.mass:
             return robot
         # By default the rotor is a disc, the rest a point.
@@ -88,22 +88,24 @@ class MotorBody:
         at, inertia = place.pose @ self.pose, np.diag(moments) if moments.ndim == 1 else moments
         if self.moments is None or (moments.ndim == 1 and not self.has_axis):  # in axes whose z is the spin axis
             if abs(moments[0] - moments[1]) > ROUNDING * max(moments[:2]):
-                found = f"the moments {shortened(moments)} about two axes across the spin axis differ"
-                fix = "give place as a pose (4 x 4) with these axes, its z the spin axis; or moments as 3 x 3"
-                raise ModelError(found, where=self.where, allowed="equal ones where place is a point", fix=fix)
+                message = f"the moments {shortened(moments)} about two axes normal to the spin axis differ"
+                fix = "pass place as a pose (4 x 4) with these axes and z as the spin axis, or moments as 3 x 3"
+                raise ModelError(message, where=self.where, allowed="equal ones if place is a point", fix=fix)
             at = make_pose(axis_frame(motor.axis), at[:3, 3])
         body = Link("motor", self.mass, np.zeros(3), inertia, source=self.where)
         axis = at[:3, :3].T @ motor.axis  # which is in the axes of the link
         whole = float(axis @ inertia @ axis)
         if motor.inertia > whole * (1 + ROUNDING):
-            found = f"the motor has {whole:.6g} kg m^2 about its spin axis, its rotor alone {motor.inertia:.6g}"
-            fix = "give the moments of stator and rotor together"
-            raise ModelError(found, where=self.where, allowed="moments of at least the rotor", fix=fix)
+            message = (
+                f"the motor has {whole:.6g} kg m^2 about its spin axis, but its rotor alone has {motor.inertia:.6g}"
+            )
+            fix = "pass the moments of stator and rotor together"
+            raise ModelError(message, where=self.where, allowed="moments of at least the rotor", fix=fix)
         return _with_body(robot, place.link, move_inertia(at, *body.body))
 
 
-PARALLEL = 1e-12  # of the cosine of the angle between two axes: rounding
-SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are other numbers, not rounding
+PARALLEL_TOLERANCE = 1e-12  # rounding of the cosine of the angle between two axes
+SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are not rounding
 
 
 def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
@@ -115,12 +117,13 @@ def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
 def with_friction(
     robot: M, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
 ) -> M:
-    """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
+    """Return a copy with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
-    Without a joint, at all of them: a number for all but free joints (a floating base has no bearing), or one for each
-    velocity of the joints (motors of elastic joints are not among them, joints that follow others keep what they have).
-    Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is
-    Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of the gear.
+    Without a joint, the friction applies to all joints. A single number applies to all except free joints, because a
+    floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not included,
+    and joints that follow others keep their friction. Arguments that are None keep their values. ``smooth`` (rad/s or
+    m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb friction. "joint/motor" is the friction of the joint's
+    motor, at the output of the gear.
 
     Example:
         >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -129,11 +132,11 @@ def with_friction(
         >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
         [1.0, 0.5]
     """
-    given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    friction = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
+    changes: dict[str, Any] = {name: value for name, value in friction.items() if value is not None}
     if joint is None:
         return _with_friction_everywhere(robot, changes)
-    motors = {f"{each.name}/motor": (each.name, each.motor) for each in robot.joints if each.motor is not None}
+    motors = {f"{item.name}/motor": (item.name, item.motor) for item in robot.joints if item.motor is not None}
     if isinstance(joint, str) and joint in motors:
         name, motor = motors[joint]
         return _with_joint(robot, name, lambda old: replace(old, motor=replace(motor, **changes)))
@@ -141,40 +144,40 @@ def with_friction(
 
 
 def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
-    """Return the robot with friction at all joints; a number for all leaves out free ones, which have no bearing."""
+    """Return a copy with friction at all joints; a single number skips free joints, which have no bearing."""
     count, where = sum(joint.nv for joint in robot.joints if not joint.follows), f"{robot.name}: with_friction"
-    given = {name: value for name, value in changes.items() if name != "smooth"}
-    split = {name: positive_vector(value, count, where, name, or_zero=True) for name, value in given.items()}
+    friction = {name: value for name, value in changes.items() if name != "smooth"}
+    split = {name: positive_vector(value, count, where, name, or_zero=True) for name, value in friction.items()}
     joints, start = [], 0
     for joint in robot.joints:
         if not joint.follows:
-            own = {name: values[start : start + joint.nv] for name, values in split.items()}
-            single = {name: float(values[0]) if joint.nv == 1 else values for name, values in own.items()}
-            given = {name: value for name, value in changes.items() if joint.type != "free" or np.ndim(value)}
-            joint = replace(joint, **{name: single.get(name, value) for name, value in given.items()})
+            changed = {name: values[start : start + joint.nv] for name, values in split.items()}
+            single = {name: float(values[0]) if joint.nv == 1 else values for name, values in changed.items()}
+            friction = {name: value for name, value in changes.items() if joint.type != "free" or np.ndim(value)}
+            joint = replace(joint, **{name: single.get(name, value) for name, value in friction.items()})
             start += joint.nv
         joints.append(joint)
     return replace(robot, joints=tuple(joints))
 
 
 def without_friction(robot: M) -> M:
-    """Return the robot without friction; springs keep their damping.
+    """Return a copy without friction; springs keep their damping.
 
     Example:
         >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
         False
     """
     none: dict[str, Any] = {"coulomb": 0.0, "viscous": 0.0}
-    joints = (replace(each, motor=each.motor and replace(each.motor, **none), **none) for each in robot.joints)
+    joints = (replace(joint, motor=joint.motor and replace(joint.motor, **none), **none) for joint in robot.joints)
     return replace(robot, joints=tuple(joints))
 
 
 def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> M:
-    """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest.
+    """Return a copy with a spring on a joint, which pulls it back with K(x) x + D x', where x = q - rest.
 
-    ``stiffness`` K (N m/rad or N/m) is a number, or a law: a CasADi expression of one symbol, the deflection, or
-    the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. A stiffness and a damping
-    of 0 remove the spring. See Khalil 2010, section 6.
+    ``stiffness`` K (N m/rad or N/m) is a number or a function: a CasADi expression of one symbol, the deflection, or
+    the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. Zero stiffness and damping
+    remove the spring. See Khalil 2010, section 6.
 
     Example:
         >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)
@@ -185,9 +188,11 @@ def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest
         >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
         [0.0, 10.5]
     """
-    if joint in (f"{each.name}/motor" for each in robot.joints if each.motor is not None):
+    if joint in (f"{item.name}/motor" for item in robot.joints if item.motor is not None):
         fix = f"put it on {joint.removesuffix('/motor')!r}, or give the motor a stiffness: with_motor(...)"
-        raise ModelError(f"a spring on the driven coordinate {joint!r}", value=joint, where=robot.name, fix=fix)
+        raise ModelError(
+            f"the driven coordinate {joint!r} cannot have a spring", value=joint, where=robot.name, fix=fix
+        )
     spring = Spring(stiffness, damping, rest)
     kept = spring if spring.stiffness or spring.damping else None
     return _with_joint(robot, joint, lambda old: replace(old, spring=kept))
@@ -206,18 +211,22 @@ def with_motor(
     place: Maybe = None,
     moments: Maybe = None,
 ) -> M:
-    """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
+    """Return a copy with a motor on a joint: a rotor that spins ``ratio`` times as fast as the joint.
 
-    ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
-    to the link that carries it: they are part of that link already, or ``mass`` (kg, stator and rotor) is added to
-    it at ``place``, the motor's centre of mass in the carrier's axes (3,) or the pose (4 x 4) of a frame there
-    whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass: across,
-    across and about the spin axis, or 3 x 3 in the axes of ``place`` (by default a disc with the rotor's inertia).
-    ``carrier`` is the link (or a frame on it, or the base) with the motor, by default the link that the joint sits
-    on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All gyroscopic terms are
-    exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the
-    motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with
-    K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
+    - ``inertia`` (kg m^2): inertia of the rotor about its spin axis. The mass of the rotor, and its inertia when it
+      does not spin, belong to the link that carries it.
+    - ``mass`` (kg, stator and rotor): added to the carrier at ``place``, unless the carrier already includes it.
+    - ``place``: the motor's centre of mass in the carrier's axes (3,), or the pose (4 x 4) of a frame there whose z is
+      the spin axis.
+    - ``moments``: inertia of the motor at rest about its centre of mass: two moments normal to the spin axis and one
+      about it, or 3 x 3 in the axes of ``place``. The default is a disc with the rotor's inertia.
+    - ``carrier``: the link (or a frame on it, or the base) with the motor; the default is the parent link of the joint.
+    - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.
+    - ``stiffness`` (a number or a function, as in ``with_spring``): makes the joint elastic. The motor gets its own
+      coordinate "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta
+      - q.
+
+    All gyroscopic terms are exact (Hua et al. 2022). The motor replaces the joint's ``rotor_inertia``.
 
     Example:
         >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
@@ -230,59 +239,62 @@ def with_motor(
     where = f"{robot.name}: motor of {joint!r}"
     body = MotorBody(where, mass, place, moments)
     if axis is not None and body.has_axis:
-        found = "axis, and a pose as place, whose z is the spin axis"
-        raise ModelError(found, where=where, allowed="one of them", fix="leave axis out")
+        message = "axis and a pose as place, whose z is the spin axis, are mutually exclusive"
+        raise ModelError(message, where=where, allowed="one of them", fix="omit axis")
     if axis is not None or body.has_axis:
-        own = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
-        direction = at.pose[:3, :3] @ own
+        spin_axis = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
+        direction = at.pose[:3, :3] @ spin_axis
     else:
         direction = _axis_seen_from(robot, robot.joint(joint), at.link)
     motor = Motor(carrier_of(robot, at).name, inertia, ratio, direction, stiffness, damping)
     robot = body.added_to(robot, at, motor)
     if body.mass and robot.joint(joint).motor is not None:
-        found = "the joint has a motor already, whose mass would stay in its carrier beside that of the new one"
-        fix = "begin with the robot before it had a motor"
-        fix += f", or, if that motor came without a mass, with robot.without_motor({joint!r})"
-        raise ModelError(found, where=where, allowed="mass of the first motor of a joint", fix=fix)
+        message = "the joint already has a motor, whose mass would remain in its carrier next to that of the new one"
+        fix = "start from the robot before it had a motor"
+        fix += f", or, if that motor was added without a mass, from robot.without_motor({joint!r})"
+        raise ModelError(message, where=where, allowed="mass of the first motor of a joint", fix=fix)
     if at.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
     old_motor, where = robot.joint(joint).motor, f"{robot.name}: joint {joint!r}"
     if old_motor is not None:
-        found = f"it has a motor on {old_motor.carrier!r}, which the new one replaces, with its friction"
+        message = f"the new motor replaces the one on {old_motor.carrier!r}, including its friction"
         fix = f"remove it first: robot.without_motor({joint!r}).with_motor({joint!r}, ...)"
-        warn(found, where=where, fix=fix)
+        warn(message, where=where, fix=fix)
     before, reflected = float(np.sum(robot.joint(joint).rotor_inertia)), motor.ratio**2 * motor.inertia
     if before and abs(reflected - before) > SAME_INERTIA * before:
-        found = f"the motor replaces its rotor_inertia {before:.6g} by inertia * ratio^2 = {reflected:.6g}"
-        fix = f"give inertia={before / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
-        warn(found, where=where, fix=fix)
+        message = f"the motor replaces its rotor_inertia {before:.6g} by inertia * ratio^2 = {reflected:.6g}"
+        fix = f"pass inertia={before / motor.ratio**2:.6g} to keep it, or define the joint without rotor_inertia"
+        warn(message, where=where, fix=fix)
     return _with_joint(robot, joint, lambda old: replace(old, motor=motor, rotor_inertia=0.0))
 
 
 def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
-    """Return the axis (3,) of a joint in the axes of a link, or raise ModelError if it turns there.
+    """Return the axis (3,) of a joint in the axes of a link; raise ModelError if it moves there.
 
-    On the base (-1), which does not turn itself, the axis of a rotor has no influence on forces: it is the one in the
-    neutral position.
+    On the base (-1), which does not turn itself, the axis of a rotor has no influence on forces, so the axis in the
+    neutral position is used.
     """
     start = robot.joints.index(joint)
     direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
     rising, falling = lineage(robot, start), lineage(robot, carrier)
     up = [link for link in rising if link not in falling]
     for k in [*up, *reversed([link for link in falling if link not in rising])]:
-        each, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
-        before = direction if k in up else each.placement[:3, :3].T @ direction
-        along = abs(abs(float(before @ each.axis)) - 1.0) <= PARALLEL and each.type not in ("free", "spherical")
-        if moves and not along and each.type not in ("prismatic", "fixed"):
-            found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {each.name!r}"
-            fix = "give axis=, the spin axis of the rotor in the carrier's axes"
-            raise ModelError(found, where=f"{robot.name}: motor of {joint.name!r}", fix=fix)
-        direction = each.placement[:3, :3] @ before if k in up else before
+        item, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
+        before = direction if k in up else item.placement[:3, :3].T @ direction
+        along = abs(abs(float(before @ item.axis)) - 1.0) <= PARALLEL_TOLERANCE and item.type not in (
+            "free",
+            "spherical",
+        )
+        if moves and not along and item.type not in ("prismatic", "fixed"):
+            message = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {item.name!r}"
+            fix = "pass axis=, the spin axis of the rotor in the carrier's axes"
+            raise ModelError(message, where=f"{robot.name}: motor of {joint.name!r}", fix=fix)
+        direction = item.placement[:3, :3] @ before if k in up else before
     return direction
 
 
 def without_motor(robot: M, joint: str) -> M:
-    """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
+    """Return a copy without the motor of a joint, which is then driven directly; the carrier keeps its mass.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -293,29 +305,31 @@ def without_motor(robot: M, joint: str) -> M:
 
 
 def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
-    """Return the robot with the motor of an elastic joint fixed at an angle: its spring becomes one of the joint."""
+    """Return a copy with the motor of an elastic joint fixed at an angle: its spring becomes one of the joint."""
     joint = robot.joint(name.removesuffix("/motor"))
     motor = joint.motor
     if motor is None or motor.stiffness is None or joint.spring is not None:
-        found = f"joint {joint.name!r} has a spring in addition to that of its motor"
-        raise ModelError(found, value=joint.name, where=robot.name, fix="fix the joint itself")
+        message = f"joint {joint.name!r} has a spring in addition to that of its motor"
+        raise ModelError(message, value=joint.name, where=robot.name, fix="fix the joint itself")
     at = np.asarray(value, dtype=object)
     angle = float(frozen_array(at.item() if at.size == 1 else value, (), f"{robot.name}: {name!r}", "value"))
-    # The law of a motor is in theta - q, that of a joint's spring in q - rest.
+    # The stiffness function of a motor is in theta - q, that of a joint's spring in q - rest.
     spring = Spring(stiffness_at(motor.stiffness, -ca.SX.sym("x")), motor.damping, angle)
     return _with_joint(robot, joint.name, lambda old: replace(old, motor=None, spring=spring))
 
 
 # What a joint of another type cannot keep, because its numbers have other units or another length.
-_LOST = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-_LOST |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {"ratio": 1.0}
+_LOST_LIMITS = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+_LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {
+    "ratio": 1.0
+}
 
 
 def with_joint_type(robot: M, name: str, type: str) -> M:
-    """Return the robot with a joint of another type, at the same place and with the same axis.
+    """Return a copy with a joint of another type, at the same place and with the same axis.
 
-    Limits, friction and rotor inertia have other units then and are lost, with a warning that names them; between
-    revolute and continuous they stay. The coordinates of a joint with several are ``name/wx`` and so on.
+    Limits, friction and rotor inertia then have other units and are lost; a warning names them. Between revolute and
+    continuous they are kept. The coordinates of a joint with several are ``name/wx`` and so on.
 
     Example:
         >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
@@ -324,15 +338,15 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
     """
     joint, where = robot.joint(name), f"{robot.name}: joint {name!r}"
     if type == "fixed":
-        fix = f"robot.fix({name!r}, value) fixes a joint at a position"
-        raise ModelError("the joint type is 'fixed'", where=where, fix=fix)
-    one_of(type, tuple(each for each in KINDS if each != "fixed"), where, "joint type")
+        fix = f"use robot.fix({name!r}, value) to fix a joint at a position"
+        raise ModelError("the joint type cannot be 'fixed'", where=where, fix=fix)
+    one_of(type, tuple(item for item in KINDS if item != "fixed"), where, "joint type")
     if joint.type == type:
         return robot
-    others = [each.name for each in robot.joints if each.coordinate == joint.coordinate and each is not joint]
+    others = [item.name for item in robot.joints if item.coordinate == joint.coordinate and item is not joint]
     if joint.follows or others:
-        found = f"it shares its coordinate with {joint.coordinate if joint.follows else others[0]!r}"
-        raise ModelError(found, where=where, allowed="a joint with a coordinate of its own")
+        message = f"it shares its coordinate with {joint.coordinate if joint.follows else others[0]!r}"
+        raise ModelError(message, where=where, allowed="a joint with its own coordinate")
     for part in ("spring", "motor"):
         if getattr(joint, part) is not None:
             fix = "remove it first: robot.without_motor(...)" if part == "motor" else "remove it from the joint first"
@@ -342,33 +356,33 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
         fix = f"open it first: robot.without_loop({coupling!r})"
         raise ModelError(f"it is coupled by {coupling!r}", value=coupling, where=where, fix=fix)
     new = _changed(joint, type, where)
-    own = {*joint.velocity_names}
-    active = [each for old in robot.active for each in (new.velocity_names if old in own else (old,))]
-    joints = tuple(new if each is joint else each for each in robot.joints)
+    coordinates = {*joint.velocity_names}
+    active = [item for old in robot.active for item in (new.velocity_names if old in coordinates else (old,))]
+    joints = tuple(new if item is joint else item for item in robot.joints)
     postures = robot.posture_table
     if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
-        own = set(joint.position_names)
-        postures = {name: {key: x for key, x in q.items() if key not in own} for name, q in postures.items()}
+        coordinates = set(joint.position_names)
+        postures = {name: {key: x for key, x in q.items() if key not in coordinates} for name, q in postures.items()}
         if postures != robot.posture_table:
             warn("its positions in postures become neutral", where=where)
     return replace(robot, joints=joints, active=tuple(dict.fromkeys(active)), posture_table=postures)
 
 
 def _changed(joint: Joint, type: str, where: str) -> Joint:
-    """Return the joint with another type; a warning names the numbers that it loses."""
+    """Return the joint with another type; a warning names the numbers that are lost."""
     if {joint.type, type} == {"revolute", "continuous"}:  # the same motion
         return replace(joint, type=type)
-    lost = [key for key, plain in _LOST.items() if np.any(np.asarray(getattr(joint, key)) != plain)]
+    lost = [key for key, plain in _LOST_LIMITS.items() if np.any(np.asarray(getattr(joint, key)) != plain)]
     if lost:
         warn(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where)
-    plain: dict[str, Any] = dict(_LOST)
+    plain: dict[str, Any] = dict(_LOST_LIMITS)
     return replace(joint, type=type, **plain)
 
 
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:
-    """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
+    """Return a copy with a named configuration q (nq,), which ``robot.postures`` and TOML and MJCF files include.
 
-    Positions are kept by name: after an edit, a posture has those that still exist, and new ones are neutral.
+    Positions are stored by name. After an edit, a posture has those that still exist, and new ones are neutral.
 
     Example:
         >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
@@ -383,7 +397,7 @@ def with_posture(robot: M, name: str, q: ArrayLike) -> M:
 
 
 def without_posture(robot: M, name: str) -> M:
-    """Return the robot without a named configuration.
+    """Return a copy without a named configuration.
 
     Example:
         >>> dict(torsor.library.two_link().with_posture("home", [0.3, -1.2]).without_posture("home").postures)
@@ -396,16 +410,16 @@ def without_posture(robot: M, name: str) -> M:
 
 
 def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame], **changes: Any) -> M:
-    """Return the robot with other links, joints and frames, sorted and merged by ``build``."""
+    """Return a copy with other links, joints and frames, sorted and merged by ``build``."""
     kept = {key: getattr(robot, key) for key in ("loops", "active", "posture_table", "allowed_collisions")}
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     built = build(links=links, joints=joints, frames=frames, **settings)
-    # Other fields of the object, such as the target of a Robot, stay.
-    return replace(robot, **{each.name: getattr(built, each.name) for each in fields(Mechanism)})
+    # Other fields of the object, such as the target of a Robot, are kept.
+    return replace(robot, **{field.name: getattr(built, field.name) for field in fields(Mechanism)})
 
 
 def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
-    """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
+    """Return a copy with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
 
     Example:
         >>> robot = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
@@ -413,16 +427,16 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
         1
     """
     if name_of(name, "frame", robot.name) in robot.places:
-        raise ModelError(f"there is a link or frame {name!r} already", value=name, where=robot.name)
+        raise ModelError(f"there already is a link or frame {name!r}", value=name, where=robot.name)
     place = robot.place(link)
     pose = frozen_array(pose, (4, 4), f"{robot.name}: frame {name!r}", "pose")
     return replace(robot, frames=(*robot.frames, Frame(name, carrier(robot, place).name, place.pose @ pose)))
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
-    """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
+    """Return a copy with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
 
-    Joints that follow it are fixed too. The links they moved are merged into their parents and stay as frames. A
+    Joints that follow it are fixed too. The links that they moved are merged into their parents and remain as frames. A
     motor is fixed with its joint. An elastic joint whose motor is fixed ("elbow/motor") still moves on its spring.
 
     Example:
@@ -430,29 +444,32 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
         >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
         (1, ('link1',), ['link2'])
     """
-    if joint in (f"{each.name}/motor" for each in robot.elastic):
+    if joint in (f"{item.name}/motor" for item in robot.elastic):
         return with_motor_held(robot, joint, value)
     leader = robot.joint(joint)
     if leader.follows:
-        found = f"{joint!r} follows {leader.coordinate!r}"
-        raise ModelError(found, argument="joint", where=robot.name, fix="fix that one instead")
+        message = f"{joint!r} follows {leader.coordinate!r}"
+        raise ModelError(message, argument="joint", where=robot.name, fix="fix that one instead")
     where = f"{robot.name}: joint {joint!r}"
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
         raise ModelError("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1")
-    if np.any(q) and any(isinstance(each.flexible, Modes) for each in robot.joints if each.coordinate == joint):
-        found, allowed = f"a flexible link is fixed at {shortened(q)}", "0: its mass has the shape at rest"
-        raise ModelError(found, where=where, allowed=allowed)
+    if np.any(q) and any(isinstance(item.flexible, Modes) for item in robot.joints if item.coordinate == joint):
+        message, allowed = (
+            f"a flexible link cannot be fixed at {shortened(q)}",
+            "0, because its mass has the shape at rest",
+        )
+        raise ModelError(message, where=where, allowed=allowed)
     joints = [fixed_at(x, x.ratio * q + x.offset) if x.coordinate == joint else x for x in robot.joints]
     return rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
-    """Return this robot carrying another one, whose base is welded to a link or frame of this one.
+    """Return this robot carrying another one, whose base is welded to a link or frame of this robot.
 
-    ``prefix`` goes before the names of the other's links, joints, frames and postures, so that they do not clash.
-    Postures of the same name become one, with the positions of both robots.
+    ``prefix`` is prepended to the names of the other's links, joints, frames and postures, to avoid clashes. Postures
+    with the same name become one, with the positions of both robots.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -460,41 +477,44 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
         ('joint1', 'joint2', 'second/joint1', 'second/joint2')
     """
     if not isinstance(other, Mechanism):
-        raise ModelError(f"{reprlib.repr(other)} is attached", where=robot.name, allowed="a robot")
+        raise ModelError(f"{reprlib.repr(other)} cannot be attached", where=robot.name, allowed="a robot")
     place = robot.place(at)
 
-    def own(name: str) -> str:
+    def prefixed(name: str) -> str:
         return prefix + name
 
     mine = {*robot.places, *robot.joint_names}
-    clash = sorted(mine & {own(name) for name in (*other.places, *other.joint_names)})
+    clash = sorted(mine & {prefixed(name) for name in (*other.places, *other.joint_names)})
     if clash:
-        fix = "give a prefix for its names, for example `prefix='tool/'`"
+        fix = "pass a prefix for its names, for example `prefix='tool/'`"
         raise ModelError(f"both robots have {', '.join(map(repr, clash[:6]))}", where=robot.name, fix=fix)
-    links = [robot.base, *robot.links, *(replace(x, name=own(x.name)) for x in (other.base, *other.links))]
-    name = unused_name(own(f"{other.base.name}/weld"), {*robot.joint_names, *map(own, other.joint_names)})
-    weld = Joint(name, "fixed", carrier(robot, place).name, own(other.base.name), place.pose)
+    links = [robot.base, *robot.links, *(replace(x, name=prefixed(x.name)) for x in (other.base, *other.links))]
+    name = unused_name(prefixed(f"{other.base.name}/weld"), {*robot.joint_names, *map(prefixed, other.joint_names)})
+    weld = Joint(name, "fixed", carrier(robot, place).name, prefixed(other.base.name), place.pose)
     joints = []
     for x in other.joints:
-        names: dict[str, Any] = {key: own(getattr(x, key)) for key in ("name", "parent", "child", "coordinate")}
-        motor = x.motor and replace(x.motor, carrier=own(x.motor.carrier))
+        names: dict[str, Any] = {key: prefixed(getattr(x, key)) for key in ("name", "parent", "child", "coordinate")}
+        motor = x.motor and replace(x.motor, carrier=prefixed(x.motor.carrier))
         joints.append(replace(x, motor=motor, **names))
-    frames = [*robot.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
-    loops = [*robot.loops, *(renamed(loop, own) for loop in other.loops)]
-    active = [*robot.active, *map(own, other.active)]
+    frames = [*robot.frames, *(Frame(prefixed(x.name), prefixed(x.link), x.pose) for x in other.frames)]
+    loops = [*robot.loops, *(renamed(loop, prefixed) for loop in other.loops)]
+    active = [*robot.active, *map(prefixed, other.active)]
     postures = dict(robot.posture_table)
-    for posture, q in other.posture_table.items():  # where both have it, one posture has the positions of both
-        postures[own(posture)] = {**postures.get(own(posture), {}), **{own(key): x for key, x in q.items()}}
-    theirs = ((own(a), own(b), reason) for a, b, reason in other.allowed_collisions)
+    for posture, q in other.posture_table.items():  # if both have it, one posture has the positions of both
+        postures[prefixed(posture)] = {
+            **postures.get(prefixed(posture), {}),
+            **{prefixed(key): x for key, x in q.items()},
+        }
+    theirs = ((prefixed(a), prefixed(b), reason) for a, b, reason in other.allowed_collisions)
     kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
     kept["allowed_collisions"] = (*robot.allowed_collisions, *theirs)
     return rebuilt(robot, links, [*robot.joints, weld, *joints], frames, **kept)
 
 
 def subtree(robot: M, link: str | int) -> M:
-    """Return the part of the robot that a moving link carries, itself and its joint included.
+    """Return the part of the robot that a moving link carries, including the link and its joint.
 
-    The base of the new robot is an empty link where the old parent was; gravity keeps its components.
+    The base of the new robot is an empty link in place of the old parent. Gravity keeps its components.
 
     Example:
         >>> torsor.library.stanford().subtree("link4").joint_names
@@ -513,19 +533,23 @@ def subtree(robot: M, link: str | int) -> M:
     names = {robot.joints[i].name for i in kept}
     for joint in robot.joints:
         if (joint.name in names) != (joint.coordinate in names):
-            found = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
-            raise ModelError(found, where=robot.name, fix="fix it first: robot.fix(...)")
+            message = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
+            raise ModelError(message, where=robot.name, fix="fix it first: robot.fix(...)")
     root = robot.joints[place.link].parent
     carriers = {root, *(robot.links[i].name for i in kept)}
     for i in sorted(kept):
         motor = robot.joints[i].motor
         if motor is not None and motor.carrier not in carriers:
-            found = f"the motor of joint {robot.joints[i].name!r} is on {motor.carrier!r}, which is not in the subtree"
-            raise ModelError(found, where=robot.name, fix="remove it first: robot.without_motor(...)")
+            message = (
+                f"the motor of joint {robot.joints[i].name!r} is on {motor.carrier!r}, which is not in the subtree"
+            )
+            raise ModelError(message, where=robot.name, fix="remove it first: robot.without_motor(...)")
     links = [Link(root), *(robot.links[i] for i in sorted(kept))]
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     places = {*carriers, *(frame.name for frame in frames)}
     parts = loops_of(robot, places - {root}, joints)
-    parts["allowed_collisions"] = tuple(each for each in robot.allowed_collisions if {*each[:2]} <= places)
+    parts["allowed_collisions"] = tuple(
+        allowed_collision for allowed_collision in robot.allowed_collisions if {*allowed_collision[:2]} <= places
+    )
     return rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

@@ -19,19 +19,19 @@ from torsor.mechanism.parts import Frame, Joint
 from torsor.spatial import axis_frame, make_pose
 
 M = TypeVar("M", bound=Mechanism)
-_PARALLEL = 1e-3  # sine of the angle between two axes: what is larger is not rounding in a file
+_PARALLEL_TOLERANCE = 1e-3  # sine of the angle between two axes: larger values are not rounding in a file
 
 
 def with_loop(
     robot: M, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None
 ) -> M:
-    """Return the robot with a loop: a cut joint between two links or frames.
+    """Return a copy with a loop: a cut joint between two links or frames.
 
-    The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is
-    weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart,
-    without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and the
-    origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
-    "name/b" are made whose z it is.
+    The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is weld,
+    revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart, without mass).
+    Axes are the z axes of the frames. For a revolute joint they must point the same way, and the origins coincide.
+    ``axis`` (3) selects another axis, in each of the two frames' own axes: frames "name/a" and "name/b" are created
+    with that axis as z.
 
     Example:
         >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
@@ -43,7 +43,7 @@ def with_loop(
         robot, loop = with_joint_ends(robot, loop, robot.joints)
         frame_a, frame_b = loop.a, loop.b
     if axis is None:
-        closed = replace(robot, loops=(*robot.loops, loop))  # unknown ends are refused here
+        closed = replace(robot, loops=(*robot.loops, loop))  # raises ModelError for unknown ends
         _check_hinges(closed, loop)
         return closed
     along = direction(axis, f"{robot.name}: loop {name!r}", "axis")
@@ -56,8 +56,8 @@ def with_loop(
 
 
 def _check_hinges(robot: Mechanism, loop: Loop) -> None:
-    """Raise ModelError where a revolute loop beside parallel hinges has z axes that differ: it would weld its ends."""
-    # Hinges that are parallel in one position are so in all. Here all joints are at rest.
+    """Raise ModelError if the z axes of a revolute loop differ from parallel hinges: it would weld its ends."""
+    # Hinges that are parallel in one position are parallel in all. Here all joints are at rest.
     ends, turns = [robot.place(end) for end in (loop.a, loop.b)], [np.eye(3)]
     for parent, joint in zip(robot.parents, robot.joints, strict=True):
         turns.append(turns[parent + 1] @ joint.placement[:3, :3])
@@ -66,18 +66,18 @@ def _check_hinges(robot: Mechanism, loop: Loop) -> None:
     if loop.kind != "revolute" or len(around) < 2 or any(sum(robot.joints[k].kind.turns) > 1 for k in around):
         return
     axes = [turns[k + 1] @ robot.joints[k].axis for k in around]
-    if any(np.linalg.norm(np.cross(axes[0], axis)) > _PARALLEL for axis in axes):
+    if any(np.linalg.norm(np.cross(axes[0], axis)) > _PARALLEL_TOLERANCE for axis in axes):
         return
     seen = [(turns[place.link + 1] @ place.pose[:3, :3]).T @ axes[0] for place in ends]
-    if all(np.linalg.norm(each[:2]) <= _PARALLEL for each in seen):
+    if all(np.linalg.norm(item[:2]) <= _PARALLEL_TOLERANCE for item in seen):
         return
     along = tuple((seen[0] * np.sign(seen[0][np.abs(seen[0]).argmax()])).round(6).tolist())
     names = listing([robot.joints[k].name for k in around], most=4)
-    found = f"the z axes of {loop.a!r} and {loop.b!r}, about which it turns, are not along the hinges {names}"
-    same = np.abs(seen[0] - seen[1]).max() <= _PARALLEL
-    fix = f"axis={along}" if same else "give frames whose z axes are along the hinges"
+    message = f"the z axes of {loop.a!r} and {loop.b!r}, about which it turns, are not along the hinges {names}"
+    same = np.abs(seen[0] - seen[1]).max() <= _PARALLEL_TOLERANCE
+    fix = f"axis={along}" if same else "use frames whose z axes are along the hinges"
     where = f"{robot.name}: loop {loop.name!r}"
-    raise ModelError(found, where=where, allowed="z axes along the hinges, or axis=", fix=fix)
+    raise ModelError(message, where=where, allowed="z axes along the hinges, or axis=", fix=fix)
 
 
 def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, Loop]:
@@ -87,7 +87,7 @@ def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, L
     """
     by_name, ends = {joint.name: joint for joint in joints}, {"a": loop.a, "b": loop.b}
     for side, end in ends.items():
-        if end in robot.places or end not in by_name:  # what is neither is refused by the robot
+        if end in robot.places or end not in by_name:  # the robot raises ModelError for anything else
             continue
         joint, place = by_name[end], robot.place(by_name[end].child)
         ends[side] = joint.child
@@ -109,11 +109,12 @@ def with_wheel(
     roller: float = 0.0,
     ground: str = "",
 ) -> M:
-    """Return the robot with a wheel: a rolling contact of a link or frame with the ground, the base's plane z = 0.
+    """Return a copy with a wheel: a rolling contact of a link or frame with the ground, the plane z = 0 of the base.
 
-    ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is
-    the centre and ``axis`` (3) the axle in the axes of the link, by default its z: the frame "name/axle" is made
-    there. ``roller`` (rad) is the angle of the rollers of an omni wheel, ``ground`` another frame than the base.
+    ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is the
+    centre and ``axis`` (3) the axle in the axes of the link; the default is its z axis. The frame "name/axle" is
+    created there. ``roller`` (rad) is the angle of the rollers of an omni wheel. ``ground`` is the ground frame if it
+    is not the base.
 
     Example:
         >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).closed.mobility().dof
@@ -122,12 +123,12 @@ def with_wheel(
     wheel, where = Wheel(name, link, kind, radius, roller, ground), f"{robot.name}: wheel {name!r}"
     centre = frozen_array(point, (3,), where, "point")
     check_unique((*(loop.name for loop in robot.loops), name), "loops", robot.name)
-    if all(end in robot.places for end in (link, ground or robot.base.name)):  # unknown ones are refused below
+    if all(end in robot.places for end in (link, ground or robot.base.name)):  # unknown names raise ModelError below
         on = robot.place(ground or robot.base.name).link
         if robot.place(link).link == on:
-            found = f"{link!r} and its ground are parts of one body, {carrier(robot, robot.place(link)).name!r}"
-            fix = "name the link that rolls; joints, or a free base, let it move on its ground"
-            raise ModelError(found, where=where, allowed="two bodies", fix=fix)
+            message = f"{link!r} and its ground are parts of one body, {carrier(robot, robot.place(link)).name!r}"
+            fix = "name the link that rolls; joints, or a free base, must let it move on its ground"
+            raise ModelError(message, where=where, allowed="two bodies", fix=fix)
     if axis is None and not centre.any():
         return replace(robot, loops=(*robot.loops, wheel))
     place, along = robot.place(link), np.array([0.0, 0.0, 1.0]) if axis is None else direction(axis, where, "axis")
@@ -136,7 +137,7 @@ def with_wheel(
 
 
 def without_loop(robot: M, name: str) -> M:
-    """Return the robot with a loop or coupling opened.
+    """Return a copy without a loop or coupling.
 
     Example:
         >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
@@ -151,10 +152,10 @@ def without_loop(robot: M, name: str) -> M:
 
 
 def with_active(robot: M, names: Sequence[str]) -> M:
-    """Return the robot with other active coordinates, in that order: those driven while its loops are closed.
+    """Return a copy with other active coordinates, in that order: those driven while its loops are closed.
 
-    The name of a joint stands for all of its coordinates. Coordinates that move without a drive, such as a
-    floating base, must be named too for forces and accelerations of the closed mechanism.
+    The name of a joint stands for all its coordinates. For forces and accelerations of the closed mechanism,
+    coordinates that move without a drive, such as a floating base, must be named too.
 
     Example:
         >>> torsor.library.two_link().with_active(["joint2"]).active
@@ -162,12 +163,12 @@ def with_active(robot: M, names: Sequence[str]) -> M:
     """
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise ModelError(f"active is {names!r}", value=names, where=robot.name, allowed="a list of coordinates")
-    own = {joint.name: joint.velocity_names for joint in robot.joints if joint.nv > 1}
-    return replace(robot, active=tuple(each for name in names for each in own.get(name, (name,))))
+    coordinates = {joint.name: joint.velocity_names for joint in robot.joints if joint.nv > 1}
+    return replace(robot, active=tuple(item for name in names for item in coordinates.get(name, (name,))))
 
 
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
-    """Return loops and active coordinates for a robot whose joint is fixed."""
+    """Return loops and active coordinates for a robot in which a joint is fixed."""
     coupling = coupling_of(robot, joint)
     if coupling is not None:
         fix = f"open it first: robot.without_loop({coupling!r})"
@@ -178,11 +179,11 @@ def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
 def coupling_of(robot: Mechanism, joint: Joint) -> str | None:
     """Return the name of a coupling of a coordinate of the joint, or None."""
     couplings = (loop for loop in robot.loops if isinstance(loop, Coupling))
-    return next((each.name for each in couplings if {*_names(joint)} & {*each.coefficients}), None)
+    return next((coupling.name for coupling in couplings if {*_names(joint)} & {*coupling.coefficients}), None)
 
 
 def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict[str, Any]:
-    """Return the loops and active coordinates of a part of the robot; a loop that leaves it is an error."""
+    """Return the loops and active coordinates of a part of the robot; raise ModelError if a loop leaves it."""
     names = {name for joint in joints for name in _names(joint)}
     loops = []
     for loop in robot.loops:
@@ -197,5 +198,5 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
 
 
 def _names(joint: Joint) -> tuple[str, ...]:
-    """Return the names of all coordinates of a joint, that of its motor included."""
+    """Return the names of all coordinates of a joint, including that of its motor."""
     return (*joint.velocity_names, *([f"{joint.name}/motor"] if joint.is_elastic else []))

@@ -1,13 +1,13 @@
 """Flexible links: the shape of a link is a function of a few coordinates eta, those of a joint of type "flexible".
 
-The joint leads from the clamped end of the link to its tip. Its data say how the tip moves with eta, and what a shape
-costs: the stiffness. ``Modes`` are assumed modes (floating frame of reference): a point at r moves to
+The joint leads from the clamped end of the link to its tip. Its data define how the tip moves with eta, and the elastic
+energy of a shape: the stiffness. ``Modes`` are assumed modes (floating frame of reference): a point at r moves to
 
     r + Phi eta + eta^T Gamma eta / 2
 
-with mode shapes Phi and second-order displacements Gamma: a beam that bends does not become longer, so that its
-points move back towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``.
-The other kind are rods by strain modes, ``RodSection``.
+with mode shapes Phi and second-order displacements Gamma. A beam that bends keeps its length, so its points move back
+towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``. The other kind is rods
+by strain modes, ``RodSection``.
 """
 
 from dataclasses import dataclass, field, fields
@@ -20,33 +20,33 @@ from numpy.polynomial.legendre import leggauss, legval
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array, number, positive_vector, real_array, whole_number
+from torsor.base.checks import MAX_NUMBER, frozen_array, number, positive_vector, real_array, whole_number
 from torsor.base.errors import ModelError, shortened
 from torsor.mechanism.joints import JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import Matrix, Vector, ad, axis_frame, exp_se3, from_quaternion, matrix, right_jacobian, skew, stack
 from torsor.spatial.vectors import is_symbolic
 
-# The least eigenvalue of the modal mass matrix, scaled to ones on its diagonal: below it, modes move the same mass.
+# The smallest eigenvalue of the modal mass matrix, scaled to a unit diagonal: below it, modes move the same mass.
 INDEPENDENT = 1e-10
 
 
 class Flexible(Part):
-    """What a joint of type "flexible" needs: the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
+    """Data of a joint of type "flexible": the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
 
     def numbers(self) -> list[Array]:
-        """Return all numbers, in order: equal ones give equal functions."""
-        values = (getattr(self, each.name) for each in fields(self) if each.compare)  # type: ignore[arg-type]
+        """Return all numbers, in order; equal numbers give equal functions."""
+        values = (getattr(self, item.name) for item in fields(self) if item.compare)  # type: ignore[arg-type]
         return [np.asarray(value, dtype=float) for value in values]
 
     @property
     def kind(self) -> JointKind:
-        """The kinematics from the clamped end, or the section before, to the tip, or the section itself."""
+        """The kinematics from the clamped end or previous section to the tip or section itself."""
         raise NotImplementedError
 
     @property
     def stiffness_matrix(self) -> Array:
-        """The symmetric matrix K (n x n) of the elastic energy eta^T K eta / 2: zero where nothing bends."""
+        """The symmetric matrix K (n x n) of the elastic energy eta^T K eta / 2: zero for a rigid part."""
         return np.zeros((self.kind.nv, self.kind.nv))
 
     @property
@@ -56,7 +56,7 @@ class Flexible(Part):
 
 
 def numbers_like(x: Vector, values: Array) -> Matrix:
-    """Return numbers as CasADi numbers where x is a symbol, so that products of both fold."""
+    """Return numbers as CasADi numbers if x is a symbol, so that products of both fold."""
     return ca.densify(ca.SX(values)) if is_symbolic(x) else values
 
 
@@ -71,9 +71,9 @@ def _displacement(first: Array, second: Array, q: Vector) -> Vector:
 
 
 def _form(second: Array, v: Vector) -> Vector:
-    """Return v^T second v (3), each pair of coordinates once."""
+    """Return v^T second v (3), with each pair of coordinates once."""
     pairs = [np.hstack([2 * second[:, k, :k], second[:, k, k : k + 1]]) for k in range(second.shape[2])]
-    return sum((numbers_like(v, each) @ v[: k + 1] * v[k] for k, each in enumerate(pairs)), start=0 * v[0])
+    return sum((numbers_like(v, pair) @ v[: k + 1] * v[k] for k, pair in enumerate(pairs)), start=0 * v[0])
 
 
 def _rows(angular: Matrix, linear: Matrix) -> Matrix:
@@ -106,7 +106,7 @@ class _Slide(JointKind):
 class _Hinge(JointKind):
     """The rotation of the tip about the joint axis by 2 atan(x), x = ``slopes`` . q / 2: bending in one plane.
 
-    To second order the angle is ``slopes`` . q; sine and cosine are rational in x, which takes a tenth of the time.
+    To second order the angle is ``slopes`` . q. Sine and cosine are rational in x, which takes a tenth of the time.
     """
 
     _invisible = (3, 3), (2, 3), (2, 2)  # as for a revolute joint
@@ -158,7 +158,7 @@ class _Turn(JointKind):
         return half, _slope(*halves, q), 2 / (half.T @ half + 1)  # as from_quaternion writes it
 
     def _turned(self, q: Vector) -> tuple[Matrix, Matrix]:
-        """Return X and x x X, scaled: their difference is S in the moved axes, their sum in those before."""
+        """Return X and x x X, scaled: their difference is S in the moved axes, their sum is S in the previous axes."""
         half, slope, scale = self._half(q)
         return slope * scale, skew(half) @ slope * scale
 
@@ -197,12 +197,12 @@ class TipTurn(Flexible):
 
     def __post_init__(self) -> None:
         n = len(self.turns)
-        self._set(first=frozen_array(self.first, (3, n), "tip", "first", most=LARGEST))
-        self._set(second=frozen_array(self.second, (3, n, n), "tip", "second", most=LARGEST))
+        self._set(first=frozen_array(self.first, (3, n), "tip", "first", most=MAX_NUMBER))
+        self._set(second=frozen_array(self.second, (3, n, n), "tip", "second", most=MAX_NUMBER))
 
     @cached_property
     def kind(self) -> JointKind:
-        """A hinge where the tip turns about the z axis of the joint only, else a general rotation."""
+        """A hinge if the tip turns only about the z axis of the joint, otherwise a general rotation."""
         kind = "flexible", tuple(str(k + 1) for k in range(len(self.turns))), self.turns
         if self.first[:2].any() or self.second.any():
             return _Turn(*kind, first=self.first, second=self.second)
@@ -213,12 +213,12 @@ class TipTurn(Flexible):
 class Modes(Flexible):
     """Assumed modes of a link: N nodes with masses, n mode shapes and their stiffness, in the axes of the clamped end.
 
-    ``positions`` (N, 3) m are at rest; the last node is the tip, which carries what follows. ``masses`` (N,) kg and
-    ``inertias`` (N, 3, 3) kg m^2 are those of the nodes (a beam: weights of a quadrature). A unit of coordinate k
-    displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad); two coordinates displace
-    it by ``second[i, :, k, l]`` / 2 more. ``tip_second`` (3, n, n) is the second-order rotation of the tip.
-    ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,). ``turns`` says which coordinates are
-    angles; the others are in m.
+    ``positions`` (N, 3) m are at rest; the last node is the tip, to which the following links are attached. ``masses``
+    (N,) kg and ``inertias`` (N, 3, 3) kg m^2 are those of the nodes (for a beam: quadrature weights). A unit of
+    coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad). Two
+    coordinates displace it by another ``second[i, :, k, l]`` / 2. ``tip_second`` (3, n, n) is the second-order rotation
+    of the tip. ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,). ``turns`` marks the
+    coordinates that are angles; the others are in m.
 
     Example:
         >>> x = np.array([[0.5, 0, 0], [1.0, 0, 0]])
@@ -245,20 +245,20 @@ class Modes(Flexible):
         masses = real_array(self.masses, where, "masses")
         shapes = real_array(self.shapes, where, "shapes")
         if masses.ndim != 1 or shapes.ndim != 3 or not masses.size or not shapes.shape[-1]:
-            found = f"have shape {masses.shape}, mode shapes {shapes.shape}"
+            message = f"have shape {masses.shape}, mode shapes {shapes.shape}"
             allowed = "(N,) and (N, 3, n): N nodes, n modes, at least one"
-            raise ModelError(found, argument="masses", where=where, allowed=allowed)
+            raise ModelError(message, argument="masses", where=where, allowed=allowed)
         N, n = masses.size, shapes.shape[-1]
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
-            given = np.zeros(shape) if getattr(self, name) is None else getattr(self, name)
-            self._set(**{name: frozen_array(given, shape, where, name, most=LARGEST)})
-        frozen_array(masses, (N,), where, "masses", most=LARGEST)
+            array = np.zeros(shape) if getattr(self, name) is None else getattr(self, name)
+            self._set(**{name: frozen_array(array, shape, where, name, most=MAX_NUMBER)})
+        frozen_array(masses, (N,), where, "masses", most=MAX_NUMBER)
         self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
         _check_pairs(self, where)
-        turns = tuple(bool(each) for each in self.turns) or (False,) * n
+        turns = tuple(bool(item) for item in self.turns) or (False,) * n
         if len(turns) != n:
             allowed = f"{n}, one for each mode"
             raise ModelError(f"has {len(turns)} entries", argument="turns", where=where, allowed=allowed)
@@ -266,9 +266,9 @@ class Modes(Flexible):
         M = self.mass_matrix
         scale = np.sqrt(np.abs(M.diagonal()))
         if not scale.all() or np.linalg.eigvalsh(M / np.outer(scale, scale)).min() < INDEPENDENT:
-            found = f"{n} modes are not independent at the {np.count_nonzero(self.masses)} nodes that have mass"
-            allowed = "modes that move mass, each in its own way"
-            raise ModelError(found, where=where, allowed=allowed, fix="use fewer modes or more nodes")
+            message = f"{n} modes are not independent at the {np.count_nonzero(self.masses)} nodes with mass"
+            allowed = "modes that move mass in different ways"
+            raise ModelError(message, where=where, allowed=allowed, fix="use fewer modes or more nodes")
 
     @property
     def count(self) -> int:
@@ -282,11 +282,11 @@ class Modes(Flexible):
         moving = np.einsum("i,ixk,ixl->kl", self.masses, self.shapes, self.shapes)
         M = moving + np.einsum("ixk,ixy,iyl->kl", self.rotations, inertias, self.rotations)
         scale = np.sqrt(np.abs(np.outer(M.diagonal(), M.diagonal())))
-        return np.where(np.abs(M) <= 1e-13 * scale, 0.0, M)  # orthogonal modes: without rounding
+        return np.where(np.abs(M) <= 1e-13 * scale, 0.0, M)  # orthogonal modes: free of rounding errors
 
     @property
     def frequencies(self) -> Array:
-        """Natural frequencies (n,) rad/s with the clamped end at rest and nothing on the tip, in increasing order.
+        """Natural frequencies (n,) rad/s with the clamped end at rest and a free tip, in increasing order.
 
         Example:
             >>> import torsor
@@ -314,7 +314,7 @@ class Modes(Flexible):
         return _Slide("flexible", names, self.turns, first=self.shapes[-1], second=np.asarray(self.second)[-1])
 
     def turn(self) -> tuple[TipTurn, Array]:
-        """Return the rotation of the tip, and its axis (3,) if there is only one, else the z axis."""
+        """Return the rotation of the tip, and its axis (3,) if there is only one, otherwise the z axis."""
         first, second, z = self.rotations[-1], np.asarray(self.tip_second), np.array([0.0, 0.0, 1.0])
         largest = first[:, np.argmax(np.linalg.norm(first, axis=0))]
         sign = np.sign(largest[np.argmax(np.abs(largest))])  # x, y, z rather than -x ...
@@ -337,11 +337,11 @@ class Modes(Flexible):
 
 
 def _check_pairs(modes: Modes, where: str) -> None:
-    """Check that second-order displacements are symmetric, and that the inertias of nodes are those of bodies."""
+    """Raise ModelError unless second-order displacements are symmetric and the node inertias physical."""
     for name in ("second", "tip_second"):
         values = getattr(modes, name)
         if np.abs(values - values.swapaxes(-1, -2)).max(initial=0.0) > 1e-9 * np.abs(values).max(initial=0.0):
-            allowed = "equal numbers for the pairs (k, l) and (l, k) of modes"
+            allowed = "equal numbers for the mode pairs (k, l) and (l, k)"
             raise ModelError("is not symmetric", argument=name, where=where, allowed=allowed)
         modes._set(**{name: frozen_array((values + values.swapaxes(-1, -2)) / 2, values.shape, where, name)})
     for i, J in enumerate(np.asarray(modes.inertias)):
@@ -355,25 +355,25 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
     """Return a stiffness or damping as a symmetric matrix (n, n), positive definite or, for a damping, semidefinite."""
     if np.ndim(np.asarray(value, dtype=object)) < 2:
         diagonal = positive_vector(value, n, where, what, or_zero=or_zero)
-        return frozen_array(np.diag(diagonal), (n, n), where, what, most=LARGEST)
-    A = frozen_array(value, (n, n), where, what, most=LARGEST)
+        return frozen_array(np.diag(diagonal), (n, n), where, what, most=MAX_NUMBER)
+    A = frozen_array(value, (n, n), where, what, most=MAX_NUMBER)
     largest, least = np.abs(A).max(), np.linalg.eigvalsh((A + A.T) / 2).min()
     if np.abs(A - A.T).max() > 1e-9 * largest or least < -1e-12 * largest or (least <= 0 and not or_zero):
-        found = f"{what} {shortened(A)} has the least eigenvalue {least:.3g}"
-        raise ModelError(found, where=where, allowed="a symmetric matrix with positive eigenvalues")
+        message = f"{what} {shortened(A)} has the smallest eigenvalue {least:.3g}"
+        raise ModelError(message, where=where, allowed="a symmetric matrix with positive eigenvalues")
     return frozen_array((A + A.T) / 2, (n, n), where, what)
 
 
 # Rods by strain modes: the strain along a rod is a sum of polynomials, and the sections follow by integration.
 #
 # A section at s has the pose g(s) with g' = g xi^, where the strain xi = (curvatures about x, y, z; stretch and shear)
-# is linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections the pose changes by exp(Omega^) with Magnus'
-# expansion of order 6 (Blanes, Casas, Oteo and Ros 2009) at three Gauss points; a constant strain is exact. So a rod is
-# a chain of small rigid bodies that share the coordinates q, for any curvature (Boyer, Porez and Khalil 2006; Renda,
-# Boyer, Dias and Seneviratne 2018).
+# is linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections the pose changes by exp(Omega^) with the
+# Magnus expansion of order 6 (Blanes, Casas, Oteo and Ros 2009) at three Gauss points; a constant strain is exact. A
+# rod is therefore a chain of small rigid bodies that share the coordinates q, for any curvature (Boyer, Porez and
+# Khalil 2006; Renda, Boyer, Dias and Seneviratne 2018).
 
 STRAINS = {"y": 2, "z": 1, "x": 0, "s": 3}
-"""The strains by the letters in names of coordinates: bending along y and z, torsion, stretch; and their components."""
+"""Strains by the letters in coordinate names: bending along y and z, torsion, stretch; and their components."""
 MAX_MODES = 100  # of one strain
 
 
@@ -396,7 +396,7 @@ class _Strain(JointKind):
     basis: Array = field(default_factory=lambda: np.zeros((3, 6, 0)))
 
     def _twist(self, q: Vector) -> Vector:
-        """Return Omega (6), by Magnus' expansion; brackets have the signs of g' = g xi^."""
+        """Return Omega (6), by the Magnus expansion; brackets have the signs of g' = g xi^."""
         A = [numbers_like(q, self.rest[i]) + numbers_like(q, self.basis[i]) @ q for i in range(3)]
         a1, a2 = self.step * A[1], np.sqrt(15) / 3 * self.step * (A[2] - A[0])
         a3 = 10 / 3 * self.step * (A[2] - 2 * A[1] + A[0])
@@ -430,7 +430,7 @@ class _Strain(JointKind):
 
 
 def _called(function: ca.Function, *values: Any) -> Matrix:
-    """Return the result of a function: symbols for symbols, an array for numbers."""
+    """Return the result of a function: symbolic for symbols, an array for numbers."""
     return function(*values) if is_symbolic(*values) else np.asarray(function(*values))
 
 
@@ -439,7 +439,7 @@ class RodSection(Flexible):
     """The part of a rod from ``start`` to ``end`` (m): the joint between two sections.
 
     ``counts`` are the numbers of coordinates: bending along y, along z, torsion, stretch. ``rest`` (6,) is the strain
-    at rest, ``stiffness`` (4,) that of the four strains (N m^2, stretch N), ``damping`` (s) multiplies it.
+    at rest, ``stiffness`` (4,) that of the four strains (N m^2, stretch N); ``damping`` (s) multiplies the stiffness.
 
     Example:
         >>> part = RodSection(0.0, 0.5, 1.0, (1, 0, 0, 0), np.array([0, 0, 0, 1.0, 0, 0]), np.ones(4))
@@ -457,11 +457,11 @@ class RodSection(Flexible):
     damping: float = 0.0
 
     def __post_init__(self) -> None:
-        self._set(rest=frozen_array(self.rest, (6,), "rod", "rest", most=LARGEST))
-        self._set(stiffness=frozen_array(self.stiffness, (4,), "rod", "stiffness", most=LARGEST))
+        self._set(rest=frozen_array(self.rest, (6,), "rod", "rest", most=MAX_NUMBER))
+        self._set(stiffness=frozen_array(self.stiffness, (4,), "rod", "stiffness", most=MAX_NUMBER))
         for name in ("start", "end", "damping"):
-            self._set(**{name: number(getattr(self, name), "rod", name, least=0, most=LARGEST)})
-        self._set(length=number(self.length, "rod", "length", least=1 / LARGEST, most=LARGEST))
+            self._set(**{name: number(getattr(self, name), "rod", name, least=0, most=MAX_NUMBER)})
+        self._set(length=number(self.length, "rod", "length", least=1 / MAX_NUMBER, most=MAX_NUMBER))
         if len(self.counts) != len(STRAINS):
             raise ModelError(f"are {self.counts}", argument="counts", where="rod", allowed=f"{len(STRAINS)} numbers")
         for count in self.counts:
@@ -474,13 +474,13 @@ class RodSection(Flexible):
         turns = tuple(not name.startswith("s") for name in names)
         step = self.end - self.start
         s = self.start + (leggauss(3)[0] + 1) / 2 * step
-        basis = np.array([strain_basis(self.counts, self.length, each) for each in s.tolist()])
+        basis = np.array([strain_basis(self.counts, self.length, item) for item in s.tolist()])
         rest = np.broadcast_to(self.rest, (3, 6))
         return _Strain("flexible", tuple(names), turns, step=step, rest=rest, basis=basis)
 
     @property
     def stiffness_matrix(self) -> Array:
-        """K (n x n) of the whole rod: diagonal, since Legendre polynomials are orthogonal."""
+        """K (n x n) of the whole rod, which is diagonal because Legendre polynomials are orthogonal."""
         pairs = zip(self.stiffness.tolist(), self.counts, strict=True)
         return np.diag([C / (self.length * (2 * j + 1)) for C, count in pairs for j in range(count)])
 

@@ -1,7 +1,7 @@
-"""Free parameters of a mechanism: numbers that are named by paths such as "links.hand.mass", read and replaced.
+"""Free parameters of a mechanism: numbers named by paths such as "links.hand.mass", read and replaced.
 
-A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are a name or an index; ".x", ".yz" or
-".0" at the end selects one component of the field.
+A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are a name or an index. A suffix ".x",
+".yz" or ".0" selects one component of the field.
 """
 
 from collections import Counter
@@ -24,13 +24,13 @@ PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _XYZ, _SIX = ("x", "y", "z"), ("xx", "xy", "xz", "yy", "yz", "zz")
 _LINK = {"mass": ("",), "com": _XYZ, "inertia": _SIX}
 _JOINT = {"origin": _XYZ, "turn": _XYZ, "point": _XYZ}
-_ONCE = "each number once, at least one"
-_DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one for each velocity
+_ALLOWED_PATHS = "each number once, at least one"
+_DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one per velocity
 
 
 @dataclass(frozen=True)
 class Number:
-    """One number: ``part`` is "links", "joints" or "gravity", ``index`` that of the link or joint (-1 for gravity)."""
+    """One number: ``part`` is "links", "joints" or "gravity", ``index`` is the link or joint (-1 for gravity)."""
 
     part: str
     index: int
@@ -58,30 +58,30 @@ class Numbers(NamedTuple):
 
     @property
     def move_loops(self) -> bool:
-        """Whether some of them place joints or turn axes, on which the closure of loops depends."""
-        return any(number.field in _JOINT for each in self.free for number, _ in each.coefficients)
+        """Whether some of them place joints or rotate axes, which affects loop closure."""
+        return any(number.field in _JOINT for parameter in self.free for number, _ in parameter.coefficients)
 
     @property
     def inputs(self) -> tuple[ArrayLike, ...]:
-        """The last input of an algorithm that takes them: p, or none."""
+        """The last input of an algorithm with parameters: p, or none."""
         return (self.p,) if self.free else ()
 
 
 OWN = Numbers()
-"""The numbers that a mechanism has itself."""
+"""The mechanism's own numbers."""
 
 
 def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:
     """Return the free parameters that paths name, with their present values.
 
-    A mapping {name: path} gives them other names. A mapping {name: {path: coefficient}} is one parameter that changes
-    several numbers in proportion to their coefficients; its present value is 0.
+    A mapping {name: path} renames them. A mapping {name: {path: coefficient}} is one parameter that changes several
+    numbers in proportion to their coefficients; its present value is 0.
     """
     if isinstance(paths, str) or not isinstance(paths, (Sequence, Mapping)):
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
         raise ModelError(argument="paths", value=paths, where=mechanism.name, allowed=allowed)
-    found: list[Free] = []
-    given: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
+    result: list[Free] = []
+    owners: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
     for item in paths:
         path = paths[item] if isinstance(paths, Mapping) else item
         if isinstance(path, Mapping):
@@ -90,32 +90,32 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
             moved = tuple((_single(mechanism, p), c) for p, c in checked.items())
             if len(dict(moved)) < max(len(moved), 1):
                 what = f"{item!r} changes {'one number by two paths' if moved else 'no number'}"
-                raise ModelError(what, value=item, where=mechanism.name, allowed=_ONCE)
-            found.append(Free(str(item), 0.0, moved))
+                raise ModelError(what, value=item, where=mechanism.name, allowed=_ALLOWED_PATHS)
+            result.append(Free(str(item), 0.0, moved))
         else:
             named = item if isinstance(paths, Mapping) else path
             for suffix, number in _numbers(mechanism, path):
                 name = f"{named}{suffix}"
-                if given.setdefault(number, name) != name:
-                    what = f"{given[number]!r} and {name!r} are one number"
-                    raise ModelError(what, where=mechanism.name, allowed=_ONCE)
-                found.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
-    double = next((name for name, count in Counter(each.name for each in found).items() if count > 1), None)
-    if double is not None or not found:
-        what = f"{double!r} is named twice" if found else "no number is named"
-        raise ModelError(what, where=mechanism.name, allowed=_ONCE)
-    return tuple(found)
+                if owners.setdefault(number, name) != name:
+                    what = f"{owners[number]!r} and {name!r} are the same number"
+                    raise ModelError(what, where=mechanism.name, allowed=_ALLOWED_PATHS)
+                result.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
+    double = next((name for name, count in Counter(entry.name for entry in result).items() if count > 1), None)
+    if double is not None or not result:
+        what = f"{double!r} is named twice" if result else "no number is named"
+        raise ModelError(what, where=mechanism.name, allowed=_ALLOWED_PATHS)
+    return tuple(result)
 
 
 def paths_of(mechanism: Mechanism, free: Sequence[Free]) -> dict[str, str | dict[str, float]]:
-    """Return the mapping from which ``free_numbers`` makes these parameters."""
-    found: dict[str, str | dict[str, float]] = {}
-    for each in free:
-        number, coefficient = each.coefficients[0]
-        direct = len(each.coefficients) == 1 and coefficient == 1 and each.value == read_number(mechanism, number)
-        coefficients = {_path(mechanism, number): c for number, c in each.coefficients}
-        found[each.name] = _path(mechanism, number) if direct else coefficients
-    return found
+    """Return the mapping from which ``free_numbers`` creates these parameters."""
+    result: dict[str, str | dict[str, float]] = {}
+    for item in free:
+        number, coefficient = item.coefficients[0]
+        direct = len(item.coefficients) == 1 and coefficient == 1 and item.value == read_number(mechanism, number)
+        coefficients = {_path(mechanism, number): c for number, c in item.coefficients}
+        result[item.name] = _path(mechanism, number) if direct else coefficients
+    return result
 
 
 def _path(mechanism: Mechanism, number: Number) -> str:
@@ -131,12 +131,12 @@ def _single(mechanism: Mechanism, path: str) -> Number:
     numbers = _numbers(mechanism, path)
     if len(numbers) != 1:
         fix = f"name one, as in {path + numbers[0][0]!r}"
-        raise ModelError(f"{path!r} are {len(numbers)} numbers", value=path, where=mechanism.name, fix=fix)
+        raise ModelError(f"{path!r} is {len(numbers)} numbers", value=path, where=mechanism.name, fix=fix)
     return numbers[0][1]
 
 
 def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
-    """Return the numbers that a path names, each with the suffix that completes the path to that number."""
+    """Return the numbers that a path names, each with the suffix that completes its path."""
     part, _, rest = path.partition(".") if isinstance(path, str) else ("", "", "")
     if isinstance(path, str) and path.endswith("."):
         fix = f"write {path.rstrip('.')!r}"
@@ -145,9 +145,9 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         return _components(mechanism, path, ("gravity", -1, "gravity"), _XYZ, rest)
     if part not in ("links", "joints"):
         allowed = "links.LINK.FIELD, joints.JOINT.FIELD or gravity"
-        raise ModelError(f"path {path!r}", value=path, where=mechanism.name, allowed=allowed)
+        raise ModelError(f"path {path!r} is not valid", value=path, where=mechanism.name, allowed=allowed)
     owners: Sequence[Link | Joint] = getattr(mechanism, part)
-    names = [each.name for each in owners]
+    names = [item.name for item in owners]
     # Names may contain dots: take the longest name that fits.
     fits = [name for name in names if rest.startswith(f"{name}.")]
     owner = max(fits, key=len) if fits else rest.partition(".")[0]
@@ -156,8 +156,8 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
         place = mechanism.places.get(owner) if part == "links" else None
         merged = "" if place is None else f": {owner!r} is part of {carrier(mechanism, place).name!r}"
-        found = f"path {path!r}: no such {part[:-1]}{merged}"
-        raise ModelError(found, value=path, where=mechanism.name, allowed=allowed)
+        message = f"path {path!r}: no such {part[:-1]}{merged}"
+        raise ModelError(message, value=path, where=mechanism.name, allowed=allowed)
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
     if field not in fields:
@@ -176,19 +176,19 @@ def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
 
 
 def _components(
-    mechanism: Mechanism, path: str, key: tuple[str, int, str], names: tuple[str, ...], wanted: str
+    mechanism: Mechanism, path: str, key: tuple[str, int, str], names: tuple[str, ...], suffix: str
 ) -> list[tuple[str, Number]]:
-    if not wanted:
+    if not suffix:
         return [(f".{name}" if name else "", Number(*key, k)) for k, name in enumerate(names)]
-    if wanted not in names:
-        found = f"path {path!r}: no component {wanted!r}"
-        raise ModelError(found, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none")
-    return [("", Number(*key, names.index(wanted)))]
+    if suffix not in names:
+        message = f"path {path!r}: no component {suffix!r}"
+        raise ModelError(message, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none")
+    return [("", Number(*key, names.index(suffix)))]
 
 
 def _stiffness(joint: Joint) -> float | None:
     """Return the stiffness of a joint's linear spring, or of the one between it and its motor."""
-    laws = [each.stiffness for each in (joint.spring, joint.motor) if each is not None and each.stiffness is not None]
+    laws = [item.stiffness for item in (joint.spring, joint.motor) if item is not None and item.stiffness is not None]
     return laws[0] if len(laws) == 1 and isinstance(laws[0], float) else None
 
 
@@ -228,7 +228,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
 
 
 def _with_components(owner: Any, new: Mapping[str, Any], field: str, values: dict[int, float]) -> dict[str, Any]:
-    """Return {attribute: value} of a link or joint with some components of a field changed, on top of ``new``."""
+    """Return {attribute: value} of a link or joint with changed components of a field, on top of ``new``."""
     if field == "inertia":
         inertia = np.array(owner.inertia)
         for k, value in values.items():

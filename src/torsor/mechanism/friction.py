@@ -1,4 +1,4 @@
-"""Where Coulomb friction jumps."""
+"""Discontinuities of Coulomb friction."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from torsor.mechanism.mechanism import Mechanism
 def friction_jumps(robot: Mechanism, v: Array) -> Flags:
     """Return the intervals (..., T - 1, nv) of velocities v (..., T, nv) in which Coulomb friction jumps.
 
-    It has the sign of the velocity, unless the joint's friction is ``smooth``.
+    Friction has the sign of the velocity, unless the joint's friction is ``smooth``.
     """
     rough = np.zeros(robot.nv, dtype=bool)
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):

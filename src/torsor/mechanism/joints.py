@@ -1,8 +1,8 @@
-"""The kinds of joints: their kinematics in the joint frame, whose z axis is the joint axis.
+"""Joint types: their kinematics in the joint frame, whose z axis is the joint axis.
 
 ``transform(q)`` is the pose of the moved frame in the rest frame. The relative twist, in the axes of the moved frame at
-its origin, is S(q) v with the motion subspace S = ``subspace(q)`` (6 x nv, angular rows first); its rate is S a + S' v.
-All functions take numbers or CasADi symbols. No algorithm in ``dynamics`` depends on the kind of a joint.
+its origin, is S(q) v with the motion subspace S = ``subspace(q)`` (6 x nv, angular rows first). Its time derivative is
+S a + S' v. All functions take numbers or CasADi symbols. No algorithm in ``dynamics`` depends on the joint type.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from torsor.spatial.rotations import log_rotation, quaternion_exp, quaternion_pr
 
 @dataclass(frozen=True)
 class JointKind:
-    """A kind of joint: numbers of positions ``nq`` and velocities ``nv``, names of the velocities, kinematics.
+    """A joint type: numbers of positions ``nq`` and velocities ``nv``, names of the velocities, kinematics.
 
     In the base class the velocities are the time derivatives of the positions. ``pitch`` is the advance (m/rad) of a
     helical joint, and zero for the others.
@@ -30,7 +30,7 @@ class JointKind:
     velocity_names: tuple[str, ...]
     turns: tuple[bool, ...]  # which velocities are angular (rad/s, not m/s)
     absorbs_turn: bool = False  # whether rotating the joint frame about its axis only adds an offset to the coordinate
-    _neutral: ClassVar[tuple[float, ...]] = ()  # positions of the rest pose, where they are not nv zeros
+    _neutral: ClassVar[tuple[float, ...]] = ()  # positions of the rest pose, if they are not nv zeros
     _invisible: ClassVar[tuple[tuple[int, int], ...]] = ()  # see ``invisible``
     _shifts: ClassVar[tuple[bool, bool, bool]] = (False, False, False)  # joint axes along which the frame can be moved
 
@@ -58,12 +58,12 @@ class JointKind:
         raise NotImplementedError
 
     def subspace_rate(self, q: Vector, v: Vector, pitch: float) -> Matrix | None:
-        """Return the time derivative of S (6 x nv) at the velocities v, or None where S is constant."""
+        """Return the time derivative of S (6 x nv) at the velocities v, or None if S is constant."""
         return None
 
     @cached_property
     def turns_about_z(self) -> bool | None:
-        """Whether the joint turns about its z axis (True), not at all (False), or about others too (None)."""
+        """Whether the joint rotates about its z axis (True), not at all (False), or also about other axes (None)."""
         angular = ca.densify(ca.SX(self.subspace(ca.SX.sym("q", self.nq), 0.0)))[:3, :]
         rows = [any(not angular[i, k].is_zero() for k in range(self.nv)) for i in range(3)]
         return None if rows[0] or rows[1] else rows[2]
@@ -74,13 +74,13 @@ class JointKind:
         return ca.vertcat(R @ S[:3, :], R @ S[3:, :])
 
     def bias(self, q: Vector, v: Vector, pitch: float) -> Vector | None:
-        """Return S' v (6), the acceleration that the velocities v alone cause, or None where S is constant."""
+        """Return S' v (6), the acceleration due to the velocities v alone, or None if S is constant."""
         rate = self.subspace_rate(q, v, pitch)
         return None if rate is None else rate @ v
 
     @property
     def simple(self) -> tuple[tuple[str, Array], ...]:
-        """An equivalent chain of kinds with constant S, each with its joint axes (3 x 3) in the rest frame."""
+        """An equivalent chain of joint types with constant S, each with its joint axes (3 x 3) in the rest frame."""
         return ((self.name, np.eye(3)),)
 
     def integrate(self, q: Vector, dv: Vector) -> Vector:
@@ -88,11 +88,11 @@ class JointKind:
         return q + dv
 
     def difference(self, start: Vector, end: Vector) -> Vector:
-        """Return the dv (nv) with integrate(start, dv) = end."""
+        """Return dv (nv) such that integrate(start, dv) = end."""
         return end - start
 
     def chart(self, q: Vector, u: Vector) -> Vector:
-        """Return the positions at the local coordinates u (nv) about q; at u = 0 they are q. No sine, no cosine."""
+        """Return the positions at local coordinates u (nv) about q, without sines and cosines; q at u = 0."""
         return q + u
 
     def chart_rate(self, u: Vector, v: Vector) -> Vector:
@@ -100,18 +100,18 @@ class JointKind:
         return v
 
     def chart_velocity(self, u: Vector, u_rate: Vector) -> Vector:
-        """Return the velocities at which u has the given time derivative: the inverse of ``chart_rate``."""
+        """Return the velocities for a given time derivative of u: the inverse of ``chart_rate``."""
         return u_rate
 
     def chart_carry(self, u: Vector, v: Vector) -> Vector:
-        """Return the velocities at chart(q, u) with u constant, when q moves with the velocities v."""
+        """Return the velocities at chart(q, u) with constant u if q moves with the velocities v."""
         return v
 
     def invisible(self, P: Array) -> Array:
         """Return the part of a pseudo-inertia P (4 x 4) that can be moved to the parent without changing any force.
 
-        The motion of the joint gives this part no momentum and leaves it unchanged in the parent's frame, so forces
-        cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
+        The motion of the joint gives this part no momentum and leaves it unchanged in the parent's frame. Forces
+        therefore cannot distinguish it from inertia of the parent (Khalil's regrouping of inertial parameters).
         """
         kept = np.zeros_like(P)
         for i, j in self._invisible:
@@ -142,7 +142,7 @@ class _Revolute(JointKind):
 
 
 class _Prismatic(JointKind):
-    # The link rotates as its parent does: its rotational inertia can be moved to the parent.
+    # The link rotates with its parent, so its rotational inertia can be moved to the parent.
     _invisible = (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)
     _shifts = True, True, True
 
@@ -263,7 +263,7 @@ def _conjugate(quaternion: Vector) -> Vector:
 
 
 def _gibbs_turn(u: Vector) -> Vector:
-    """Return the quaternion (not normalised) of the Gibbs vector u = 2 tan(angle / 2) axis: no sine, no cosine."""
+    """Return the unnormalised quaternion of the Gibbs vector u = 2 tan(angle / 2) axis, without sines and cosines."""
     return stack(u / 2, 1.0)
 
 
@@ -298,4 +298,4 @@ KINDS: dict[str, JointKind] = {
         _Fixed("fixed", (), ()),
     )
 }
-"""The joint kinds by name."""
+"""Joint types by name."""

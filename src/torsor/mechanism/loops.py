@@ -1,7 +1,7 @@
 """Loop closures: cut joints between two frames of the tree, and couplings between coordinates.
 
-A cut joint is given by its closure equations, functions of the pose (R, p) of frame b relative to frame a. The axes of
-a cut joint are the z axes of the two frames.
+A cut joint is defined by its closure equations, functions of the pose (R, p) of frame b relative to frame a. The axes
+of a cut joint are the z axes of the two frames.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.base.checks import LARGEST, name_of, number, one_of
+from torsor.base.checks import MAX_NUMBER, name_of, number, one_of
 from torsor.base.errors import ModelError
 from torsor.mechanism.part import Part
 from torsor.spatial import cross
@@ -20,19 +20,21 @@ from torsor.spatial import cross
 # Wheels: rolling contact of a link with a plane, the ground.
 #
 # A wheel is a cut joint between the ground and the link that rolls on it. Its first equation is the height of the
-# contact point above the ground, an equation of positions. The others are velocities of the contact point that are
-# zero: they restrict the motion, not the positions (non-holonomic constraints).
+# contact point above the ground, which is a position equation. The others are velocities of the contact point that are
+# zero: they restrict the motion, not the positions (nonholonomic constraints).
 #
-# With the normal n of the ground (z of frame a), the axle u (z of frame b, the origin of which is the centre) and the
-# radius r, the contact point of a disc is the lowest point of its rim, at -r w from the centre; along it the disc
-# rolls, and across it an edge or a tyre does not slip:
+# With the normal n of the ground (z of frame a), the axle u (z of frame b, whose origin is the centre) and the radius
+# r, the contact point of a disc is the lowest point of its rim, at -r w from the centre. The disc rolls in the
+# direction ``along``, and an edge or a tyre does not slip in the direction ``across``:
 #
 #     w = (n - (n.u) u) / s        along = u x n / s        across = n x along        s = |u x n|
 #
-# A ball has its contact at -r n, whatever its axle. The height of the lowest point of a body changes with the velocity
-# of the point of the body that is there, so that all equations are velocities of one point.
+# A ball has its contact at -r n, independent of its axle. The height of the lowest point of a body changes with the
+# velocity of the body point there, so all equations are velocities of one point.
 
-FLAT = 1e-6  # sine of the angle between axle and normal below which a disc lies flat: it has no direction to roll in
+MIN_AXLE_SINE = (
+    1e-6  # sine of the angle between axle and normal below which a disc lies flat and has no rolling direction
+)
 
 _UP = ca.SX([0.0, 0.0, 1.0])
 
@@ -49,8 +51,8 @@ def _square(R: ca.SX) -> ca.SX:
     return R[0, 2] ** 2 + R[1, 2] ** 2
 
 
-# By kind: whether it is a disc, whether it has a radius (None: it may have one), and the directions in which the
-# contact point does not slip, from (across, along, angle of the rollers).
+# By kind: whether it is a disc, whether it has a radius (None: optional), and the directions in which the contact point
+# does not slip, from (across, along, angle of the rollers).
 _Slip = Callable[[ca.SX, ca.SX, float], list[ca.SX]]
 _KINDS: dict[str, tuple[bool, bool | None, _Slip]] = {
     "wheel": (True, True, lambda across, along, angle: [along, across]),
@@ -60,7 +62,7 @@ _KINDS: dict[str, tuple[bool, bool | None, _Slip]] = {
     "skid": (False, None, lambda across, along, angle: []),
 }
 WHEELS = tuple(_KINDS)
-"""The kinds of wheels."""
+"""Wheel kinds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +73,14 @@ class Wheel(Part):
     moving platform is another frame. ``radius`` is in m. The kinds are:
 
     - "wheel": a thin disc that rolls without slipping;
-    - "omni": a wheel with rollers on its rim. It does not slip along the axes of the rollers, which make the angle
-      ``roller`` (rad) with the direction in which the wheel rolls: 0 for an omni wheel, pi/4 or -pi/4 for a mecanum
-      wheel;
-    - "edge": a knife edge or skate of no radius, which does not slip along the axle (across itself);
+    - "omni": a wheel with rollers on its rim. It does not slip along the roller axes, which make the angle ``roller``
+      (rad) with the rolling direction: 0 for an omni wheel, pi/4 or -pi/4 for a mecanum wheel;
+    - "edge": a knife edge or skate without radius, which does not slip along the axle;
     - "ball": a ball that rolls without slipping in all directions;
     - "skid": a point, or a ball with a ``radius``, that slides without friction.
 
-    The ground pushes and pulls: where the force of the first equation, in ``robot.closed.loop_forces``, is negative, a
-    real wheel would lift off.
+    The contact is bilateral. If the force of the first equation, in ``robot.closed.loop_forces``, is negative, a real
+    wheel would lift off.
 
     Example:
         >>> Wheel("left", "left_wheel", radius=0.1).kind
@@ -103,13 +104,15 @@ class Wheel(Part):
         if self.ground == self.frame:
             raise ModelError(f"{self.frame!r} rolls on itself", value=self.frame, where=where, allowed="another frame")
         one_of(self.kind, WHEELS, where, "kind")
-        radius, needed = number(self.radius, where, "radius", most=LARGEST), _KINDS[self.kind][1]
+        radius, needed = number(self.radius, where, "radius", most=MAX_NUMBER), _KINDS[self.kind][1]
         if radius < 0 or (needed is not None and (radius > 0) != needed):
-            allowed = {True: "above 0 (m)", False: "0: an edge has no radius", None: "0 or more (m)"}[needed]
+            allowed = {True: "above 0 (m)", False: "0, because an edge has no radius", None: "0 or more (m)"}[needed]
             raise ModelError(f"of the {self.kind} is {radius:g}", argument="radius", where=where, allowed=allowed)
         roller = number(self.roller, where, "roller")
         if roller and (self.kind != "omni" or abs(roller) >= pi / 2):
-            allowed = "between -pi/2 and pi/2 (rad)" if self.kind == "omni" else "0: only an omni wheel has rollers"
+            allowed = (
+                "between -pi/2 and pi/2 (rad)" if self.kind == "omni" else "0, because only an omni wheel has rollers"
+            )
             raise ModelError(f"of the {self.kind} is {roller:g}", argument="roller", where=where, allowed=allowed)
         self._set(radius=radius, roller=roller)
 
@@ -125,7 +128,7 @@ class Wheel(Part):
 
     @property
     def positions(self) -> int:
-        """Number of equations of positions, which come first; the others are equations of velocities."""
+        """Number of position equations, which come first; the others are velocity equations."""
         return 1
 
     def units(self, length: float) -> list[float]:
@@ -140,18 +143,18 @@ class Wheel(Part):
         centre = ca.SX(self.radius)
         if self.is_disc:
             square = _square(R)
-            centre = ca.if_else(square > FLAT**2, self.radius * ca.sqrt(square), ca.SX.nan())
+            centre = ca.if_else(square > MIN_AXLE_SINE**2, self.radius * ca.sqrt(square), ca.SX.nan())
         return ca.vertcat(p[2] - centre, ca.SX(self.count - 1, 1))
 
     def slips(self, R: ca.SX) -> ca.SX:
-        """Return the matrix (count x 6) from the twist of the frame, at its origin in axes of the ground, to slips."""
+        """Return the matrix (count x 6) from the twist of the frame, at its origin in ground axes, to slips."""
         across, along, w = _disc(R) if self.is_disc else (_UP, _UP, _UP)
         rows = [_UP, *_KINDS[self.kind][2](across, along, self.roller)]
         return ca.vertcat(*(ca.horzcat(cross(-self.radius * w, d).T, d.T) for d in rows))
 
 
-HIGHEST_POWER = 4  # of a coordinate in a coupling, as in MJCF
-# Squared sine of the angle between opposite axes, below which their common perpendicular is rounding.
+HIGHEST_POWER = 4  # maximum power of a coordinate in a coupling, as in MJCF
+# Squared sine of the angle between opposite axes, below which their common perpendicular is rounding error.
 _OPPOSITE = 1e-24
 
 
@@ -175,7 +178,7 @@ def _turn(R: ca.SX) -> list[ca.SX]:
 def _tilt_chords(R: ca.SX) -> list[ca.SX]:
     """Return 2 sin(angle / 2) between the z axes: their sines, divided by the cosine of half the angle.
 
-    Exactly opposite axes have no direction: the error is 2 along x, and changes as the sines do.
+    Exactly opposite axes have no direction, so the error is 2 along x and changes like the sines.
     """
     x, y = _tilt(R)
     sine, behind = x**2 + y**2, R[2, 2] < 0
@@ -189,10 +192,11 @@ def _turn_chords(R: ca.SX) -> list[ca.SX]:
     """Return the axis of a rotation times 2 sin(angle / 2): twice the vector part of its unit quaternion.
 
     With the quaternion (x, y, z, w), w >= 0, the entries of 4 (x, y, z, w)^T (x, y, z, w) are linear in R. A column,
-    divided by the root of its diagonal entry, is twice the quaternion: that of w for angles up to 120 degrees, beyond
-    it the largest of the others, so that no divisor is below 1. At half a turn one of the two axes is chosen.
+    divided by the root of its diagonal entry, is twice the quaternion. The column of w is used for angles up to 120
+    degrees, and the largest of the others beyond, so that no divisor is below 1. At half a turn one of the two axes is
+    chosen.
     """
-    wx, wy, wz = (2 * each for each in _turn(R))
+    wx, wy, wz = (2 * item for item in _turn(R))
     xy, yz, zx = R[0, 1] + R[1, 0], R[1, 2] + R[2, 1], R[2, 0] + R[0, 2]
     trace = ca.trace(R)
     squares = [1 + 2 * R[k, k] - trace for k in range(3)]  # 4 x^2, 4 y^2, 4 z^2
@@ -223,8 +227,9 @@ CUTS: dict[str, tuple[tuple[int, ...], AxisEquations]] = {
     "planar": ((2,), _PARALLEL),
     "rod": ((), _FREE),
 }
-"""By kind of cut joint: the axes of frame a along which the two origins coincide, and the equations of the axes. A rod
-has one equation instead: the distance between the origins."""
+"""By cut-joint kind: the axes of frame a along which the origins coincide, and the equations of the axes.
+
+A rod has one equation instead: the distance between the origins."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,9 +237,9 @@ class Loop(Part):
     """A cut joint: it connects the frame (or link) ``a`` and the frame (or link) ``b`` as a joint of that ``kind``.
 
     A revolute joint rotates about the z axes of both frames, a prismatic joint slides along them, a cylindrical joint
-    does both, a planar joint slides perpendicular to them and rotates about them; for these kinds the z axes point the
-    same way. The two axes of a universal joint are z of ``a`` and z of ``b``, perpendicular to each other. A "rod" is
-    massless, ``length`` (m) long, with a spherical joint at each origin.
+    does both, and a planar joint slides perpendicular to them and rotates about them. For these kinds the z axes point
+    the same way. The two axes of a universal joint are z of ``a`` and z of ``b``, perpendicular to each other. A "rod"
+    is massless, ``length`` (m) long, with a spherical joint at each origin.
 
     Example:
         >>> Loop("tip", "left_tip", "right_tip").kind
@@ -256,9 +261,9 @@ class Loop(Part):
         one_of(self.kind, tuple(CUTS), where, "kind")
         if self.a == self.b:
             raise ModelError(f"both ends are {self.a!r}", value=self.a, where=where, allowed="two different frames")
-        length = number(self.length, where, "length", least=-LARGEST, most=LARGEST)
+        length = number(self.length, where, "length", least=-MAX_NUMBER, most=MAX_NUMBER)
         if (self.kind == "rod") != (length > 0):
-            allowed = "a length above 0" if self.kind == "rod" else "0; only a rod has a length"
+            allowed = "a length above 0" if self.kind == "rod" else "0, because only a rod has a length"
             raise ModelError(f"of a {self.kind} is {length}", argument="length", where=where, allowed=allowed)
         self._set(length=length)
 
@@ -269,7 +274,7 @@ class Loop(Part):
 
     @property
     def positions(self) -> int:
-        """Number of equations of positions: all."""
+        """Number of position equations: all."""
         return self.count
 
     @property
@@ -291,15 +296,15 @@ class Loop(Part):
     def error(self, R: ca.SX, p: ca.SX) -> ca.SX:
         """Return the closure error (count x 1): ``rows`` with 2 sin(angle / 2) in place of sin(angle).
 
-        Both have the same first and second time derivatives where the loop is closed. ``rows`` needs fewer operations,
-        but it is also zero where the axes point in opposite directions; this error is not.
+        Both have the same first and second time derivatives if the loop is closed. ``rows`` needs fewer operations, but
+        it is also zero if the axes point in opposite directions; this error is not.
         """
         return ca.vertcat(self.rows(R, p)[: self.lengths], *CUTS[self.kind][1].chords(R))
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Coupling(Part):
-    """A gear, belt or cam between coordinates, or a lock of one: a sum of polynomials of coordinates is ``offset``.
+    """A gear, belt, cam or lock: a sum of polynomials of coordinates equals ``offset``.
 
     A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors, those of q, q^2, q^3, q^4.
 
@@ -321,15 +326,15 @@ class Coupling(Part):
         name_of(name, "coupling", source)
         where = f"{source}: coupling {name!r}" if source else f"coupling {name!r}"
         if not isinstance(coefficients, Mapping) or not coefficients:
-            found, allowed = f"are {coefficients!r}", "{coordinate: number} with at least one coordinate"
-            raise ModelError(found, argument="coefficients", value=coefficients, where=where, allowed=allowed)
+            message, allowed = f"are {coefficients!r}", "{coordinate: number} with at least one coordinate"
+            raise ModelError(message, argument="coefficients", value=coefficients, where=where, allowed=allowed)
         checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in coefficients.items()}
-        offset = number(offset, where, "offset", least=-LARGEST, most=LARGEST)
+        offset = number(offset, where, "offset", least=-MAX_NUMBER, most=MAX_NUMBER)
         self._set(name=name, coefficients=checked, offset=offset, source=source)
 
     @property
     def polynomials(self) -> Mapping[str, tuple[float, ...]]:
-        """For each coordinate q the factors of q, q^2, ...: as ``coefficients``, but numbers too as tuples."""
+        """For each coordinate q the factors of q, q^2, ...: as ``coefficients``, with numbers as tuples."""
         return {key: c if isinstance(c, tuple) else (c,) for key, c in self.coefficients.items()}
 
     @property
@@ -344,7 +349,7 @@ class Coupling(Part):
 
     @property
     def positions(self) -> int:
-        """Number of equations of positions: all."""
+        """Number of position equations: all."""
         return self.count
 
     def units(self, length: float) -> list[float]:
@@ -353,10 +358,10 @@ class Coupling(Part):
 
 
 def _coefficient(value: object, where: str, what: str) -> float | tuple[float, ...]:
-    """Return a number, or the factors of the powers of a coordinate as a tuple, without zeros at its end."""
+    """Return a number, or the factors of the powers of a coordinate as a tuple without trailing zeros."""
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
-    given: Any = value if several else [value]
-    factors = [number(each, where, what, least=-LARGEST, most=LARGEST) + 0.0 for each in given]
+    coefficients: Any = value if several else [value]
+    factors = [number(item, where, what, least=-MAX_NUMBER, most=MAX_NUMBER) + 0.0 for item in coefficients]
     if len(factors) > HIGHEST_POWER:
         raise ModelError(f"has {len(factors)} factors", argument=what, where=where, allowed=f"1 to {HIGHEST_POWER}")
     while factors and factors[-1] == 0:
@@ -371,7 +376,7 @@ Closure = CutJoint | Coupling
 
 
 def renamed(loop: Closure, name: Callable[[str], str]) -> Closure:
-    """Return a loop closure with each of its names, also those of frames and coordinates, mapped by ``name``."""
+    """Return a loop closure with all names, including those of frames and coordinates, mapped by ``name``."""
     if isinstance(loop, Coupling):
         return replace(loop, name=name(loop.name), coefficients={name(k): c for k, c in loop.coefficients.items()})
     if isinstance(loop, Wheel):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array, is_whole, name_of, number
+from torsor.base.checks import MAX_NUMBER, frozen_array, is_whole, name_of, number
 from torsor.base.errors import ModelError, listing, shortened
 from torsor.base.summary import Summary
 from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop, Wheel
@@ -21,31 +21,31 @@ from torsor.mechanism.parts import Frame, Joint, Link
 Allowed = tuple[str, str, str]
 
 
-def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
-    """Return pairs of links or frames with their reasons, sorted and each once; the first reason of a pair is kept."""
-    found = dict[tuple[str, str], str]()
-    for each in given:
-        words = tuple(each) if isinstance(each, Iterable) and not isinstance(each, str) else ()
+def checked_allowed(pairs: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
+    """Return pairs of links or frames with their reasons, sorted and unique; the first reason of a pair is kept."""
+    result = dict[tuple[str, str], str]()
+    for item in pairs:
+        words = tuple(item) if isinstance(item, Iterable) and not isinstance(item, str) else ()
         if len(words) != 3 or not all(isinstance(word, str) for word in words):
-            text = "(link, link, reason), three strings"
-            raise ModelError(f"allowed collision {each!r}", value=each, where=where, allowed=text)
+            message = "(link, link, reason), three strings"
+            raise ModelError(f"the allowed collision {item!r} is not valid", value=item, where=where, allowed=message)
         a, b, reason = words
         for name in (a, b):
             if name not in places:
                 allowed = listing(map(repr, places), like=repr(name))
-                found_here = f"allowed collision of {name!r}, which is no link or frame"
+                found_here = f"allowed collision of {name!r}, which is not a link or frame"
                 raise ModelError(found_here, value=name, where=where, allowed=allowed)
         if a == b:
             raise ModelError(f"allowed collision of {a!r} with itself", value=a, where=where, allowed="two links")
-        found.setdefault((min(a, b), max(a, b)), reason)
-    return tuple((a, b, reason) for (a, b), reason in sorted(found.items()))
+        result.setdefault((min(a, b), max(a, b)), reason)
+    return tuple((a, b, reason) for (a, b), reason in sorted(result.items()))
 
 
 HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
 
 
 def _range(joint: Joint) -> str:
-    lower, upper = (np.unique(np.atleast_1d(each)) for each in (joint.lower, joint.upper))
+    lower, upper = (np.unique(np.atleast_1d(item)) for item in (joint.lower, joint.upper))
     if len(lower) != 1 or len(upper) != 1 or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
         return ""
     unit = "rad" if joint.kind.turns[0] else "m"
@@ -59,14 +59,14 @@ def _effort(joint: Joint) -> str:
     return f"{limit[0]:.4g} {'N m' if joint.kind.turns[0] else 'N'}"
 
 
-# Postures: named configurations that are kept with a mechanism, such as the keyframes of MJCF.
+# Postures: named configurations that are stored with a mechanism, such as the keyframes of MJCF.
 #
-# They are stored by the names of positions, so that edits of the mechanism need not know of them: a posture has the
+# They are stored by position name, so that edits of the mechanism do not have to update them: a posture has the
 # positions that still exist, and new ones are neutral.
 
 
 class Postures(Mapping[str, Array]):
-    """Named configurations (nq,), which cannot be changed; unlike a mappingproxy they can be pickled.
+    """Immutable named configurations (nq,); unlike a mappingproxy they can be pickled.
 
     Example:
         >>> Postures({"home": np.zeros(2)})
@@ -92,26 +92,26 @@ class Postures(Mapping[str, Array]):
 def checked_postures(
     table: object, joints: Iterable[Joint], names: Iterable[str], where: str
 ) -> dict[str, dict[str, float]]:
-    """Return postures with finite numbers and positions among ``names`` only; other input raises ModelError."""
+    """Return postures with finite numbers and positions among ``names``; raise ModelError for other input."""
     turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
     known = set(names)
-    if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
-        raise ModelError("postures are no table", where=where, allowed="{name: {position: number}}")
-    found = dict[str, dict[str, float]]()
+    if not isinstance(table, Mapping) or not all(isinstance(item, Mapping) for item in table.values()):
+        raise ModelError("postures must be a table", where=where, allowed="{name: {position: number}}")
+    result = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
-        own = ((key, value) for key, value in positions.items() if key in known)
-        found[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in own}
+        existing = ((key, value) for key, value in positions.items() if key in known)
+        result[name] = {key: number(value, at, key, least=-MAX_NUMBER, most=MAX_NUMBER) for key, value in existing}
         for joint, quaternion in turning:
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
-            if not any((neutral | found[name])[key] for key in quaternion):
-                text = f"the quaternion of joint {joint.name!r} is 0"
-                raise ModelError(text, value=joint.name, where=at, allowed="any other", fix="identity: 0 0 0 1")
-    return found
+            if not any((neutral | result[name])[key] for key in quaternion):
+                message = f"the quaternion of joint {joint.name!r} is 0"
+                raise ModelError(message, value=joint.name, where=at, allowed="any other", fix="identity: 0 0 0 1")
+    return result
 
 
-_ORDER = (Loop, Wheel, Coupling)  # of closures, whatever the order in which they are given
-_HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
+_ORDER = (Loop, Wheel, Coupling)  # of closures, in any order
+_IDENTITY_POSE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
 class Place(NamedTuple):
@@ -132,10 +132,10 @@ class Coordinate(NamedTuple):
 class Mechanism(Part):
     """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.
 
-    ``build`` and the readers of ``formats`` make mechanisms: they sort the joints and merge fixed ones. This class
-    checks that the tree is in that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
+    ``build`` and the readers of ``formats`` create mechanisms: they sort the joints and merge fixed ones. This class
+    checks that the tree has that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
     closures of the tree, and ``active`` the names of the coordinates that are driven while the loops are closed.
-    ``posture_table`` has the values of positions, by name, of each named posture; ``postures`` are they as arrays.
+    ``posture_table`` holds the position values, by name, of each named posture; ``postures`` holds them as arrays.
     ``allowed_collisions`` are pairs of links or frames whose shapes may touch, each with the reason.
     """
 
@@ -154,57 +154,57 @@ class Mechanism(Part):
         name_of(self.name, "robot")
         self._set(**{key: tuple(getattr(self, key)) for key in ("links", "joints", "frames", "active")})
         self._set(loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))))
-        self._set(gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=LARGEST))
+        self._set(gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=MAX_NUMBER))
         self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
-            found = f"{len(self.links)} moving links need as many joints, not {len(self.joints)}"
-            raise ModelError(found, where=self.name)
+            message = f"{len(self.links)} moving links need as many joints, not {len(self.joints)}"
+            raise ModelError(message, where=self.name)
         clamps = {joint.parent for joint in self.joints if joint.flexible is not None}
         for link, joint in zip(self.links, self.joints, strict=True):
             merged = joint.is_fixed and not (joint.parent == self.base.name and joint.child in clamps)
             if joint.child != link.name or joint.parent not in seen or merged:
-                found, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
-                raise ModelError(found, value=joint.name, where=self.name, fix=fix)
+                message, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
+                raise ModelError(message, value=joint.name, where=self.name, fix=fix)
             seen.add(link.name)
         for frame in self.frames:
             if frame.link not in seen:
-                found = f"frame {frame.name!r} is on the missing link {frame.link!r}"
-                raise ModelError(found, value=frame.link, where=self.name)
+                message = f"frame {frame.name!r} is on the missing link {frame.link!r}"
+                raise ModelError(message, value=frame.link, where=self.name)
         for joint in self.joints:
             if joint.motor is not None and joint.motor.carrier not in seen:
-                found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
+                message = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
                 allowed = listing(map(repr, seen), like=repr(joint.motor.carrier))
-                raise ModelError(found, where=self.name, allowed=allowed)
+                raise ModelError(message, where=self.name, allowed=allowed)
         self._check_loops()
         self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
         self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
 
     def _check_loops(self) -> None:
-        """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
+        """Raise ModelError if loops or ``active`` name unknown frames or coordinates, or if a name is duplicate."""
         check_unique((loop.name for loop in self.loops), "loops", self.name)
         positions = set(self.position_names)
         both = [name for name in self.coordinate_names if name in positions]
         for loop in self.loops:
             if isinstance(loop, Coupling):
                 for name in (name for name in loop.coefficients if name not in both):
-                    found = f"names {name!r}, which is no coordinate with one position"
+                    message = f"names {name!r}, which is not a coordinate with one position"
                     fields: dict[str, Any] = {"argument": f"coupling {loop.name!r}", "value": name}
                     raise ModelError(
-                        found, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
+                        message, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
                     )
             else:
                 kind = "wheel" if isinstance(loop, Wheel) else "loop"
                 for end in ends_of(self, loop):
                     if end not in self.places:
-                        found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
+                        message = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
                         allowed = listing(map(repr, self.places), like=repr(end))
-                        raise ModelError(found, where=self.name, allowed=allowed)
+                        raise ModelError(message, where=self.name, allowed=allowed)
         for name in self.active:
             if name not in self.coordinate_names:
-                found = f"names {name!r}, which is no coordinate"
+                message = f"names {name!r}, which is not a coordinate"
                 allowed = listing(map(repr, self.coordinate_names), like=repr(name))
-                raise ModelError(found, value=name, argument="active", where=self.name, allowed=allowed)
+                raise ModelError(message, value=name, argument="active", where=self.name, allowed=allowed)
         if len(set(self.active)) < len(self.active):
             given, allowed = self.active, "each coordinate once"
             raise ModelError(f"is {given}", argument="active", value=given, where=self.name, allowed=allowed)
@@ -217,8 +217,8 @@ class Mechanism(Part):
         leaders = {joint.name for joint in self.joints if not joint.follows}
         for joint in self.joints:
             if joint.coordinate not in leaders:
-                found = f"joint {joint.name!r} follows {joint.coordinate!r}, which is not a joint with a coordinate"
-                raise ModelError(found, where=self.name, fix="use torsor.build, which resolves followers")
+                message = f"joint {joint.name!r} follows {joint.coordinate!r}, which is not a joint with a coordinate"
+                raise ModelError(message, where=self.name, fix="use torsor.build, which resolves followers")
 
     def __repr__(self) -> str:
         loops = f", {len(self.loops)} loops" if self.loops else ""
@@ -241,13 +241,13 @@ class Mechanism(Part):
             name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
             limits = _range(joint), _effort(joint)
             rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
-        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # a column that says nothing is left out
+        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # an empty column is omitted
         title, columns = repr(self).strip("<>"), [HEAD[k] for k in kept]
         return Summary(title, facts, columns, [[row[k] for k in kept] for row in rows])
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """Index of each moving link's parent, -1 for the base."""
+        """Index of each moving link's parent; -1 for the base."""
         return tuple(self._indices[joint.parent] for joint in self.joints)
 
     @cached_property
@@ -271,7 +271,7 @@ class Mechanism(Part):
 
     @cached_property
     def elastic(self) -> tuple[Joint, ...]:
-        """The elastic joints. The coordinates of their motors come after those of all joints, in this order."""
+        """Elastic joints. The coordinates of their motors come after those of all joints, in this order."""
         return tuple(joint for joint in self.joints if joint.is_elastic)
 
     @cached_property
@@ -320,29 +320,30 @@ class Mechanism(Part):
         return sum(link.mass for link in self.links)
 
     def _gather(self, name: str, motors: ArrayLike) -> Array:
-        own = [getattr(joint, name) for joint in self._leaders]
-        return np.concatenate([np.zeros(0), *own, np.broadcast_to(np.asarray(motors, float), len(self.elastic))])
+        arrays = [getattr(joint, name) for joint in self._leaders]
+        return np.concatenate([np.zeros(0), *arrays, np.broadcast_to(np.asarray(motors, float), len(self.elastic))])
 
     @property
     def lower(self) -> Array:
-        """Lower position limits (nq,), -inf where there is none."""
+        """Lower position limits (nq,); -inf if there is none."""
         return self._gather("lower", -np.inf)
 
     @property
     def upper(self) -> Array:
-        """Upper position limits (nq,), inf where there is none."""
+        """Upper position limits (nq,); inf if there is none."""
         return self._gather("upper", np.inf)
 
     @property
     def velocity_limit(self) -> Array:
-        """Velocity limits (nv,), inf where there is none; the limit of an elastic joint holds for its motor too."""
+        """Velocity limits (nv,), inf if there is none; the limit of an elastic joint also holds for its motor."""
         return self._gather("velocity_limit", [float(np.max(joint.velocity_limit)) for joint in self.elastic])
 
     @property
     def effort_limit(self) -> Array:
-        """Limits of the generalised forces (nv,), inf where there is none.
+        """Limits of the generalised forces (nv,); inf if there is none.
 
-        The limit of an elastic joint is that of its motor. Only the spring drives the joint itself: its own entry is 0.
+        The limit of an elastic joint is that of its motor. The joint itself is driven only by the spring, so its own
+        entry is 0.
         """
         limit = self._gather("effort_limit", [float(np.max(joint.effort_limit)) for joint in self.elastic])
         for joint, coordinate in zip(self.joints, self.coordinates, strict=True):
@@ -358,24 +359,24 @@ class Mechanism(Part):
     @cached_property
     def postures(self) -> Mapping[str, Array]:
         """Named configurations (nq,), such as the keyframes of MJCF; see ``with_posture``."""
-        names, found = self.position_names, dict[str, Array]()
+        names, result = self.position_names, dict[str, Array]()
         for name, positions in self.posture_table.items():
             q = np.array([positions.get(key, zero) for key, zero in zip(names, self.neutral(), strict=True)])
-            found[name] = frozen_array(q, (self.nq,), self.name, "q")
-        return Postures(found)
+            result[name] = frozen_array(q, (self.nq,), self.name, "q")
+        return Postures(result)
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
-        """The base, the links and the named frames, by name."""
-        places = {name: Place(i, _HERE) for name, i in self._indices.items()}
+        """Base, links and named frames, by name."""
+        places = {name: Place(i, _IDENTITY_POSE) for name, i in self._indices.items()}
         places |= {frame.name: Place(self._indices[frame.link], frame.pose) for frame in self.frames}
         return MappingProxyType(places)
 
     def place(self, name: str | int) -> Place:
-        """Return the place of a link (by name or index), of the base or of a named frame."""
+        """Return the place of a link (by name or index), the base or a named frame."""
         if is_whole(name):
             if -len(self.links) <= name < len(self.links):
-                return Place(int(name) % len(self.links), _HERE)
+                return Place(int(name) % len(self.links), _IDENTITY_POSE)
             raise ModelError(f"no link {name}", value=name, where=self.name, allowed=f"0 to {len(self.links) - 1}")
         if not isinstance(name, str) or name not in self.places:
             allowed = listing(map(repr, self.places), like=repr(name))
@@ -392,12 +393,12 @@ class Mechanism(Part):
 
 
 def carrier(mechanism: Mechanism, place: Place) -> Link:
-    """Return the link, or the base, that a place is fixed to."""
+    """Return the link, or the base, to which a place is fixed."""
     return mechanism.base if place.link < 0 else mechanism.links[place.link]
 
 
 def ends_of(mechanism: Mechanism, loop: CutJoint) -> tuple[str, str]:
-    """Return the names of the two frames or links that a cut joint connects; of a wheel, ground and frame."""
+    """Return the names of the two frames or links that a cut joint connects; for a wheel, ground and frame."""
     return (loop.ground or mechanism.base.name, loop.frame) if isinstance(loop, Wheel) else (loop.a, loop.b)
 
 
@@ -409,16 +410,16 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
 
 
 def lineage(mechanism: Mechanism, link: int) -> list[int]:
-    """Return a link and the links that carry it, up to but without the base."""
-    found = list[int]()
+    """Return a link and the links that carry it, up to the base (excluded)."""
+    result = list[int]()
     while link >= 0:
-        found.append(link)
+        result.append(link)
         link = mechanism.parents[link]
-    return found
+    return result
 
 
 FORCES = {"rad": "N m", "m": "N"}
-"""The unit of a force, by that of its coordinate."""
+"""Force units, by coordinate unit."""
 
 
 def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
@@ -434,15 +435,15 @@ def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
     rates: list[str] = []
     for joint in mechanism.joints:
         if not joint.follows:
-            own = ["rad" if turns else "m" for turns in joint.kind.turns]
-            rates += own
-            positions += own if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
+            velocity_units = ["rad" if turns else "m" for turns in joint.kind.turns]
+            rates += velocity_units
+            positions += velocity_units if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
     motors = ["rad" if joint.kind.turns[0] else "m" for joint in mechanism.elastic]
     return positions + motors, rates + motors
 
 
 def force_units(mechanism: Mechanism) -> dict[str, str]:
-    """Return the unit of the force of each coordinate, by its name: N m or N."""
+    """Return the force unit of each coordinate by name: N m or N."""
     return {name: FORCES[unit] for name, unit in zip(mechanism.coordinate_names, units(mechanism)[1], strict=True)}
 
 

@@ -1,18 +1,18 @@
-"""Names that are not taken."""
+"""Unused names."""
 
 from collections.abc import Iterable
 
 
-def unused_name(wanted: str, taken: Iterable[str]) -> str:
-    """Return the wanted name, with underscores appended until it is not taken."""
+def unused_name(name: str, taken: Iterable[str]) -> str:
+    """Return a name, with underscores appended until it is unused."""
     taken = set(taken)
-    while wanted in taken:
-        wanted += "_"
-    return wanted
+    while name in taken:
+        name += "_"
+    return name
 
 
 def claim_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and add it to those that are."""
+    """Return an unused name, and add it to the used ones."""
     name = unused_name(wanted, taken)
     taken.add(name)
     return name

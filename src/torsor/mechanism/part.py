@@ -19,7 +19,7 @@ class Part:
         return hash((type(self).__name__, getattr(self, "name", None)))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Cached properties are not copied and not sent to other processes.
+        # Cached properties are neither copied nor sent to other processes.
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The parts of a mechanism: links, joints, frames and visuals. All are frozen; arrays are read-only.
 
-Each part validates its numbers when it is made, so a part that exists is valid.
+Each part validates its numbers on creation, so a part that exists is valid.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import (
-    LARGEST,
+    MAX_NUMBER,
     direction,
     flag,
     frozen_array,
@@ -30,24 +30,30 @@ from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import axis_frame, is_physical, make_pose
 
-# How many numbers give the size of each shape.
+# Number of values in the size of each shape.
 SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "plane": 0, "mesh": 3}
-ALL_BITS = 2**31 - 1  # of contype and conaffinity, which are masks of 32 bits with a sign
+ALL_BITS = 2**31 - 1  # of contype and conaffinity, which are signed 32-bit masks
 
 
 @dataclass(frozen=True, eq=False)
 class Shape(Part):
-    """A collision shape of a link, in the link's axes: its kind, ``size`` (m) and ``pose`` (4 x 4).
+    """A collision shape of a link, in link axes: its kind, ``size`` (m) and ``pose`` (4 x 4).
 
-    A "sphere" has (radius,), a "capsule" or "cylinder" about its z axis (radius, length; that of a capsule is between
-    the centres of its ends), a "box" its three edges, an "ellipsoid" three semi-axes. A "plane" has no size: it is the
-    half-space below z = 0. A "mesh" has the scale of its file and stands for its convex hull: ``mesh`` is the file name
-    as written in the description, ``path`` the path where that file was found. ``folders`` are those that the
-    description may take meshes from; None, of shapes that no file describes, allows all.
+    | shape | size |
+    |---|---|
+    | "sphere" | radius |
+    | "capsule", about its z axis | radius, length between the centres of its ends |
+    | "cylinder", about its z axis | radius, length |
+    | "box" | three edges |
+    | "ellipsoid" | three semi-axes |
+    | "plane" | none: it is the half-space below z = 0 |
+    | "mesh" | scale of its file; it stands for its convex hull |
 
-    ``link`` is the link of the description that the shape belongs to, where that link is welded to another and so a
-    frame of the mechanism. Two shapes may touch if ``contype`` of one and ``conaffinity`` of the other have a common
-    bit, as in MuJoCo.
+    ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
+    are those from which the description may load meshes; None, for shapes that are not from a file, allows all.
+
+    If the link of the description is welded to another, so that it is a frame of the mechanism, ``link`` is its name.
+    Two shapes may touch if ``contype`` of one and ``conaffinity`` of the other have a common bit, as in MuJoCo.
 
     Example:
         >>> Shape("capsule", (0.04, 0.5)).size
@@ -73,8 +79,8 @@ class Shape(Part):
         one_of(self.shape, tuple(SHAPE_SIZES), where, "shape")
         for key in ("name", "link"):
             instance_of(getattr(self, key), str, where, key, allowed="text")
-        size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}", most=LARGEST)
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=LARGEST))
+        size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}", most=MAX_NUMBER)
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
         for key in ("contype", "conaffinity"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         wrong = _wrong_size(self.shape, self.size)
@@ -82,7 +88,7 @@ class Shape(Part):
             raise ModelError(f"of a {self.shape} is {self.size}", argument="size", where=where, allowed=wrong)
 
     def may_touch(self, other: "Shape") -> bool:
-        """Return whether the masks of two shapes let them touch.
+        """Return whether the masks of two shapes allow contact.
 
         Example:
             >>> Shape("sphere", (0.1,), contype=2).may_touch(Shape("plane", conaffinity=4))
@@ -92,12 +98,12 @@ class Shape(Part):
 
 
 def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
-    """Return what sizes of a shape are allowed if these are not, or an empty string."""
+    """Return the allowed sizes of a shape if these are not allowed, or an empty string."""
     if shape == "mesh":
         return "" if all(size) else "a scale without 0; negative numbers mirror the mesh"
     if shape == "capsule":
         return "" if size[0] > 0 and size[1] >= 0 else "a positive radius and a length of 0 or more"
-    if all(each > 0 for each in size):
+    if all(item > 0 for item in size):
         return ""
     words = {"sphere": "a positive radius", "cylinder": "a positive radius and length", "box": "three positive edges"}
     return words.get(shape, "three positive semi-axes")
@@ -122,7 +128,7 @@ def primitive_solid(kind: str, size: Array) -> Solid:
         r, length = size
         rod, ball = np.pi * r**2 * length, 4 / 3 * np.pi * r**3 * (kind == "capsule")
         volume = rod + ball
-        # Half balls at the ends: their second moment about the middle, with their centres 3/8 r beyond the ends.
+        # Hemispheres at the ends: their second moment about the middle, with their centres 3/8 r beyond the ends.
         ends = ball * (r**2 / 5 + length**2 / 4 + 3 / 8 * r * length)
         across = (rod * r**2 / 4 + ball * r**2 / 5) / volume
         squares = np.array([across, across, (rod * length**2 / 12 + ends) / volume])
@@ -132,8 +138,8 @@ def primitive_solid(kind: str, size: Array) -> Solid:
 def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
     """Return volume, centre and inertia about it of tetrahedra that share the origin, of unit density.
 
-    ``corners`` (n, 3, 3) are the faces opposite of the origin, ``volumes`` (n,) those of the tetrahedra: with the signs
-    of det(corners) / 6, the tetrahedra over a closed surface are the solid in it, wherever the origin is.
+    ``corners`` (n, 3, 3) are the faces opposite the origin, ``volumes`` (n,) those of the tetrahedra. With the signs of
+    det(corners) / 6, the tetrahedra over a closed surface form the enclosed solid, wherever the origin is.
     """
     volume, sums = float(volumes.sum()), corners.sum(axis=1)
     center = (volumes[:, None] * sums).sum(axis=0) / (4 * volume)
@@ -142,7 +148,7 @@ def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
     return volume, center, np.trace(second) * np.eye(3) - second
 
 
-# How many numbers give the size of each shape.
+# Number of values in the size of each shape.
 VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
 
 
@@ -150,9 +156,9 @@ VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid":
 class Visual(Part):
     """A shape for viewing: box (sizes), cylinder, capsule (radius, length), sphere, ellipsoid (radii), mesh (scale).
 
-    ``size`` is in m. ``pose`` (4 x 4) is in the link's axes; ``color`` is red, green, blue and perhaps opacity, 0 to 1.
+    ``size`` is in m. ``pose`` (4 x 4) is in link axes. ``color`` is red, green, blue and optionally opacity, 0 to 1.
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
-    are those that the description may take meshes from; None, of shapes that no file describes, allows all.
+    are those from which the description may load meshes; None, for shapes that are not from a file, allows all.
 
     Example:
         >>> Visual("cylinder", (0.04, 0.5)).size
@@ -172,16 +178,16 @@ class Visual(Part):
         where = f"visual {self.name!r}"
         one_of(self.shape, tuple(VISUAL_SIZES), where, "shape")
         size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=LARGEST))
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
         if self.color is not None:
             frozen_array(self.color, (4,) if np.shape(self.color) == (4,) else (3,), where, "color")
 
 
 @dataclass(frozen=True, eq=False)
 class Link(Part):
-    """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in the link's axes.
+    """A rigid body: mass (kg), centre of mass (m) and 3 x 3 inertia about it (kg m^2), in link axes.
 
-    ``strict=False`` accepts an inertia that no rigid body can have (``defect`` says why): published files contain such
+    ``strict=False`` accepts a physically impossible inertia (``defect`` explains it). Published files contain such
     inertias, and their dynamics is still well defined. ``visuals`` are drawn, ``shapes`` collide.
 
     Example:
@@ -201,16 +207,16 @@ class Link(Part):
     def __post_init__(self) -> None:
         name_of(self.name, "link", self.source)
         where = self.where
-        mass = number(self.mass, where, "mass", least=0, most=LARGEST)
-        com = frozen_array(self.com, (3,), where, "centre of mass", most=LARGEST)
-        inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=LARGEST)
+        mass = number(self.mass, where, "mass", least=0, most=MAX_NUMBER)
+        com = frozen_array(self.com, (3,), where, "centre of mass", most=MAX_NUMBER)
+        inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=MAX_NUMBER)
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
             raise ModelError("is not symmetric", argument="inertia", value=inertia, where=where)
-        shapes = tuple(instance_of(each, Shape, where, "one of its shapes") for each in self.shapes)
+        shapes = tuple(instance_of(shape, Shape, where, "one of its shapes") for shape in self.shapes)
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals), shapes=shapes)
         if flag(self.strict, where, "strict") and self.defect:
             refuse_or_warn(self.defect, strict=True)
-            self._set(strict=False)  # where all faults of a file are collected, it is named once
+            self._set(strict=False)  # when all faults of a file are collected, it is named once
 
     @property
     def where(self) -> str:
@@ -219,7 +225,7 @@ class Link(Part):
 
     @property
     def defect(self) -> ModelError | None:
-        """The error that says why no rigid body can have this inertia; None if the inertia is physical."""
+        """The error that explains why no rigid body can have this inertia; None if the inertia is physical."""
         positive, triangle = is_physical(self.inertia)
         if positive and triangle:
             return None
@@ -228,19 +234,19 @@ class Link(Part):
             f"no body has the principal moments of inertia {moments} kg m^2",
             where=self.where,
             allowed="moments of 0 or more, none larger than the sum of the other two",
-            fix="check signs, units and the point that the inertia is taken about (it is the centre of mass)",
+            fix="check signs, units and the reference point of the inertia, which is the centre of mass",
         )
 
     @property
     def body(self) -> tuple[float, Array, Array]:
-        """(mass, centre of mass, inertia about it): the arguments of the functions of ``spatial``."""
+        """(mass, centre of mass, inertia about it): the arguments of functions in ``spatial``."""
         return self.mass, self.com, self.inertia
 
 
 def link_of(
     name: str, body: Solid, visuals: tuple[Visual, ...], shapes: tuple[Shape, ...], strict: bool, source: str
 ) -> Link:
-    """Return a link of a file; unless reading is strict, an inertia that no rigid body can have is a warning."""
+    """Return a link of a file; unless reading is strict, warn of a physically impossible inertia."""
     link = Link(name, *body, visuals, strict, source, shapes)
     if link.defect and not strict:
         refuse_or_warn(link.defect, strict=False)
@@ -251,21 +257,28 @@ def link_of(
 class Joint(Part):
     """A joint between the link ``parent`` and the link ``child`` that it moves.
 
-    ``placement`` (4 x 4) is the pose of the child's frame in the parent's frame when the joint is at zero. The joint
-    axis passes through ``point`` (m) along ``axis``, both in the child's axes. A revolute joint rotates about the axis,
-    a prismatic joint slides along it, a helical joint does both and advances by ``pitch`` (m/rad), a planar joint
-    slides perpendicular to it (along the first two columns of ``axis_frame(axis)``) and rotates about it, a spherical
-    joint rotates about ``point``. A free joint uses neither: its coordinates are the pose of the child's frame.
+    ``placement`` (4 x 4) is the pose of the child's frame in the parent's frame with the joint at zero. The joint axis
+    passes through ``point`` (m) along ``axis``, both in the child's axes.
+
+    | type | motion |
+    |---|---|
+    | revolute, continuous | rotation about the axis |
+    | prismatic | translation along the axis |
+    | helical | both, advancing by ``pitch`` (m/rad) |
+    | planar | translation normal to the axis (along the first two columns of ``axis_frame(axis)``) and rotation about
+    it |
+    | spherical | rotation about ``point`` |
+    | free | any; it uses neither axis nor point: its coordinates are the pose of the child's frame |
+    | flexible | a link that bends: ``flexible`` defines how the child moves with its coordinates |
 
     The position of a joint is ratio * q + offset, where q is its own coordinate. If ``coordinate`` names another joint,
-    it follows that joint: q is then the coordinate of the leader.
-    The limits ``lower`` and ``upper`` have one number for each position; ``velocity_limit``, ``effort_limit``, the
-    friction ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, reflected to the joint) have one for each
-    velocity. A single number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction
-    by tanh(v / smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
+    the joint follows it: q is then the coordinate of the leader. Several flexible joints may share one ``coordinate``:
+    the end of a beam and the rotation of its tip, or the sections of a rod.
 
-    A joint of type "flexible" is a link that bends: ``flexible`` says how the child moves with its coordinates. Several
-    of them may have one ``coordinate``: the end of a beam and the rotation of its tip, the sections of a rod.
+    The limits ``lower`` and ``upper`` have one number per position. ``velocity_limit``, ``effort_limit``, the friction
+    ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, reflected to the joint) have one per velocity. A single
+    number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction by tanh(v /
+    smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -302,63 +315,63 @@ class Joint(Part):
         one_of(self.type, (*KINDS, "flexible"), where, "joint type")
         self._check_flexible(where)
         self._set(
-            placement=frozen_pose(self.placement, where, "placement", most=LARGEST),
+            placement=frozen_pose(self.placement, where, "placement", most=MAX_NUMBER),
             axis=direction(self.axis, where, "axis"),
-            point=frozen_array(self.point, (3,), where, "point", most=LARGEST),
+            point=frozen_array(self.point, (3,), where, "point", most=MAX_NUMBER),
             coordinate=self.coordinate or self.name,
         )
-        for name, least in (("pitch", -LARGEST), ("ratio", -LARGEST), ("offset", -LARGEST), ("smooth", 0.0)):
-            self._set(**{name: number(getattr(self, name), where, name, least=least, most=LARGEST)})
+        for name, least in (("pitch", -MAX_NUMBER), ("ratio", -MAX_NUMBER), ("offset", -MAX_NUMBER), ("smooth", 0.0)):
+            self._set(**{name: number(getattr(self, name), where, name, least=least, most=MAX_NUMBER)})
         if self.follows and self.nv != 1 and self.flexible is None:
-            found = f"a {self.type} joint cannot follow {self.coordinate!r}"
-            raise ModelError(found, value=self.coordinate, where=where, allowed="1-dof joints")
+            result = f"a {self.type} joint cannot follow {self.coordinate!r}"
+            raise ModelError(result, value=self.coordinate, where=where, allowed="1-dof joints")
         if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
-            found = f"{self.offset} and ratio {self.ratio} of a {self.type} joint"
+            result = f"{self.offset} and ratio {self.ratio} are given for a {self.type} joint"
             allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
-            raise ModelError(found, argument="offset", where=where, allowed=allowed)
-        if abs(self.ratio) < 1 / LARGEST and not self.is_fixed:
-            allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "make it a fixed joint"
+            raise ModelError(result, argument="offset", where=where, allowed=allowed)
+        if abs(self.ratio) < 1 / MAX_NUMBER and not self.is_fixed:
+            allowed, fix = f"other numbers, from {1 / MAX_NUMBER:g} in size", "make it a fixed joint"
             raise ModelError(argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix)
         self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
-            raise ModelError(f"limit {self.lower} is above upper limit {self.upper}", argument="lower", where=where)
+            raise ModelError(f"limit {self.lower} is above the upper limit {self.upper}", argument="lower", where=where)
         for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
             values = self._expand(name, self.nv, where)
             if (values < 0).any():
                 raise ModelError(argument=name, value=values, where=where, allowed="0 or more")
             self._set(**{name: values})
         for name, part in (("spring", Spring), ("motor", Motor)):
-            found = getattr(self, name)
-            if found is not None and not isinstance(found, part):
-                raise ModelError(argument=name, value=found, where=where, allowed=f"a {part.__name__} or None")
-            if found is not None and not self.nq == self.nv == 1:
-                raise ModelError(f"a {name} on a {self.type} joint", where=where, allowed="1-dof joints")
+            result = getattr(self, name)
+            if result is not None and not isinstance(result, part):
+                raise ModelError(argument=name, value=result, where=where, allowed=f"a {part.__name__} or None")
+            if result is not None and not self.nq == self.nv == 1:
+                raise ModelError(f"a {self.type} joint cannot have a {name}", where=where, allowed="1-dof joints")
         if self.is_elastic and self.follows:
-            found = f"a motor behind a spring on a joint that follows {self.coordinate!r}"
-            allowed = "a rigid motor: a spring acts between a motor and a coordinate of its own"
-            fix = f"leave its stiffness out, put it on {self.coordinate!r}, or couple two joints: robot.with_coupling"
-            raise ModelError(found, value=self.coordinate, where=where, allowed=allowed, fix=fix)
+            result = f"a joint that follows {self.coordinate!r} cannot have a motor behind a spring"
+            allowed = "a rigid motor, because a spring acts between a motor and its own coordinate"
+            fix = f"omit its stiffness, put it on {self.coordinate!r}, or couple two joints: robot.with_coupling"
+            raise ModelError(result, value=self.coordinate, where=where, allowed=allowed, fix=fix)
 
     def _check_flexible(self, where: str) -> None:
         if (self.type == "flexible") != isinstance(self.flexible, Flexible):
-            found = f"a {self.type} joint with flexible = {self.flexible!r}"
+            message = f"a {self.type} joint has flexible = {self.flexible!r}"
             allowed = "modes on a flexible joint, None on all others"
             fix = "use torsor.mechanism.flexible_links.with_beam"
-            raise ModelError(found, value=self.flexible, where=where, allowed=allowed, fix=fix)
+            raise ModelError(message, value=self.flexible, where=where, allowed=allowed, fix=fix)
         if self.flexible is not None and (self.spring, self.motor, self.ratio, self.offset) != (None, None, 1.0, 0.0):
-            found = "a spring, motor, ratio or offset of a flexible joint"
-            raise ModelError(found, where=where, fix="give stiffness and damping with its modes")
+            message = "a flexible joint cannot have a spring, motor, ratio or offset"
+            raise ModelError(message, where=where, fix="give stiffness and damping with its modes")
 
     def _expand(self, name: str, count: int, where: str) -> Array:
-        """Return ``count`` numbers from one for all or one for each; only limits may be infinite."""
+        """Return ``count`` numbers from one shared number or one per entry; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
         if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
-            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite, most=LARGEST))
-        return frozen_array(value, (count,), where, name, finite=not infinite, most=LARGEST)
+            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite, most=MAX_NUMBER))
+        return frozen_array(value, (count,), where, name, finite=not infinite, most=MAX_NUMBER)
 
     @property
     def kind(self) -> JointKind:
-        """The kinematics of this type of joint: transform, subspace, integrate."""
+        """Kinematics of this joint type: transform, subspace, integrate."""
         return KINDS[self.type] if self.flexible is None else self.flexible.kind
 
     @property
@@ -425,4 +438,4 @@ class Frame(Part):
 
     def __post_init__(self) -> None:
         name_of(self.name, "frame")
-        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose", most=LARGEST))
+        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose", most=MAX_NUMBER))

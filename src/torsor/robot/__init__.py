@@ -1,4 +1,4 @@
-"""Robot: a mechanism with its compiled dynamics."""
+"""Robots: mechanisms with compiled dynamics."""
 
 from torsor.base.registry import subpackages
 from torsor.robot.robot import Robot

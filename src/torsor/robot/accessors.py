@@ -1,4 +1,4 @@
-"""The methods of algorithms: for robots, parametric robots, messages and exported source."""
+"""Lookup of the robot method that evaluates an algorithm, for parametric robots, messages and exported source."""
 
 from collections.abc import Callable
 from functools import partial
@@ -35,5 +35,5 @@ def summary_of(owner: type, algorithm: str) -> str:
 
 def method_of(robot: object, algorithm: str) -> Callable[..., Any]:
     """Return the method of a robot that evaluates an algorithm."""
-    found: Callable[..., Any] = attrgetter(PATHS.get(algorithm, algorithm))(robot)
-    return partial(found, coordinates="all") if algorithm in OF_ALL.values() else found
+    result: Callable[..., Any] = attrgetter(PATHS.get(algorithm, algorithm))(robot)
+    return partial(result, coordinates="all") if algorithm in OF_ALL.values() else result

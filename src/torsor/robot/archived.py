@@ -1,4 +1,4 @@
-"""Robots in result files: the text of a TOML file, as an array of bytes."""
+"""Robots in result files: TOML text stored as an array of bytes."""
 
 import warnings
 
@@ -10,14 +10,14 @@ from torsor.robot.robot import Robot
 
 
 def robot_text(robot: Mechanism) -> str:
-    """Return a robot as the text of a TOML file, from which ``robot_of`` makes an equal robot."""
+    """Return a robot as TOML text, from which ``robot_of`` restores an equal robot."""
     return toml_content(robot).decode()
 
 
 def robot_of(text: str) -> Robot:
-    """Return the robot of ``robot_text``; its meshes are not opened."""
+    """Return the robot that ``robot_text`` wrote; its meshes are not opened."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these warnings were given when the robot was made
+        warnings.simplefilter("ignore")  # these warnings were issued when the robot was created
         return Robot.of(parse_toml(text.encode(), "robot", strict=False))
 
 

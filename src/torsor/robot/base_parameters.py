@@ -1,4 +1,4 @@
-"""Inertial and friction parameters, in which forces are linear, and the base parameters that motions can identify."""
+"""Inertial and friction parameters, which forces depend on linearly, and the identifiable base parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from torsor.spatial import from_pseudo_inertia
 
 M = TypeVar("M", bound=Mechanism)
 
-# Rank tolerance: a column is dependent when this fraction of its length is independent of the others. Rounding is far
-# below, geometry far above.
-DEPENDENT = 1e-9
+# Rank tolerance: a column is dependent if less than this fraction of its length is independent of the others. Rounding
+# errors are far smaller, geometric effects far larger.
+RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
     """The base parameters: each is one parameter of the robot plus a linear combination of others.
 
-    ``names`` are the linear combinations as text, ``columns`` (b,) the columns of the regressor, ``matrix`` (b, p)
-    computes their ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
+    ``names`` are the linear combinations as text. ``columns`` (b,) are the columns of the regressor. ``matrix`` (b, p)
+    computes the ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
     parameters that are not known beforehand. ``by_rule`` is True if Khalil's rules alone give the regrouping, and False
-    if the numerical rank showed further dependent parameters.
+    if the numerical rank revealed further dependent parameters.
     """
 
     names: tuple[str, ...]
@@ -48,25 +48,27 @@ class BaseParameters:
 
 
 def with_parameters(robot: M, parameters: ArrayLike) -> M:
-    """Return the robot with other inertial and friction parameters (p,); see ``robot.inertial.replaced``."""
+    """Return a copy of the robot with other inertial and friction parameters (p,); see ``robot.inertial.replaced``."""
     pi = frozen_array(parameters, (len(parameter_names(robot)),), robot.name, "parameters")
     links, basis = [], np.array(parameter_basis())
     for link, ten in zip(robot.links, pi[: 10 * len(robot.links)].reshape(-1, 10), strict=True):
         if ten[0] < 0 or (ten[0] == 0 and ten[1:4].any()):
-            found = f"m is {ten[0]:.6g} kg and m c is {shortened(ten[1:4])} kg m"
-            fix = "identify(..., physical=True) finds physically consistent parameters"
-            raise ModelError(found, where=f"{robot.name}: {link.where}", allowed="a mass above 0, or nothing", fix=fix)
+            message = f"m is {ten[0]:.6g} kg and m c is {shortened(ten[1:4])} kg m"
+            fix = "identify(..., physical=True) returns physically consistent parameters"
+            raise ModelError(
+                message, where=f"{robot.name}: {link.where}", allowed="a mass above 0, or 0 for all of them", fix=fix
+            )
         mass, com, inertia = from_pseudo_inertia(np.einsum("k,kij->ij", ten, basis))
         links.append(replace(link, mass=mass, com=com, inertia=(inertia + inertia.T) / 2))
     joints, rest = [], pi[10 * len(robot.links) :].reshape(-1, 3)
     for joint in robot.joints:
-        own, rest = rest[: joint.nv], rest[joint.nv :]
-        joints.append(replace(joint, rotor_inertia=own[:, 0], coulomb=own[:, 1], viscous=own[:, 2]))
+        drive, rest = rest[: joint.nv], rest[joint.nv :]
+        joints.append(replace(joint, rotor_inertia=drive[:, 0], coulomb=drive[:, 1], viscous=drive[:, 2]))
     return replace(robot, links=tuple(links), joints=tuple(joints))
 
 
 def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
-    """Return the base parameters of a tree where the forces ``rows`` are known; see ``robot.inertial.base``."""
+    """Return the base parameters of a tree whose forces ``rows`` are known; see ``robot.inertial.base``."""
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng = np.random.default_rng(seed)
@@ -80,20 +82,20 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
 
 
 def motions_needed(p: int, forces: int) -> int:
-    """Return how many random motions tell the base parameters of p parameters from some forces each."""
+    """Return the number of random motions that determine the base parameters of p parameters from some forces each."""
     return 4 * p // max(forces, 1) + 10
 
 
 def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters from a regressor (N, n, p) over random motions: of a tree, or of drives of loops."""
+    """Return the base parameters from a regressor (N, n, p) over random motions, of a tree or of loop drives."""
     names, p = parameter_names(robot), regressor.shape[-1]
     Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
-    # Masses last: of dependent parameters, moments are kept and masses are regrouped.
+    # Masses come last: among dependent parameters, moments are kept and masses are regrouped.
     preferred = [10 * link + k for link in range(len(robot.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
     kept = _independent(Y, [*preferred, *range(len(preferred), p)])
     unseen = np.eye(p)[unknown & ~Y.any(axis=0)] if regressor.shape[1] < robot.nv else np.zeros((0, p))
     rules = _within(np.concatenate([regroupings(Tree.of(robot)), unseen]), unknown)
-    hold = np.abs(Y @ rules.T).max(initial=0.0) <= DEPENDENT * np.abs(Y).max(initial=0.0)
+    hold = np.abs(Y @ rules.T).max(initial=0.0) <= RANK_TOLERANCE * np.abs(Y).max(initial=0.0)
     by_rule = hold and np.linalg.matrix_rank(rules, tol=1e-8) == np.count_nonzero(unknown) - len(kept)
     matrix = _coefficients_by_rule(rules, kept, unknown) if by_rule else _coefficients(Y, kept)
     titles = tuple(_name(row, names, column) for row, column in zip(matrix, kept, strict=True))
@@ -102,12 +104,12 @@ def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -
 
 
 def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which parameters (p,) match the patterns, or raise ModelError for a pattern without a match."""
-    allowed = "names of parameters, such as link1.m, or patterns, such as *.viscous"
+    """Return which parameters (p,) match the patterns; raise ModelError for a pattern without a match."""
+    allowed = "parameter names, such as link1.m, or patterns, such as *.viscous"
     unknown = np.zeros(len(names), dtype=bool)
     for pattern in several(patterns):
         if not isinstance(pattern, str):
-            raise ModelError(f"among has {pattern!r}", value=pattern, where=where, allowed=allowed)
+            raise ModelError(f"among contains {pattern!r}", value=pattern, where=where, allowed=allowed)
         named = np.array([fnmatchcase(name, pattern) for name in names], dtype=bool)
         if named.size and not named.any():
             raise ModelError(f"no parameter is named {pattern!r}", value=pattern, where=where, allowed=allowed)
@@ -116,20 +118,20 @@ def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]
 
 
 def _independent(Y: Array, order: list[int]) -> list[int]:
-    """Return columns that span all others, chosen in the given order."""
+    """Return columns that span all others, selected in the given order."""
     scale = np.linalg.norm(Y, axis=0)
     largest = scale.max(initial=0.0)
     basis: list[Array] = []
     kept: list[int] = []
     for k in order:
-        if scale[k] <= DEPENDENT * largest:
+        if scale[k] <= RANK_TOLERANCE * largest:
             continue
         rest = Y[:, k] / scale[k]
         for _ in range(2):  # twice is enough to be orthogonal to rounding
             for b in basis:
                 rest = rest - (b @ rest) * b
         length = float(np.linalg.norm(rest))
-        if length > DEPENDENT:
+        if length > RANK_TOLERANCE:
             basis.append(rest / length)
             kept.append(k)
     return sorted(kept)
@@ -142,7 +144,7 @@ def _coefficients(Y: Array, kept: list[int]) -> Array:
 
 
 def _within(rules: Array, unknown: NDArray[np.bool_]) -> Array:
-    """Return the combinations of changes (r x p) that do not change known parameters."""
+    """Return the combinations of changes (r x p) that leave known parameters unchanged."""
     if not len(rules) or unknown.all():
         return rules
     U, sizes, _ = np.linalg.svd(rules[:, ~unknown])
@@ -153,7 +155,7 @@ def _within(rules: Array, unknown: NDArray[np.bool_]) -> Array:
 def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.bool_]) -> Array:
     """Return the coefficients (b x p) of all columns in terms of the kept ones, from changes without effect on forces.
 
-    Y n = 0 for each change n, so that the columns D that are not kept are Y_D = Y_K B with n_D B^T = -n_K.
+    Y n = 0 for each change n. The columns D that are not kept are therefore Y_D = Y_K B with n_D B^T = -n_K.
     """
     coefficients = np.zeros((len(kept), len(unknown)))
     coefficients[np.arange(len(kept)), kept] = 1.0
@@ -165,7 +167,7 @@ def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.boo
 
 
 def _name(row: Array, names: tuple[str, ...], column: int) -> str:
-    """Return the linear combination of a base parameter as text, its own name first."""
+    """Return the linear combination of a base parameter as text, with its own name first."""
     parts = [names[column]]
     for k in np.flatnonzero(row):
         if k != column:

@@ -12,16 +12,16 @@ from torsor.robot.kernels import Out, RobotKernels
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Centroidal:
-    """Rates of the centre of mass and of the momentum about it: ``robot.centroidal``.
+    """Centroidal momentum and motion of the centre of mass: ``robot.centroidal``.
 
     All results are in base axes, at the centre of mass of the moving links. ``robot.center_of_mass`` and
-    ``robot.momentum`` are the quantities themselves.
+    ``robot.momentum`` return the centre of mass and the momentum themselves.
     """
 
     _kernels: RobotKernels
 
     def momentum_matrix(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return A (..., 6, nv), A v = ``robot.momentum``: angular about the centre of mass, then linear, in base axes.
+        """Return the centroidal momentum matrix A (..., 6, nv), in base axes: A v = ``robot.momentum``.
 
         Example:
             >>> (torsor.library.two_link().centroidal.momentum_matrix([0.0, 0.0]).round(9) + 0.0)[[2, 4]].tolist()
@@ -30,7 +30,7 @@ class Centroidal:
         return self._kernels.call("centroidal_momentum_matrix", q, out=out)
 
     def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the rate (..., 6, nv) of ``momentum_matrix``: momentum changes at A a + A' v.
+        """Return the time derivative (..., 6, nv) of ``momentum_matrix``; the momentum changes at A a + A' v.
 
         Example:
             >>> robot, q, v = torsor.library.two_link(), [0.3, 0.5], [1.0, 2.0]
@@ -41,7 +41,7 @@ class Centroidal:
         return self._kernels.call("centroidal_momentum_matrix_rate", q, v, out=out)
 
     def momentum_bias(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return A' v (..., 6), the rate of ``momentum`` at zero acceleration: moment (N m), then force (N).
+        """Return A' v (..., 6), the time derivative of ``momentum`` at zero acceleration: moment (N m), then force (N).
 
         Example:
             >>> (torsor.library.two_link().centroidal.momentum_bias([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
@@ -52,8 +52,8 @@ class Centroidal:
     def inertia(self, q: ArrayLike, out: Out = None) -> Array:
         """Return the locked inertia (..., 6, 6) of the moving links about the centre of mass, in base axes.
 
-        All joints locked, the robot is one rigid body: rotational inertia (kg m^2) in the first block, mass (kg) in the
-        second; rotors that spin are not in it.
+        With all joints locked, the robot is one rigid body. The first block is its rotational inertia (kg m^2), the
+        second its mass (kg). Spinning rotors are not included.
 
         Example:
             >>> torsor.library.two_link().centroidal.inertia([0.0, 0.0]).diagonal().round(9).tolist()
@@ -62,7 +62,7 @@ class Centroidal:
         return self._kernels.call("composite_inertia", q, out=out)
 
     def jacobian(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return J (..., 3, nv): J v is the velocity of the centre of mass, in base axes.
+        """Return J (..., 3, nv), where J v is the velocity of the centre of mass in base axes.
 
         Example:
             >>> torsor.library.two_link().centroidal.jacobian([0.0, 0.0])[1].round(9).tolist()
@@ -71,7 +71,7 @@ class Centroidal:
         return self._kernels.call("center_of_mass_jacobian", q, out=out)
 
     def jacobian_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the rate (..., 3, nv) of ``jacobian``.
+        """Return the time derivative (..., 3, nv) of ``jacobian``.
 
         Example:
             >>> torsor.library.two_link().centroidal.jacobian_rate([0.0, 0.0], [1.0, 0.0])[0].round(9).tolist()
@@ -80,7 +80,7 @@ class Centroidal:
         return self._kernels.call("center_of_mass_jacobian_rate", q, v, out=out)
 
     def velocity(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the velocity (..., 3) of the centre of mass, m/s in base axes.
+        """Return the velocity (..., 3) of the centre of mass, in m/s, in base axes.
 
         Example:
             >>> torsor.library.two_link().centroidal.velocity([0.0, 0.0], [1.0, 0.0])[1].round(9).tolist()
@@ -89,7 +89,7 @@ class Centroidal:
         return self._kernels.call("center_of_mass_velocity", q, v, out=out)
 
     def acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return the acceleration (..., 3) of the centre of mass, m/s^2 in base axes, without gravity.
+        """Return the acceleration (..., 3) of the centre of mass, in m/s^2, in base axes, without gravity.
 
         Example:
             >>> robot = torsor.library.two_link()

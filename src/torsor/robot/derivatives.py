@@ -1,4 +1,4 @@
-"""Derivatives of a robot's methods, the accessor ``robot.derivatives``: analytical, directional and transposed ones."""
+"""Derivatives of robot methods (the accessor ``robot.derivatives``): analytical, directional and adjoint."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Three = tuple[Array, Array, Array]
 class Sparse:
     """Sparse matrices with one pattern: ``values`` (..., nnz) at ``rows`` and ``columns`` (nnz,) of ``shape``.
 
-    Entries are ordered column by column. Of a result with more than two axes, such as the reactions (L, 6, nv), all
-    axes but the last are the rows.
+    Entries are ordered by column. If a result has more than two axes, such as the reactions (L, 6, nv), all axes but
+    the last form the rows.
     """
 
     values: Array
@@ -43,20 +43,20 @@ class Sparse:
         return f"<Sparse {self.shape[0]} x {self.shape[1]}, {self.rows.size} entries{many}>"
 
     def dense(self) -> Array:
-        """Return the matrices (..., rows, columns) with their zeros.
+        """Return the dense matrices (..., rows, columns).
 
         Example:
             >>> Sparse(np.array([5.0]), np.array([0]), np.array([1]), (1, 2)).dense().tolist()
             [[0.0, 5.0]]
         """
-        # An array of the kind of the values, which may be on a card.
+        # An array of the same kind as the values, which may be on a GPU.
         full: Array = np.zeros_like(self.values, shape=(*self.values.shape[:-1], *self.shape))
         full[..., self.rows, self.columns] = self.values
         return full
 
 
 class Loads(NamedTuple):
-    """External wrenches as callers give them: ``external`` and its rate (..., L, 6), ``points`` (..., L, 3)."""
+    """External wrenches as passed by callers: ``external`` and its rate (..., L, 6), ``points`` (..., L, 3)."""
 
     external: Maybe = None
     fixed_in: str = "link"
@@ -67,14 +67,14 @@ class Loads(NamedTuple):
         """Return where the wrenches are fixed while q changes, and the arrays that an algorithm takes for them."""
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
-            fix = "give external, and fixed_in='world'"
-            found = "without wrenches that are fixed in the world"
-            raise ModelError(found, argument="points", where=robot.name, fix=fix)
+            fix = "pass external, and fixed_in='world'"
+            message = "needs wrenches that are fixed in the world"
+            raise ModelError(message, argument="points", where=robot.name, fix=fix)
         if self.external is None and self.external_rate is None:
             return "", []
         if ALGORITHMS[name].rates:
             still = np.zeros((len(robot.links), 6))
-            return "link", [still if each is None else each for each in (self.external, self.external_rate)]
+            return "link", [still if item is None else item for item in (self.external, self.external_rate)]
         if self.external is None:
             raise ModelError(f"{name} takes no external_rate", where=robot.name)
         if self.points is not None:
@@ -91,46 +91,46 @@ def rates(
     external_rate: Maybe,
     out: Out,
 ) -> tuple[Array, ...]:
-    """Return a result with its rates in time: one for the last of ``values``, and one for each of ``higher``."""
+    """Return a result with its time derivatives: one for the last of ``values``, and one for each of ``higher``."""
     if type(higher) is tuple and not higher and external is None and external_rate is None:
-        found: Any = kernels.call(name, *values, out=out)
+        result: Any = kernels.call(name, *values, out=out)
     elif isinstance(higher, str) or not isinstance(higher, Iterable):
-        text, where, allowed = f"of {name} is {higher!r}", kernels.mechanism.name, "a list of arrays (..., nv)"
-        raise ModelError(text, argument="higher", value=higher, where=where, allowed=allowed)
+        message, where, allowed = f"of {name} is {higher!r}", kernels.mechanism.name, "a list of arrays (..., nv)"
+        raise ModelError(message, argument="higher", value=higher, where=where, allowed=allowed)
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
-        found = loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
-    return tuple(found)
+        result = loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
+    return tuple(result)
 
 
 def loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, options: dict[str, Any], out: Out) -> Any:
     """Return the results of an algorithm under external wrenches."""
-    keeps, given = loads.given(kernels.mechanism, name)
-    return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *given, out=out)
+    keeps, arrays = loads.given(kernels.mechanism, name)
+    return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *arrays, out=out)
 
 
 def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
-    found = []
+    result = []
     for k in range(function.n_out()):
         sparsity = function.sparsity_out(k)
-        rows, columns = (np.array(each, dtype=np.intp) for each in sparsity.get_triplet())
-        found.append((rows, columns, sparsity.shape))
-    return found
+        rows, columns = (np.array(item, dtype=np.intp) for item in sparsity.get_triplet())
+        result.append((rows, columns, sparsity.shape))
+    return result
 
 
-def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any], wanted: dict[str, Any]) -> None:
-    """Raise ModelError if the number of arrays is not the one that an algorithm takes."""
-    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(wanted):
-        count = len(given) if hasattr(given, "__len__") else given
-        allowed = f"{len(wanted)}, one for each of {', '.join(wanted)}"
-        raise ModelError(f"{count} {what} of {name}", where=mechanism.name, allowed=allowed)
+def check_count(mechanism: Mechanism, name: str, what: str, arrays: Sequence[Any], expected: dict[str, Any]) -> None:
+    """Raise ModelError if the number of arrays is not the number of inputs of an algorithm."""
+    if isinstance(arrays, str) or not hasattr(arrays, "__len__") or len(arrays) != len(expected):
+        count = len(arrays) if hasattr(arrays, "__len__") else arrays
+        allowed = f"{len(expected)}, one for each of {', '.join(expected)}"
+        raise ModelError(f"{name} got {count} {what}", where=mechanism.name, allowed=allowed)
 
 
 def check_numbers(mechanism: Mechanism, free: Sequence[Free], inputs: Sequence[ArrayLike]) -> None:
-    """Raise ModelError if p, the last input, has not one number for each of the free ones."""
+    """Raise ModelError if p, the last input, does not have one entry per free parameter."""
     shape = np.shape(inputs[-1]) if isinstance(inputs, Sequence) and inputs else (0,)
     if shape[-1:] != (len(free),):
-        allowed = f"(..., {len(free)}), one for each of {listing((each.name for each in free), most=4)}"
+        allowed = f"(..., {len(free)}), one for each of {listing((parameter.name for parameter in free), most=4)}"
         raise ModelError(f"p has shape {shape}", where=mechanism.name, allowed=allowed)
 
 
@@ -140,15 +140,15 @@ def _single_or_tuple(results: tuple[Array, ...]) -> Results:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derivatives:
-    """Derivatives of the robot's methods of the same names: ``robot.derivatives``.
+    """Derivatives of the robot methods with the same names: ``robot.derivatives``.
 
-    Arguments are those of the method. The result is a tuple with one array for each variable, in the order of the
-    arguments: rows are the components of the result, columns the coordinates of the variable. The derivative by q is
+    Arguments are those of the method. The result is a tuple with one array per variable, in the order of the arguments.
+    Rows are the components of the result, columns the coordinates of the variable. The derivative with respect to q is
     along ``integrate``: moving q to integrate(q, d) changes the result by dq d.
     """
 
     _closure: LoopClosure
-    _free: tuple[Free, ...] = ()  # of a parametric robot: numbers that are the last input of jvp, vjp and sparse
+    _free: tuple[Free, ...] = ()  # of a parametric robot: parameters that are the last input of jvp, vjp and sparse
 
     def inverse_dynamics(
         self,
@@ -160,14 +160,15 @@ class Derivatives:
         points: Maybe = None,
         out: Out = None,
     ) -> Three:
-        """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
+        """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv), one row per force.
 
-        da is the mass matrix. External wrenches, given in their links' axes at their origins, are fixed in the link
-        (``fixed_in="link"``) or in the world (``fixed_in="world"``) while q changes. In the world, a force acts at the
-        link's origin or, with ``points`` (..., L, 3) in the links' axes, at that point of the link, as a weight does;
-        the rest of the moment is a couple. By analytical recursion in O(n x depth), for every joint, with rotors,
-        springs and friction (the jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh,
-        Russell and Wensing 2022.
+        da is the mass matrix. External wrenches are given in link axes at link origins. While q changes they are fixed
+        in the link (``fixed_in="link"``) or in the world (``fixed_in="world"``). In the world, a force acts at the
+        link's origin or, with ``points`` (..., L, 3) in link axes, at that point of the link, as a weight does. The
+        remaining moment is a couple.
+
+        The analytical recursion takes O(n x depth) and covers every joint type, rotors, springs and friction, except
+        for the jump of Coulomb friction at rest. Barman 2020, chapter III; Singh, Russell and Wensing 2022.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -189,10 +190,10 @@ class Derivatives:
         points: Maybe = None,
         out: Out = None,
     ) -> Three:
-        """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
+        """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv), one row per acceleration.
 
-        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration,
-        and ``fixed_in`` and ``points`` as there.
+        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration.
+        ``fixed_in`` and ``points`` are as in ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -214,8 +215,8 @@ class Derivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
 
-        Row (moment, force) of the reaction in the link's axes at its origin, column variable; Barman 2020, ch. III.
-        ``fixed_in`` and ``points`` as in ``inverse_dynamics``.
+        Rows are (moment, force) of the reaction in link axes at the link's origin; columns are the variable. Barman
+        2020, ch. III. ``fixed_in`` and ``points`` are as in ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -239,9 +240,9 @@ class Derivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of the results of ``hybrid_dynamics``.
 
-        Row k is the computed quantity of coordinate k: its acceleration if it is ``forced``, else its force. Columns of
-        dgiven are the given quantities: forces of forced coordinates, accelerations of the others. With none forced it
-        is ``inverse_dynamics``, with all forced ``forward_dynamics``.
+        Row k is the computed quantity of coordinate k: its acceleration if it is ``forced``, otherwise its force.
+        Columns of dgiven are the given quantities: forces of forced coordinates, accelerations of the others. If no
+        coordinate is forced, this is ``inverse_dynamics``; if all are, it is ``forward_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -256,18 +257,19 @@ class Derivatives:
     def velocity(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
     ) -> Two:
-        """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv): row (omega, v), column variable.
+        """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv), with rows (omega, v).
 
-        They are those of its components in the axes asked for; dq is along ``integrate``, dv the Jacobian, which in the
-        place's own axes is the derivative of the pose too: a small step d moves it by the twist J d.
+        They are derivatives of the components in the requested axes. dq is along ``integrate``. dv is the Jacobian,
+        which in the place's own axes is also the derivative of the pose: a small step d moves the place by the twist J
+        d.
 
         Example:
             >>> dq, dv = torsor.library.two_link().derivatives.velocity([0.0, 0.0], [1.0, 0.0], "link2")
             >>> dq[3].round(9).tolist(), dv[4].round(9).tolist()
             ([0.0, 0.4], [0.8, 0.4])
         """
-        found: Any = self._closure.kernels.at_place("velocity_derivatives", (q, v), place, axes, point, out)
-        return found[0], found[1]
+        result: Any = self._closure.kernels.at_place("velocity_derivatives", (q, v), place, axes, point, out)
+        return result[0], result[1]
 
     def acceleration(
         self,
@@ -287,8 +289,8 @@ class Derivatives:
             >>> dv[3].round(9).tolist()  # of the centripetal acceleration -0.4 v1^2 - 0.4 (v1 + v2)^2
             [-1.6, -0.8]
         """
-        found: Any = self._closure.kernels.at_place("acceleration_derivatives", (q, v, a), place, axes, point, out)
-        return found[0], found[1], found[2]
+        result: Any = self._closure.kernels.at_place("acceleration_derivatives", (q, v, a), place, axes, point, out)
+        return result[0], result[1], result[2]
 
     def jerk(
         self,
@@ -309,18 +311,18 @@ class Derivatives:
             >>> bool(np.allclose(dj, robot.jacobian(still, "link1"))), da[3].round(9).tolist()
             (True, [-1.2, 0.0])
         """
-        found: Any = self._closure.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
-        return found[0], found[1], found[2], found[3]
+        result: Any = self._closure.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
+        return result[0], result[1], result[2], result[3]
 
     def hessian(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: Maybe = None, out: Out = None
     ) -> Array:
-        """Return the second derivatives (..., 3 nv, 3 nv) of weight . tau, with tau = ID(q, v, a), by (q, v, a).
+        """Return the second derivatives (..., 3 nv, 3 nv) of weight . ID(q, v, a) with respect to (q, v, a).
 
-        ``weight`` (..., nv) are the multipliers of the forces, as in the Hessian of a Lagrangian or in differential
-        dynamic programming. It is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u = 0, and so
-        symmetric for every joint; external wrenches stay fixed in their links. The blocks (v, a) and (a, a) are zero,
-        (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth).
+        ``weight`` (..., nv) holds multipliers of the forces, as in the Hessian of a Lagrangian or in differential
+        dynamic programming. The result is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u =
+        0, so it is symmetric for every joint type. External wrenches are fixed in their links. The blocks (v, a) and
+        (a, a) are zero; (a, q) is the derivative of M(q) weight. The analytical recursion takes O(n x depth).
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -342,10 +344,10 @@ class Derivatives:
     ) -> tuple[Results, Results]:
         """Return (value, derivative along the tangents) of the algorithm ``name`` at its inputs.
 
-        ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
-        (..., nq) with ``components=True``. Methods with several results give tuples. External wrenches are the last
-        inputs where ``external=True`` is given; other ``options`` are those of ``function``. ``out`` has arrays for the
-        values, then for the derivatives. Forward mode: about three times the operations.
+        ``tangents`` are the directions of the inputs, None for zero. The tangent of q is (..., nv), along
+        ``integrate``, or (..., nq) if ``components=True``. Methods with several results return tuples. With
+        ``external=True``, external wrenches are the last inputs; other ``options`` are those of ``function``. ``out``
+        holds arrays for the values, then for the derivatives. Forward mode takes about three times the operations.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -356,10 +358,10 @@ class Derivatives:
         request, shapes = self._checked(name, inputs, form="jvp", components=components, **options)
         check_count(self._closure.mechanism, name, "tangents", tangents, shapes.tangents)
         pairs = zip(tangents, shapes.tangents.values(), strict=True)
-        given = [np.zeros(shape) if each is None else each for each, shape in pairs]
-        found = self._closure.kernels.compiled(request)(*inputs, *given, out=out)
-        half = len(found) // 2
-        return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
+        directions = [np.zeros(shape) if item is None else item for item, shape in pairs]
+        result = self._closure.kernels.compiled(request)(*inputs, *directions, out=out)
+        half = len(result) // 2
+        return _single_or_tuple(result[:half]), _single_or_tuple(result[half:])
 
     def vjp(
         self,
@@ -371,11 +373,12 @@ class Derivatives:
         out: Out = None,
         **options: Any,
     ) -> tuple[Results, tuple[Array, ...]]:
-        """Return (value, gradients): of the sum of cotangents times results of the algorithm ``name``, by input.
+        """Return (value, gradients) of the sum of cotangents times results of the algorithm ``name``.
 
-        ``cotangents`` has the shape of the result, or is a tuple of such for several results. The gradient by q is
-        (..., nv), along ``integrate``, or (..., nq) with ``components=True``. Options as in ``jvp``, whose adjoint this
-        is; ``out`` has arrays for the values, then for the gradients. Reverse mode: about four times the operations.
+        There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
+        The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. Options
+        are as in ``jvp``, whose adjoint this is. ``out`` holds arrays for the values, then for the gradients. Reverse
+        mode takes about four times the operations.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -387,14 +390,14 @@ class Derivatives:
         count = len(results)
         weights: Any = [cotangents] if count == 1 else cotangents
         check_count(self._closure.mechanism, name, "cotangents", weights, results)
-        found = self._closure.kernels.compiled(request)(*inputs, *weights, out=out)
-        return _single_or_tuple(found[:count]), tuple(found[count:])
+        result = self._closure.kernels.compiled(request)(*inputs, *weights, out=out)
+        return _single_or_tuple(result[:count]), tuple(result[count:])
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
-        """Return the result of the algorithm ``name``, a matrix or several, without its structural zeros.
+        """Return the result of the algorithm ``name``, one or several matrices, without its structural zeros.
 
-        Forces do not depend on the motion of other branches of the tree, so large robots have many structural zeros;
-        solvers take values with a sparsity pattern. Options as in ``jvp``.
+        Forces do not depend on the motion of other branches of the tree, so large robots have many structural zeros.
+        Solvers take values with a sparsity pattern. Options are as in ``jvp``.
 
         Example:
             >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)
@@ -404,25 +407,25 @@ class Derivatives:
         """
         request, _ = self._checked(name, inputs, form="sparse", **options)
         kernels = self._closure.kernels
-        found = kernels.compiled(request)(*inputs)
-        values = found if isinstance(found, tuple) else (found,)
+        result = kernels.compiled(request)(*inputs)
+        values = result if isinstance(result, tuple) else (result,)
         patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
-        parts = [Sparse(each, *pattern) for each, pattern in zip(values, patterns, strict=True)]
+        parts = [Sparse(value, *pattern) for value, pattern in zip(values, patterns, strict=True)]
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     def _three(
         self, name: str, values: Values, external: Maybe, fixed_in: str, points: Maybe, out: Out, **options: Any
     ) -> Three:
-        """Return the three results of an algorithm of derivatives, under external wrenches."""
+        """Return the three results of a derivative algorithm, with external wrenches."""
         kernels = self._closure.kernels
         if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
-            found: Any = kernels.call(name, *values, out=out)
+            result: Any = kernels.call(name, *values, out=out)
         else:
-            found = loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
-        return found[0], found[1], found[2]
+            result = loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
+        return result[0], result[1], result[2]
 
     def _checked(self, name: str, inputs: Sequence[ArrayLike], **options: Any) -> tuple[Request, RequestShapes]:
-        """Return a request and its shapes; ModelError for another number of inputs, or an impossible state."""
+        """Return a request and its shapes; raise ModelError for a wrong number of inputs or an impossible state."""
         closure = self._closure
         if self._free:
             check_numbers(closure.mechanism, self._free, inputs)

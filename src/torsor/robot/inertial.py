@@ -1,4 +1,4 @@
-"""Inertial and friction parameters of a robot, in which its forces are linear: the accessor ``robot.inertial``."""
+"""Inertial and friction parameters of a robot, which its forces depend on linearly: ``robot.inertial``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inertial(Generic[R]):
-    """Inertial and friction parameters, regressors, and base parameters: ``robot.inertial``.
+    """Inertial and friction parameters, regressors and base parameters: ``robot.inertial``.
 
-    ``values`` (p,) are m, m c and J (xx, xy, xz, yy, yz, zz) of each link about its origin, then rotor inertia, Coulomb
-    and viscous friction of each velocity of each joint; ``names`` are their names.
+    ``values`` (p,) holds m, m c and J (xx, xy, xz, yy, yz, zz) of each link about its origin, then rotor inertia,
+    Coulomb and viscous friction of each velocity of each joint. ``names`` holds their names.
 
     Example:
         >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -34,13 +34,13 @@ class Inertial(Generic[R]):
 
     _closure: LoopClosure
     _replaced: Callable[[ArrayLike], R]
-    _known: Sequence[str] = ()  # patterns of parameters of stand-ins, which are no bodies
-    _start: Array | None = None  # positions (nq,) whose assembly mode is meant, where the robot has loops
+    _known: Sequence[str] = ()  # patterns of the parameters of auxiliary links, which are not bodies
+    _start: Array | None = None  # positions (nq,) that select the assembly mode of a robot with loops
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return Y(q, v, a) (..., nv, p) with inverse_dynamics(q, v, a) = Y @ values.
 
-        Forces of springs and motors are not included: they are not among the parameters.
+        Spring and motor forces are not included, because they are not among the parameters.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -52,10 +52,10 @@ class Inertial(Generic[R]):
         return self._closure.kernels.call("regressor", q, v, a, out=out)
 
     def energy_regressor(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return h(q, v) (..., p), in J: kinetic energy and energy in gravity = h @ values.
+        """Return h(q, v) (..., p), in J, where h @ values is the kinetic plus the gravitational energy.
 
-        Columns of friction are zero; the energy of springs and rotor spin is not included. Zero of the potential as in
-        ``potential_energy``. Gautier and Khalil 1988.
+        Friction columns are zero. The energy of springs and rotor spin is not included. The zero of the potential is as
+        in ``potential_energy``. Gautier and Khalil 1988.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -69,7 +69,8 @@ class Inertial(Generic[R]):
     def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ values.
 
-        It is the rate of ``energy_regressor`` plus the power of friction. Springs and motors as in ``regressor``.
+        It is the time derivative of ``energy_regressor`` plus the friction power. Springs and motors are as in
+        ``regressor``.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -81,26 +82,28 @@ class Inertial(Generic[R]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters: "link2.mx" and so on, then "joint3.rotor_inertia", "...coulomb", "...viscous"."""
+        """Parameter names: "link2.mx" and so on, then "joint3.rotor_inertia", "...coulomb", "...viscous"."""
         return parameter_names(self._closure.mechanism)
 
     @property
     def values(self) -> Array:
-        """The parameters (p,), in the order of ``names``."""
+        """Parameters (p,), in the order of ``names``."""
         return parameters(self._closure.mechanism)
 
     def base(
         self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
     ) -> BaseParameters:
-        """Return the base parameters: the smallest set that determines all forces, which identification can find.
+        """Return the base parameters: the smallest identifiable set that determines all forces.
 
         Parameters that no motion can distinguish are regrouped with those of parent links by rules (Gautier and Khalil
-        1990), checked by a QR decomposition of the regressor over random motions. ``among`` names the unknown
-        parameters, with * for any letters; others are not regrouped. ``measured`` names the coordinates whose forces
-        are known (all by default): those of a free base alone show all parameters of the links (Ayusawa, Venture and
-        Nakamura 2014), but no friction of joints. With loops, the forces are those of the active coordinates
-        (``robot.closed.regressor``), and "*" alone leaves rotor inertias and friction of passive joints known: name
-        them too, "elbow.viscous".
+        1990). A QR decomposition of the regressor over random motions checks the result. ``among`` names the unknown
+        parameters, with * as a wildcard; others are not regrouped. ``measured`` names the coordinates whose forces are
+        known; the default is all. The forces of a free base alone reveal all parameters of the links (Ayusawa, Venture
+        and Nakamura 2014), but no joint friction.
+
+        If the robot has loops, the forces are those of the active coordinates (``robot.closed.regressor``). The pattern
+        "*" alone then treats rotor inertias and friction of passive joints as known. Name them too if they are unknown,
+        for example "elbow.viscous".
 
         Example:
             >>> found = torsor.library.planar_chain(2).without_friction().inertial.base()
@@ -114,10 +117,10 @@ class Inertial(Generic[R]):
         return base_parameters(self._closure.kernels, seed, among, rows)
 
     def replaced(self, values: ArrayLike) -> R:
-        """Return the robot with other parameters (p,), in the order of ``names`` and in their units.
+        """Return a copy with other parameters (p,), in the order of ``names`` and in their units.
 
-        Mass, centre of mass and inertia of each link follow from m, m c and J about its origin. Springs and motors
-        stay. Inconsistent inertias raise an error, unless the link already allows them (``Link.strict``).
+        Mass, centre of mass and inertia of each link follow from m, m c and J about its origin. Springs and motors are
+        kept. ModelError is raised for inconsistent inertias, unless the link already allows them (``Link.strict``).
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -1,4 +1,4 @@
-"""From a request to a compiled function, and the one kernel cache of robots, simulations and motion problems."""
+"""Compilation of requests, and the kernel cache shared by robots, simulations and motion problems."""
 
 import hashlib
 import json
@@ -35,22 +35,23 @@ Indices = NDArray[np.int64]
 Values = tuple[ArrayLike, ...]  # inputs of an algorithm
 Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
 Place = str | int | None  # a link (by name or index) or a named frame
-Loops = str | None  # "open" for the tree that is left when the loops are cut
+Loops = str | None  # "open" for the tree that remains when the loops are cut
 T = TypeVar("T")
 
-# Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
+# Maximum order of time derivatives: each adds a recursion as long as all before it, and the tenth is never measured.
 MAX_RATES = 64
 
 # Algorithms that solve with the mass matrix.
 SOLVING = {"forward_dynamics", "hybrid_dynamics", "closed_forward_dynamics", "constrained_forward_dynamics"}
 SOLVING |= {f"{name}_derivatives" for name in SOLVING}
 
-# Largest condition number of the mass matrix, rows and columns scaled to a unit diagonal, in single precision, whose
-# rounding is 2^-24: two correct digits.
+# Largest condition number of the mass matrix, with rows and columns scaled to a unit diagonal, that leaves two correct
+# digits in single precision, whose rounding is 2^-24.
 CONDITION = 0.01 * 2**24
-POSITIONS = 24  # random positions within the limits of the joints: some milliseconds
+POSITIONS = 24  # random positions within the joint limits: a few milliseconds
 
-# Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
+# Maximum number of compiled functions that one robot keeps in memory, so that controllers created in a loop do not fill
+# it.
 MAX_KEPT = 512
 
 
@@ -73,17 +74,17 @@ class Kernels:
         self._functions: dict[Hashable, ca.Function] = {}
 
     def __reduce__(self) -> Any:
-        """Refuse to be pickled, in words."""
-        found = "the compiled functions of a model cannot be pickled: they belong to one process"
-        raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem itself, or one Kernel")
+        """Raise PicklingError and say why."""
+        message = "the compiled functions of a model cannot be pickled, because they belong to one process"
+        raise pickle.PicklingError(f"{message}; fix: pickle the robot or the problem itself, or one Kernel")
 
     @cached_property
     def identity(self) -> str:
-        """The hash of the model."""
+        """Hash of the model."""
         return self._make_identity()
 
     def function(self, key: Hashable, trace: Callable[[], ca.Function]) -> ca.Function:
-        """Return the CasADi function under a key, traced once; a kernel from disk brings its function along."""
+        """Return the CasADi function for a key, traced once; a kernel from disk includes its function."""
         if key not in self._functions:
             kernel = self._kernels.get(key)
             with Stoppable():
@@ -99,15 +100,15 @@ class Kernels:
         quick: bool = False,
         width: int | None = None,
     ) -> AnyKernel:
-        """Return the compiled function under a key.
+        """Return the compiled function for a key.
 
-        ``label`` gives a text that is the same for the same function in every process (the key's repr, by default): it
-        names the code on disk. ``shapes`` gives the shapes of one state's inputs and outputs, by default those of
+        ``label`` returns text that is the same for the same function in every process (by default the key's repr); it
+        names the code on disk. ``shapes`` returns the shapes of one state's inputs and outputs, by default those of
         CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
-        ``width`` is the number of states that are computed at a time; the key must tell it.
+        ``width`` is the number of states that are computed at a time; it must be part of the key.
         """
-        found = self._kernels.get(key)
-        if found is None:
+        result = self._kernels.get(key)
+        if result is None:
             name = self._file(repr(key) if label is None else label())
             stored = recall(name) if self.target.device != "casadi" else None
 
@@ -115,46 +116,46 @@ class Kernels:
                 inputs, outputs = (None, None) if shapes is None else shapes(Signature.of(source))
                 if self.target.device == "cuda":
                     if isinstance(source, ca.Function):
-                        keep(name, source, ())  # the code of each layout of arrays is stored when it is written
+                        keep(name, source, ())  # the code of each array layout is stored when it is generated
                     return CudaKernel(source, self.target.dtype, inputs, outputs, name)
                 options = vars(self.target) | {"width": width, "key": name, "quick": quick}
                 return Kernel(source, inputs=inputs, outputs=outputs, **options)
 
             if stored is not None:
-                found = made(stored)
+                result = made(stored)
             else:
                 with Stoppable(), _told(key), cache.compiling(name) as waited:
                     stored = recall(name) if waited and self.target.device != "casadi" else None
-                    found = made(self.function(key, trace) if stored is None else stored)
-            self._kernels[key] = found
+                    result = made(self.function(key, trace) if stored is None else stored)
+            self._kernels[key] = result
             if len(self._kernels) > MAX_KEPT:
                 oldest = next(iter(self._kernels))
                 self._kernels.pop(oldest, None)  # another thread may have removed it
                 self._functions.pop(oldest, None)
-        return found
+        return result
 
     def patterns(self, label: str, make: Callable[[], Sequence[Indices]]) -> list[Indices]:
-        """Return integer arrays that belong to a function, such as sparsity patterns: from disk, else made."""
+        """Return integer arrays of a function, such as sparsity patterns: from disk, or newly computed."""
         name = self._file(f"{label} patterns")
         stored = cache.load(name)
         if stored is not None:
             shapes = json.loads(stored[0])
             pairs = zip(stored[1:], shapes, strict=True)
-            return [np.frombuffer(each, dtype=np.int64).reshape(shape) for each, shape in pairs]
-        found = [np.ascontiguousarray(each, dtype=np.int64) for each in make()]
-        cache.store(name, [json.dumps([each.shape for each in found]).encode(), *(each.tobytes() for each in found)])
-        return found
+            return [np.frombuffer(item, dtype=np.int64).reshape(shape) for item, shape in pairs]
+        result = [np.ascontiguousarray(item, dtype=np.int64) for item in make()]
+        cache.store(name, [json.dumps([item.shape for item in result]).encode(), *(item.tobytes() for item in result)])
+        return result
 
     def _file(self, label: str) -> str:
-        """Return the name of a file on disk: a hash of all that its content depends on."""
+        """Return the name of a file on disk: a hash of everything that its content depends on."""
         traced_by = cache.source_hash("spatial", "mechanism", "dynamics")  # other sources are in the identity or label
         on_card = "cuda " if self.target.device == "cuda" else ""
-        text = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
-        return hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
+        key_text = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
+        return hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
 
 
 def _told(key: Hashable) -> AbstractContextManager[Any]:
-    """Return a context that says on a terminal what compiles, if it takes long."""
+    """Return a context that shows a progress message on a terminal if the compilation takes long."""
     if sys.stderr is None or not sys.stderr.isatty():
         return nullcontext()
     from torsor.base.progress import compiling
@@ -171,7 +172,7 @@ class RequestShapes(NamedTuple):
 
 
 class RobotKernels(Kernels):
-    """The compiled algorithms of one mechanism; ``choice`` gives the closure equations of those of closed loops."""
+    """The compiled algorithms of one mechanism; ``choice`` returns the closure equations of closed-loop algorithms."""
 
     def __init__(self, mechanism: Mechanism, target: Target, choice: Callable[[Algorithm], ClosureChoice]):
         super().__init__(target, lambda: fingerprint(mechanism))
@@ -184,7 +185,7 @@ class RobotKernels(Kernels):
 
     @cached_property
     def exact(self) -> "RobotKernels":
-        """The same in double precision, on the host: single precision cannot close loops to the required tolerance."""
+        """The same kernels in double precision, on the host: single precision cannot close loops to the tolerance."""
         device = "cpu" if self.target.device == "cuda" else self.target.device
         target = self.target.changed("", dtype="float64", device=device)
         return self if target == self.target else RobotKernels(self.mechanism, target, self._choice)
@@ -198,7 +199,7 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         out: Out = None,
     ) -> Array:
-        """Evaluate an algorithm: it returns an array or, although the type does not show it, a tuple of arrays."""
+        """Evaluate an algorithm. It returns an array or, although the type does not show it, a tuple of arrays."""
         if place is None and external is None and loops is None:
             try:
                 return self._direct[name](*values) if out is None else self._plain[name](*values, out=out)
@@ -210,8 +211,8 @@ class RobotKernels(Kernels):
         if external is not None:
             values = (*values, external)
         request = self.request(name, place, external is not None, loops=loops)
-        found: Array = self.compiled(request)(*values, out=out)
-        return found
+        result: Array = self.compiled(request)(*values, out=out)
+        return result
 
     def at_place(
         self,
@@ -223,18 +224,18 @@ class RobotKernels(Kernels):
         out: Out = None,
         rows: str = "all",
     ) -> Array:
-        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is fixed to it. It may return a tuple."""
-        given = values if point is None else (*values, point)
+        """Evaluate an algorithm at a link or frame; ``point`` (..., 3) is fixed to it. It may return a tuple."""
+        inputs = values if point is None else (*values, point)
         try:
             kernel = self._placed[name, place, axes, point is None, rows]
-            found: Array = kernel.direct(*given) if out is None else kernel(*given, out=out)
-            return found
+            results: Array = kernel.direct(*inputs) if out is None else kernel(*inputs, out=out)
+            return results
         except (KeyError, TypeError, ValueError, OverflowError):
             pass  # the first call, or the kernel raises an error with the reason
         kernel = self.compiled(self.request(name, place, axes=axes, point=point is not None, rows=rows))
         if type(place) is str:  # 1, 1.0 and True are one key, but not one place
             self._placed[name, place, axes, point is None, rows] = kernel
-        result: Array = kernel(*given, out=out)
+        result: Array = kernel(*inputs, out=out)
         return result
 
     def compiled(self, request: Request) -> AnyKernel:
@@ -255,15 +256,15 @@ class RobotKernels(Kernels):
         """Return data of a request that are computed once, such as its sparsity patterns."""
         if key not in self._once:
             self._once[key] = make()
-        found: T = self._once[key]
-        return found
+        result: T = self._once[key]
+        return result
 
     def shapes(self, request: Request) -> RequestShapes:
         """Return the shapes of a request's arrays."""
 
         def make() -> RequestShapes:
-            each = self.mechanism
-            return RequestShapes(request.arguments(each), request.tangents(each), request.results(each))
+            item = self.mechanism
+            return RequestShapes(request.arguments(item), request.tangents(item), request.results(item))
 
         return self.once(("shapes", request), make)
 
@@ -280,15 +281,15 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         **options: Any,
     ) -> Request:
-        """Return the checked request of an algorithm; requests that were made before are remembered.
+        """Return the checked request of an algorithm; earlier requests are cached.
 
-        The link or frame is ``place``, or part of the name: "jacobian:hand". The dynamics of the tree is refused where
-        the mechanism has loops, unless ``loops`` is "open".
+        The link or frame is ``place``, or part of the name: "jacobian:hand". Tree dynamics raise ModelError if the
+        mechanism has loops, unless ``loops`` is "open".
         """
         try:
-            given = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
+            arguments = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
             # 1, 1.0 and True are one key, but not one place.
-            key = (*given, type(place), type(external), *map(type, options.values()))
+            key = (*arguments, type(place), type(external), *map(type, options.values()))
             known = self._requests.get(key)
         except TypeError:  # an option that is not hashable: the checks below raise an error that names it
             return self._checked_request(name, place, external, forced, loops, options)
@@ -306,40 +307,40 @@ class RobotKernels(Kernels):
         options: dict[str, Any],
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
-        given = name
+        full_name = name
         if isinstance(name, str) and ":" in name and place is None:
             name, _, place = name.partition(":")
         name = ALGORITHM_OF.get(name, name) if isinstance(name, str) else name
         if not isinstance(name, str) or name not in ALGORITHMS:
             fix = "correct the name"
-            allowed = algorithm_names(given)
-            raise ModelError(f"no algorithm {given!r}", value=given, where=where, allowed=allowed, fix=fix)
+            allowed = algorithm_names(full_name)
+            raise ModelError(f"no algorithm {full_name!r}", value=full_name, where=where, allowed=allowed, fix=fix)
         algorithm = ALGORITHMS[name]
-        unknown = options.keys() - {each.name for each in fields(Request)}
+        unknown = options.keys() - {field.name for field in fields(Request)}
         if unknown:
-            found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
-            raise ModelError(found, where=where, allowed="place, axes, point, rows, external, forced, order, loops")
+            message = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
+            raise ModelError(message, where=where, allowed="place, axes, point, rows, external, forced, order, loops")
         _check_loops(mechanism, name, loops)
         if not isinstance(external, (bool, str)):
-            found, fix = f"of {name} is of type {type(external).__name__}", "give wrenches as the last input"
-            raise ModelError(found, argument="external", where=where, allowed="True or False", fix=fix)
+            message, fix = f"of {name} is of type {type(external).__name__}", "pass wrenches as the last input"
+            raise ModelError(message, argument="external", where=where, allowed="True or False", fix=fix)
         loads = ("link" if external else "") if isinstance(external, bool) else external
         if loads and not algorithm.external:
             raise ModelError(f"{name} takes no external wrenches", where=where)
         known = LOADS if algorithm.keeps else LOADS[:2]
         if loads not in known:
             allowed = ", ".join(map(repr, known[1:]))
-            found = f"wrenches of {name}: {loads!r}"
-            raise ModelError(found, argument="external", value=loads, where=where, allowed=allowed)
+            message = f"wrenches of {name} are {loads!r}"
+            raise ModelError(message, argument="external", value=loads, where=where, allowed=allowed)
         if algorithm.at_place != (place is not None):
-            found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
-            fix = f"write '{name}:LINK', or give place=" if place is None else f"leave the link out: {name!r}"
-            raise ModelError(found, value=place, where=where, fix=fix)
+            message = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
+            fix = f"write '{name}:LINK', or pass place=" if place is None else f"omit the link: {name!r}"
+            raise ModelError(message, value=place, where=where, fix=fix)
         if place is not None and not isinstance(place, str):
             place = mechanism.links[mechanism.place(place).link].name
         if algorithm.hybrid != (forced is not None):
-            found = f"{name} needs the names in forced" if forced is None else f"{name} takes no forced coordinates"
-            raise ModelError(found, where=where)
+            message = f"{name} needs names in forced" if forced is None else f"{name} takes no forced coordinates"
+            raise ModelError(message, where=where)
         if algorithm.closed and "choice" not in options:
             options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else _coordinate_indices(mechanism, forced)
@@ -354,75 +355,78 @@ class RobotKernels(Kernels):
 
 
 def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
-    """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
+    """Raise ModelError for tree dynamics if the mechanism has loops, unless ``loops`` is "open"."""
     algorithm, where = ALGORITHMS[name], mechanism.name
     if loops is not None and (not isinstance(loops, str) or loops != "open"):
-        found, allowed = f"of {name} is {loops!r}", "'open', or not given"
-        raise ModelError(found, argument="loops", value=loops, where=where, allowed=allowed)
+        message, allowed = f"of {name} is {loops!r}", "'open', or None"
+        raise ModelError(message, argument="loops", value=loops, where=where, allowed=allowed)
     if loops == "open" and algorithm.closed:
-        raise ModelError(f"{name} is computed with closed loops", where=where, fix="leave loops out")
+        raise ModelError(f"{name} keeps the loops closed", where=where, fix="omit loops")
     if loops is None and mechanism.loops and algorithm.instead:
         names = [repr(loop.name) for loop in mechanism.loops]
         listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         many = "s" if len(names) > 1 else ""
         rolls = all(isinstance(loop, Wheel) for loop in mechanism.loops)
         kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
-        found = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
-        own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
-        raise ModelError(found, where=where, fix=f"{own} for closed loops; robot.open_tree() cuts them")
+        message = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
+        method = "there is no method" if algorithm.instead == NO_METHOD else f"use {algorithm.instead}"
+        raise ModelError(message, where=where, fix=f"{method} for closed loops; robot.open_tree() cuts them")
 
 
 def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
-    """Raise ModelError for axes, a point or rows that an algorithm does not have."""
+    """Raise ModelError for axes, a point or rows that an algorithm does not support."""
     one_of(request.axes, AXES if algorithm.in_axes else ("local",), f"{where}: {request.name}", "axes")
     one_of(request.rows, tuple(ROWS) if algorithm.by_rows else ("all",), where, f"rows of {request.name}")
     flag(request.point, where, f"point of {request.name}")
     if request.point and not algorithm.at_point:
         raise ModelError(f"{request.name} takes no point", where=where)
     if request.point and request.axes == "world":
-        found = f"{request.name} with `axes='world'` and a point: the twist at the base's origin is that of all points"
-        raise ModelError(found, where=where, fix="leave the point out, or use `axes='aligned'`")
+        message = (
+            f"{request.name} takes no point with `axes='world'`: the twist at the base origin is the same "
+            "for all points"
+        )
+        raise ModelError(message, where=where, fix="omit the point, or use `axes='aligned'`")
 
 
 def _coordinate_indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
-    """Return the indices of coordinates; the name of a joint stands for all of its coordinates."""
+    """Return the indices of coordinates; a joint name stands for all its coordinates."""
     if isinstance(names, str):
         names = [names]
     if not isinstance(names, Iterable):
-        raise ModelError(f"forced is {names!r}", value=names, where=mechanism.name, allowed="names of coordinates")
+        raise ModelError(f"forced is {names!r}", value=names, where=mechanism.name, allowed="coordinate names")
     of_joints = {joint.name: slices.v for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True)}
-    found, coordinates = set[int](), mechanism.coordinate_names
+    result, coordinates = set[int](), mechanism.coordinate_names
     for name in names:
         if not isinstance(name, str):
-            raise ModelError(f"forced has {name!r}", value=name, where=mechanism.name, allowed="names of coordinates")
+            raise ModelError(f"forced contains {name!r}", value=name, where=mechanism.name, allowed="coordinate names")
         if name in coordinates:
-            found.add(coordinates.index(name))
+            result.add(coordinates.index(name))
         elif name in of_joints:
-            found.update(range(of_joints[name].start, of_joints[name].stop))
+            result.update(range(of_joints[name].start, of_joints[name].stop))
         else:
             allowed = listing(coordinates, like=name)
             raise ModelError(f"no coordinate {name!r}", value=name, where=mechanism.name, allowed=allowed)
-    return frozenset(found)
+    return frozenset(result)
 
 
 def _warn_of_condition(mechanism: Mechanism) -> None:
-    """Warn if accelerations in single precision have fewer than two correct digits at positions that are tried."""
+    """Warn if single-precision accelerations have fewer than two correct digits at the sampled positions."""
     function, (condition, worst, where) = trace(mechanism, Request("mass_matrix")), (0.0, 0, "")
     for k, q in enumerate(_tried_positions(mechanism)):
-        found, at = _condition(np.asarray(function(q).full()))
-        if found > condition:
-            condition, worst, where = found, at, " at some positions" if k else ""
+        result, at = _condition(np.asarray(function(q).full()))
+        if result > condition:
+            condition, worst, where = result, at, " at some positions" if k else ""
         if condition > CONDITION:
             break
     if condition > CONDITION:
-        text = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}{where}"
-        text += f" (near {mechanism.coordinate_names[worst]!r}), too large for accelerations in float32"
-        fix = "robot.to(dtype='float64'), or give light links their real inertia"
-        warn(text, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix)
+        message = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}{where}"
+        message += f" (near {mechanism.coordinate_names[worst]!r}), which is too large for float32 accelerations"
+        fix = "use robot.to(dtype='float64'), or give light links their real inertia"
+        warn(message, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix)
 
 
 def _tried_positions(mechanism: Mechanism) -> list[Array]:
-    """Return the neutral position (nq,), and random ones within the limits; joints without them turn half a turn."""
+    """Return the neutral position (nq,), and random ones within the limits; joints without limits move half a turn."""
     rng, neutral = np.random.default_rng(0), mechanism.neutral()
     lower, upper = np.maximum(mechanism.lower, -np.pi), np.minimum(mechanism.upper, np.pi)
     spread = rng.uniform(np.minimum(lower, upper), np.maximum(lower, upper), (POSITIONS, mechanism.nq))
@@ -433,7 +437,7 @@ def _tried_positions(mechanism: Mechanism) -> list[Array]:
 
 
 def _condition(M: Array) -> tuple[float, int]:
-    """Return the condition number of a mass matrix scaled to a unit diagonal, and the coordinate that causes it."""
+    """Return the condition number of a mass matrix scaled to a unit diagonal, and its worst coordinate."""
     diagonal = np.sqrt(np.maximum(np.diag(M), 0.0))
     weightless = np.flatnonzero(~(diagonal > 0))
     if weightless.size:

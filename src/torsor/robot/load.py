@@ -1,4 +1,4 @@
-"""The public ways to make a robot: each reader of ``formats``, ending in a ``Robot``."""
+"""Public constructors of robots: each reader of ``formats``, returning a ``Robot``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -20,12 +20,12 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the names of robots that ``load`` knows: those of the library."""
+    """Return the robot names that ``load`` accepts: those of the library."""
     return tuple(sorted(registered("robots", "library") or ()))
 
 
 def named_robot(name: str) -> object:
-    """Return the robot of a name: a ``Robot``, or a ``ParallelRobot``."""
+    """Return the robot with a name: a ``Robot`` or a ``ParallelRobot``."""
     robot: object = registered("robots", "library")[name]()
     return robot
 
@@ -38,29 +38,33 @@ def load(
     search: Sequence[str | Path] = (),
     xacro: Mapping[str, object] | None = None,
 ) -> Robot:
-    """Return the robot in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml, needs ``torsor[mjcf]``) or TOML (.toml).
+    """Load a robot from a file, or a library robot by name.
 
-    A name without a suffix, "panda", is a robot of ``torsor.library``, unless a file of that name exists.
+    | source | needs |
+    |---|---|
+    | URDF (.urdf), SDF (.sdf), TOML (.toml), OpenSim skeletons without muscles (.osim) | |
+    | MJCF (.xml) | ``torsor[mjcf]`` |
+    | .yaml: closed loops, motors and joint types for the URDF file next to it | ``torsor[yaml]`` |
+    | .xacro, with the arguments ``xacro``; it is a program, so load only trusted files | ``torsor[xacro]`` |
+    | USD stages (.usda, .usd, .usdc, .usdz) | ``torsor[usd]`` |
+    | ``robot_descriptions:NAME``, a robot of that package | ``torsor[robots]`` |
+    | a name without suffix, such as "panda": a robot of ``torsor.library``, unless such a file exists | |
 
-    A .yaml file (needs ``torsor[yaml]``) has the closed loops, motors and joint types of the URDF file beside it. A
-    .xacro file (needs ``torsor[xacro]``) is a program that writes URDF or SDF, to be trusted as one; ``xacro`` are its
-    arguments. ``world.sdf#arm`` is the model ``arm`` of a file with several, ``robot_descriptions:NAME`` a robot of
-    that package (needs ``torsor[robots]``). ``search`` are folders of packages and models, in which ``package://`` and
-    ``model://`` are looked up before those of the environment.
+    ``world.sdf#arm`` selects the model ``arm`` of a file with several, and ``scene.usda#/World/arm`` one of several
+    articulations. ``search`` lists folders of packages and models in which ``package://`` and ``model://`` are resolved
+    before those of the environment. Closed loops are read from TOML, from the equality constraints of MJCF, from
+    Drake's loop joints in URDF, and from links with two parents in SDF.
 
-    Also read are USD stages (.usda, .usd, .usdc, .usdz, need ``torsor[usd]``; ``scene.usda#/World/arm`` names one of
-    several articulations) and skeletons of OpenSim (.osim), without muscles.
+    ``base="floating"`` adds a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
+    (omega, v of the base in its own axes, joint rates).
 
-    ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
-    (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
-    (True) or a warning (False); by default it is an error in TOML and a warning in other formats, whose published files
-    often have one. In URDF and SDF, limits, visuals, stray tags and transmissions that cannot be used are treated
-    likewise, and in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file.
-    Closed loops are read from TOML, from the equality constraints of MJCF, from Drake's loop joints in URDF, and from
-    links with two parents in SDF.
+    ``strict`` makes a physically impossible inertia an error (True) or a warning (False). The default is an error for
+    TOML and a warning for other formats, because published files often contain one. It also applies to unusable limits,
+    visuals, stray tags and transmissions in URDF and SDF, and to MJCF features without a counterpart here, such as
+    tendons. The error lists all faults of the file.
 
     ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of
-    pi/12 become exact, and the operations that their tiny components cost disappear. Lengths, masses and limits stay.
+    pi/12 become exact, which removes the operations of their tiny components. Lengths, masses and limits are kept.
 
     Example:
         >>> import tempfile
@@ -77,7 +81,7 @@ def load(
 
 
 def _is_name(path: str | Path) -> bool:
-    """Return whether a path has the form of a name, and is no file. A folder may be that of an earlier export."""
+    """Return whether a path looks like a name and is not a file. A folder may be that of an earlier export."""
     if not isinstance(path, str) or not path.isidentifier() or is_description(path) or Path(path).is_file():
         return False
     return not Path(path).exists() or path in robot_names()
@@ -90,23 +94,27 @@ def _of_library(name: str, base: str) -> Robot:
         fix = f"write {near[0]!r}" if near else "check the path, or see torsor.library for names"
         raise ModelError("no such file or robot", where=name, allowed=f"{KINDS}, or a library name", fix=fix)
     if base != "fixed":
-        found, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
-        raise ModelError(found, where=name, allowed="`base='fixed'`", fix=fix)
+        message, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
+        raise ModelError(message, where=name, allowed="`base='fixed'`", fix=fix)
     found_robot = named_robot(name)
     if not isinstance(found_robot, Robot):
-        fix = f"torsor.library.{name}() is the parallel robot, torsor.library.{name}().as_robot() a tree with loops"
-        raise ModelError("a parallel robot", where=name, allowed="robots that are trees or have loops", fix=fix)
+        fix = (
+            f"use torsor.library.{name}() for the parallel robot, torsor.library.{name}().as_robot() for "
+            "a tree with loops"
+        )
+        raise ModelError("this is a parallel robot", where=name, allowed="robots that are trees or have loops", fix=fix)
     return found_robot
 
 
 def from_dh(
     links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True, base: str = "fixed"
 ) -> Robot:
-    """Return the serial robot of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
+    """Return a serial robot from a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     ``gravity`` (3,) is the acceleration in base axes, m/s^2. Link frame i is at the far end of link i (Barman 2020). A
-    last row with ``closes=-1`` is a joint back to the base: the chain is a loop. ``base="floating"`` puts a free joint
-    under the base, as in ``load``; a table has no row for the mass of the base: ``robot.with_payload("base", ...)``.
+    last row with ``closes=-1`` is a joint back to the base, which makes the chain a loop. ``base="floating"`` adds a
+    free joint under the base, as in ``load``. The table has no row for the mass of the base; add it with
+    ``robot.with_payload("base", ...)``.
 
     Example:
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
@@ -121,11 +129,11 @@ def from_dh(
 def from_mdh(
     links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True, base: str = "fixed"
 ) -> Robot:
-    """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
+    """Return a tree robot from a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 
     T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base) (Khalil 2010, section
-    2.1). A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
-    ``base="floating"`` as in ``from_dh`` (Khalil 2010, section 7).
+    2.1). A row with ``closes`` is a cut joint of a closed loop (Khalil 2010, section 2.2), see ``MDHLink``.
+    ``base="floating"`` is as in ``from_dh`` (Khalil 2010, section 7).
 
     Example:
         >>> rows = [torsor.MDHLink(-1, mass=1.0), torsor.MDHLink(0, d=1.0, mass=1.0, com=(0.5, 0, 0))]
@@ -151,12 +159,12 @@ def from_screws(
     strict: bool = True,
     base: str = "fixed",
 ) -> Robot:
-    """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6).
+    """Return a robot from home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6).
 
-    G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any as
-    ``torsor.spatial.spatial_inertia`` gives it. Axes (omega, v) are in the space frame at home, or in the link's own
-    frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a sliding joint, and omega . v is the pitch
-    of a helical one. ``parents`` gives a tree; by default each link hangs on the one before. ``base="floating"`` as in
+    G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any result of
+    ``torsor.spatial.spatial_inertia``. Axes (omega, v) are in the space frame at home, or in the link frame with
+    ``frame="body"``. |omega| = 1, or omega = 0 and |v| = 1 for a sliding joint; omega . v is the pitch of a helical
+    joint. ``parents`` defines a tree; by default each link hangs on the one before. ``base="floating"`` is as in
     ``from_dh``.
 
     Example:
@@ -177,7 +185,7 @@ def build(
     gravity: ArrayLike = EARTH,
     base: str = "fixed",
 ) -> Robot:
-    """Return the robot built from links and joints made in Python, in any order. Fixed joints are merged.
+    """Return a robot from links and joints created in Python, in any order. Links at fixed joints are merged.
 
     Example:
         >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))

@@ -1,4 +1,4 @@
-"""Which method of an accessor has which algorithm."""
+"""The accessor method of each algorithm."""
 
 ACCESSORS: dict[str, dict[str, str]] = {
     "derivatives": {
@@ -57,11 +57,11 @@ OF_ALL = {
     "constrained_forward_dynamics": "closed_forward_dynamics",
     "loop_forces": "closed_loop_forces",
 }
-"""Algorithms of the methods of ``closed`` with ``coordinates="all"``, by those of the active coordinates."""
+"""Algorithms of the ``closed`` methods with ``coordinates="all"``, by those of the active coordinates."""
 
 PATHS = {algorithm: f"{accessor}.{name}" for accessor, names in ACCESSORS.items() for name, algorithm in names.items()}
 PATHS |= {every: PATHS[active] for active, every in OF_ALL.items()}
-"""The method of an algorithm, below the robot: {"closure_error": "closed.error"}. Others are methods of the robot."""
+"""Method of each algorithm: {"closure_error": "closed.error"}. Others are methods of the robot."""
 
 ALGORITHM_OF = {path: algorithm for algorithm, path in PATHS.items() if algorithm not in OF_ALL.values()}
-"""The algorithm of a method: {"closed.error": "closure_error"}. Both names are accepted."""
+"""Algorithm of each method: {"closed.error": "closure_error"}. Both names are accepted."""

@@ -32,12 +32,12 @@ R = TypeVar("R", bound=Mechanism)
 
 
 class Parametric(Generic[R]):
-    """A robot whose methods take some of its numbers, p (..., k), as their last argument. See ``Robot.parametric``.
+    """A robot whose methods take selected parameters p (..., k) as their last argument. See ``Robot.parametric``.
 
-    ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
-    a method, below the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
-    ``derivatives.inverse_dynamics(q, v, a, p)``, with ``external``, ``external_rate``, ``fixed_in``, ``points``,
-    ``share``, ``coordinates``, ``higher`` and ``out`` as there, and the options of ``Robot.function``.
+    ``names`` are the names of the parameters, ``values`` (k,) their values in the original robot. Every algorithm of a
+    robot is a method, in the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
+    ``derivatives.inverse_dynamics(q, v, a, p)``. ``external``, ``external_rate``, ``fixed_in``, ``points``, ``share``,
+    ``coordinates``, ``higher`` and ``out`` are as in the robot's methods, with the options of ``Robot.function``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -68,8 +68,8 @@ class Parametric(Generic[R]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the numbers, in the order of p."""
-        return tuple(each.name for each in self._free)
+        """Names of the parameters, in the order of p."""
+        return tuple(parameter.name for parameter in self._free)
 
     @property
     def paths(self) -> dict[str, str | dict[str, float]]:
@@ -78,11 +78,11 @@ class Parametric(Generic[R]):
 
     @property
     def values(self) -> Array:
-        """The values (k,) of the numbers in the original robot."""
-        return np.array([each.value for each in self._free])
+        """Values (k,) of the parameters in the original robot."""
+        return np.array([parameter.value for parameter in self._free])
 
     def __repr__(self) -> str:
-        return f"<Parametric {self.robot.name!r}: {len(self._free)} numbers, nq={self.robot.nq}, nv={self.robot.nv}>"
+        return f"<Parametric {self.robot.name!r}: {len(self._free)} parameters, nq={self.robot.nq}, nv={self.robot.nv}>"
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *_BELOW, *ON_ROBOT]
@@ -91,8 +91,8 @@ class Parametric(Generic[R]):
         if name in _BELOW:
             return ParametricAccessor(self, name)
         if name not in ON_ROBOT:
-            own = "names, paths, values, at, function, operation_count, by_parameters, robot"
-            allowed = f"{own}, {', '.join(_BELOW)}, and the robot's algorithms"
+            members = "names, paths, values, at, function, operation_count, by_parameters, robot"
+            allowed = f"{members}, {', '.join(_BELOW)}, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
         return partial(self._evaluate, name)
 
@@ -101,15 +101,15 @@ class Parametric(Generic[R]):
     ) -> Results:
         if one_of(coordinates, ("active", "all"), self.name, "coordinates") == "all":
             if name not in OF_ALL:
-                raise ModelError(f'{name} is not computed with coordinates="all"', where=self.name)
+                raise ModelError(f'{name} is not available with coordinates="all"', where=self.name)
             name = OF_ALL[name]
-        request, given = self._request(name, values, options, "value")
+        request, inputs = self._request(name, values, options, "value")
         if name + WITH_MARGIN in ALGORITHMS:
-            numbers = Numbers(self._free, given[-1])
-            return by_multipliers(self._closure, name, *given[:-1], numbers=numbers, out=out)
-        check_inputs(self._closure, request, given)
-        found: Results = self._closure.kernels.compiled(request)(*given, out=out)
-        return found
+            numbers = Numbers(self._free, inputs[-1])
+            return by_multipliers(self._closure, name, *inputs[:-1], numbers=numbers, out=out)
+        check_inputs(self._closure, request, inputs)
+        result: Results = self._closure.kernels.compiled(request)(*inputs, out=out)
+        return result
 
     def _request(
         self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
@@ -119,11 +119,11 @@ class Parametric(Generic[R]):
         higher = list(options.pop("higher", ()))
         if higher:
             options["order"] = 1 + len(higher)
-        arrays = {each: options.pop(each, None) for each in ("external", "external_rate", "points")}
+        arrays = {item: options.pop(item, None) for item in ("external", "external_rate", "points")}
         keeps, loads = Loads(fixed_in=options.pop("fixed_in", "link"), **arrays).given(self.robot, name)
         by, kernels = ("p",) if form == "jacobian" else (), self._closure.kernels
         share, inputs = list[ArrayLike](), ALGORITHMS[name].inputs if name in ALGORITHMS else ()
-        if "share" in inputs and ("share" in options or len(values) == len(inputs)):  # p stands in the place of share
+        if "share" in inputs and ("share" in options or len(values) == len(inputs)):  # p takes the place of share
             weights, choice = weights_of(self._closure, options.pop("share", None), values[:-1])
             share, options = [weights], options | choice
         request = kernels.request(name, external=keeps, **options, free=self._free, form=form, by=by)
@@ -133,22 +133,22 @@ class Parametric(Generic[R]):
         return request, given
 
     def by_parameters(self, name: str, *values: ArrayLike, **options: Any) -> Results:
-        """Return the derivative by p of the algorithm ``name``: the shape of its result with a last axis (k) for p.
+        """Return the derivative of the algorithm ``name`` with respect to p: its result's shape with a last axis (k).
 
-        Arguments are those of the method, p the last. Methods with several results give a tuple.
+        Arguments are those of the method, with p last. Methods with several results return a tuple.
 
         Example:
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
             >>> arm.by_parameters("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
             [[9.81]]
         """
-        request, given = self._request(name, values, options, "jacobian")
-        check_inputs(self._closure, request, given)
-        found: Results = self._closure.kernels.compiled(request)(*given)
-        return found
+        request, inputs = self._request(name, values, options, "jacobian")
+        check_inputs(self._closure, request, inputs)
+        result: Results = self._closure.kernels.compiled(request)(*inputs)
+        return result
 
     def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
-        """Return the CasADi function behind a method, p being its last input; arguments as in ``Robot.function``.
+        """Return the CasADi function of a method, with p as its last input; arguments as in ``Robot.function``.
 
         Example:
             >>> torsor.library.two_link().parametric(["gravity"]).function("gravity_force")
@@ -157,7 +157,7 @@ class Parametric(Generic[R]):
         return self._closure.kernels.traced(self._closure.kernels.request(name, place, **options, free=self._free))
 
     def operation_count(self, name: str, place: str | int | None = None, **options: Any) -> OperationCount:
-        """Return the scalar operations that a method takes for one state and one p; arguments as in ``function``.
+        """Return the number of scalar operations of a method for one state and one p; arguments as in ``function``.
 
         Example:
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).operation_count("mass_matrix").trigonometric
@@ -166,7 +166,7 @@ class Parametric(Generic[R]):
         return count_operations(self.function(name, place, **options))
 
     def at(self, p: ArrayLike) -> R:
-        """Return an ordinary robot with the numbers p (k,), which can be saved and edited.
+        """Return an ordinary robot with the parameters p (k,), which can be saved and edited.
 
         Example:
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).at([2.5]).links[1].mass
@@ -174,22 +174,22 @@ class Parametric(Generic[R]):
         """
         numbers = frozen_array(p, (len(self._free),), self.robot.name, "p")
         changed: dict[Number, float] = {}
-        for value, each in zip(numbers.tolist(), self._free, strict=True):
-            for number, coefficient in each.coefficients:
+        for value, item in zip(numbers.tolist(), self._free, strict=True):
+            for number, coefficient in item.coefficients:
                 before = changed.get(number, read_number(self.robot, number))
-                # A number with one path becomes its value exactly, without rounding.
-                alone = coefficient == 1 and each.value == before
-                changed[number] = value if alone else before + coefficient * (value - each.value)
+                # A parameter with one path becomes its value exactly, without rounding.
+                alone = coefficient == 1 and item.value == before
+                changed[number] = value if alone else before + coefficient * (value - item.value)
         return replace(self.robot, **with_numbers(self.robot, changed))
 
 
 _BELOW = tuple(name for name in ACCESSORS if "." not in name)
-_OF_INPUTS = ("jvp", "vjp", "sparse")  # of derivatives: methods of an algorithm's name and all its inputs
+_OF_INPUTS = ("jvp", "vjp", "sparse")  # of derivatives: methods with the name and all inputs of an algorithm
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParametricAccessor:
-    """An accessor of a parametric robot: the methods of the robot's accessor of that name, with p as last argument.
+    """An accessor of a parametric robot: the methods of the robot's accessor, with p as last argument.
 
     ``jvp``, ``vjp`` and ``sparse`` of ``derivatives`` have p as the last input, and its tangent or gradient last.
 
@@ -207,8 +207,8 @@ class ParametricAccessor:
     _accessor: str
 
     def __dir__(self) -> list[str]:
-        own = _OF_INPUTS if self._accessor == "derivatives" else ()
-        return [*super().__dir__(), *ACCESSORS[self._accessor], *own]
+        methods = _OF_INPUTS if self._accessor == "derivatives" else ()
+        return [*super().__dir__(), *ACCESSORS[self._accessor], *methods]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # before the fields are set, as copy and pickle ask for them

@@ -1,4 +1,4 @@
-"""What identification, control and the viewer need of a robot: protocols of robots, parallel robots and drives."""
+"""Protocols that identification, control and the viewer require of robots, parallel robots and drives."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -21,10 +21,10 @@ class LinearInParameters(Protocol[R_co]):
 
     @property
     def values(self) -> Array:
-        """The parameters (p,)."""
+        """Parameters (p,)."""
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return Y (..., n, p): the forces are Y @ values."""
+        """Return Y (..., n, p), where the forces are Y @ values."""
 
     def base(
         self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
@@ -32,15 +32,15 @@ class LinearInParameters(Protocol[R_co]):
         """Return the smallest set of parameters that determines the forces."""
 
     def replaced(self, values: ArrayLike) -> R_co:
-        """Return the robot with other parameters (p,)."""
+        """Return a copy with other parameters (p,)."""
 
 
 class Dynamics(Protocol):
-    """Forces of a motion in some coordinates: of a tree all, of a closed mechanism those of its drives."""
+    """Forces of a motion in some coordinates: all coordinates of a tree, or the drives of a closed mechanism."""
 
     @property
     def name(self) -> str:
-        """The name of the robot."""
+        """Name of the robot."""
 
     @property
     def nq(self) -> int:
@@ -56,7 +56,7 @@ class Dynamics(Protocol):
 
     @property
     def inertial(self) -> LinearInParameters["Dynamics"]:
-        """The parameters in which the forces are linear."""
+        """Parameters on which the forces depend linearly."""
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, /) -> Array:
-        """Return the forces of a motion: of a parallel robot, q, v and a are those of its platform."""
+        """Return the forces of a motion; for a parallel robot, q, v and a are those of its platform."""

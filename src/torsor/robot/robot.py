@@ -1,4 +1,4 @@
-"""Robot: what every robot does, and accessors for the rest. Most of the work is in the functions that methods call."""
+"""The Robot class: common methods, and accessors for specialised ones."""
 
 from __future__ import annotations
 
@@ -42,16 +42,18 @@ Two = tuple[Array, Array]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Robot(Mechanism):
-    """A mechanism (links, joints, drives, loops) with its compiled dynamics.
+    """A mechanism (links, joints, drives, loops) with compiled dynamics.
 
-    Made by ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` and ``torsor.library``. SI
-    units, radians. Arrays have any leading axes, which broadcast: ``q`` is (..., nq), ``v``, ``a`` and forces are
-    (..., nv). Spatial vectors have the angular part first. ``external`` is (..., L, 6): the wrench (moment, force) that
-    the environment exerts on each moving link, at the link's origin, in the link's axes. ``out`` is an array of the
-    result's shape that is written and returned (of several results, a tuple of arrays or None): it saves the time that
-    the system takes for new memory, which is long where results are large.
+    Create a robot with ``torsor.load``, ``from_dh``, ``from_mdh``, ``from_screws``, ``torsor.build`` or
+    ``torsor.library``. All quantities are in SI units and radians. Arrays may have any number of leading batch axes,
+    which broadcast: ``q`` is (..., nq); ``v``, ``a`` and forces are (..., nv). Spatial vectors have the angular part
+    first.
 
-    A robot is immutable. ``kernels`` holds its compiled functions. Accessors have what not every user needs:
+    ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving link, at the
+    link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned. For several
+    results it is a tuple whose entries are arrays or None. It avoids the allocation of large results.
+
+    A robot is immutable. ``kernels`` holds its compiled functions. Specialised methods are grouped in accessors:
     ``derivatives``, ``closed`` (loops), ``inertial`` (parameters), ``centroidal``, ``shapes`` and ``task``.
 
     Example:
@@ -67,19 +69,19 @@ class Robot(Mechanism):
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:
-        """Return the robot of a mechanism."""
+        """Return a robot with the parts of a mechanism."""
         return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
 
     @cached_property
     def kernels(self) -> RobotKernels:
-        """The compiled functions."""
+        """Compiled functions of the robot."""
         return RobotKernels(self, self.target, lambda algorithm: self.closed.closure.choice(algorithm))
 
-    # Accessors, each made once
+    # Accessors, each created once
 
     @cached_property
     def derivatives(self) -> Derivatives:
-        """Derivatives of the dynamics and kinematics, by positions, velocities, accelerations and forces."""
+        """Derivatives of dynamics and kinematics with respect to positions, velocities, accelerations and forces."""
         return Derivatives(self.closed.closure)
 
     @cached_property
@@ -94,12 +96,12 @@ class Robot(Mechanism):
 
     @cached_property
     def centroidal(self) -> Centroidal:
-        """Rates of the centre of mass and of the momentum about it."""
+        """Centroidal momentum matrix, locked inertia, and motion of the centre of mass."""
         return Centroidal(self.kernels)
 
     @cached_property
     def shapes(self) -> Shapes:
-        """Distances between collision shapes, and the pairs of links that may touch."""
+        """Distances between collision shapes, and the link pairs that may touch."""
         return Shapes(self)
 
     @cached_property
@@ -110,7 +112,9 @@ class Robot(Mechanism):
     # Collision shapes
 
     def with_shapes(self, place: str, shapes: Sequence[Shape]) -> Self:
-        """Return the robot with other collision shapes on a link or frame, in its axes; an empty list removes them.
+        """Return a copy whose collision shapes on a link or frame are ``shapes``, in its axes.
+
+        An empty list removes the shapes.
 
         Example:
             >>> arm = torsor.library.two_link().with_shapes("link2", [torsor.Shape("capsule", (0.05, 0.4))])
@@ -122,10 +126,10 @@ class Robot(Mechanism):
         return with_shapes(self, place, shapes)
 
     def with_allowed_collisions(self, allowed: AllowedCollisions | Sequence[tuple[str, str, str]] | str | Path) -> Self:
-        """Return the robot with these links that may touch, in place of those of its file.
+        """Return a copy with another list of link pairs that may touch.
 
-        ``allowed`` is an allowed collision matrix, a list of (link, link, reason), or the path of an .srdf file, whose
-        <disable_collisions> are read.
+        The list replaces the one from the robot's file. ``allowed`` is an allowed collision matrix, a list of (link,
+        link, reason), or the path of an .srdf file, whose <disable_collisions> elements are read.
 
         Example:
             >>> arm = torsor.library.two_link().with_allowed_collisions([("link1", "link2", "user")])
@@ -139,13 +143,17 @@ class Robot(Mechanism):
     # Target, files and functions
 
     def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
-        """Return the same robot computed on another target; arguments that are not given stay as they are.
+        """Return a copy of the robot that is evaluated on another target.
 
-        ``dtype`` is float64 or float32, ``threads`` the most threads that share a batch, or "auto" (the cores of this
-        process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA GPU: CuPy arrays,
-        see docs/deploy/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, and slow).
-        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning says if fewer than
-        two are left at the neutral position or at one of 24 others within the limits.
+        - ``dtype``: float64 or float32.
+        - ``threads``: the maximum number of threads for a batch, or "auto" for the cores of this process. Small batches
+          use one thread.
+        - ``device``: "cpu" (compiled code), "cuda" (an NVIDIA GPU with CuPy arrays, see docs/deploy/gpu.md; needs the
+          extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
+
+        Arguments that are None keep their present value. Accelerations in float32 lose digits in proportion to the
+        condition number of the mass matrix. A warning is issued if fewer than two digits remain at the neutral position
+        or at one of 24 other positions within the limits.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32")
@@ -154,10 +162,11 @@ class Robot(Mechanism):
         return replace(self, target=self.target.changed(self.name, dtype, device, threads, bool(self.loops)))
 
     def save(self, path: str | Path) -> None:
-        """Write the robot as TOML, which ``torsor.load`` reads back equal, or as URDF, SDF, MJCF (.xml) or USD (.usda).
+        """Write the robot to a file: TOML, URDF, SDF, MJCF (.xml) or USD (.usda).
 
-        A ``ModelWarning`` names forces and limits that a format cannot express; a structure that it cannot describe is
-        a ``ModelError``. Meshes outside of the folder of URDF, SDF and MJCF files are copied beside them. See
+        A robot saved as TOML is equal to the original when ``torsor.load`` reads it. A ``ModelWarning`` names forces
+        and limits that the format cannot express. A ``ModelError`` is raised if the format cannot describe the
+        structure. Meshes outside the folder of a URDF, SDF or MJCF file are copied next to it. See
         ``formats.write_urdf``, ``write_sdf``, ``write_mjcf`` and ``write_usd``.
 
         Example:
@@ -172,11 +181,15 @@ class Robot(Mechanism):
     def function(self, name: str, place: Place = None, **options: Any) -> ca.Function:
         """Return the CasADi function of a method, such as "mass_matrix" or "derivatives.inverse_dynamics".
 
-        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. The option
-        ``external=True`` adds the external wrenches as an input; for derivatives it is "link", "world" or "point",
-        where they are fixed. ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the
-        number of rates in ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops
-        are cut. Methods that have them take ``axes``, ``rows``, and ``point=True`` for a point as the last input.
+        ``place`` is the link or frame, for methods that take one; "jacobian:hand" is a short form. Options, for the
+        methods that have them:
+
+        - ``external=True`` adds external wrenches as an input. For derivatives it is "link", "world" or "point": where
+          the wrenches are fixed.
+        - ``forced`` names the force-driven coordinates in hybrid dynamics.
+        - ``order`` is the number of time derivatives in ``force_rate``.
+        - ``loops="open"`` selects the tree that remains when the loops are cut.
+        - ``axes`` and ``rows`` are as in the method. ``point=True`` adds a point as the last input.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
@@ -185,7 +198,7 @@ class Robot(Mechanism):
         return self.kernels.traced(self.kernels.request(name, place, **options))
 
     def operation_count(self, name: str, place: Place = None, **options: Any) -> OperationCount:
-        """Return the scalar operations that an algorithm takes for one state; arguments as in ``function``.
+        """Return the number of scalar operations of an algorithm for one state; arguments as in ``function``.
 
         Example:
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
@@ -194,13 +207,13 @@ class Robot(Mechanism):
         return count_operations(self.function(name, place, **options))
 
     @overload
-    def equations(self, name: str, form: Literal["latex"] = "latex", *given: Any, **options: Any) -> str: ...
+    def equations(self, name: str, form: Literal["latex"] = "latex", *positional: Any, **options: Any) -> str: ...
 
     @overload
-    def equations(self, name: str, form: Literal["sympy"], *given: Any, **options: Any) -> Equations: ...
+    def equations(self, name: str, form: Literal["sympy"], *positional: Any, **options: Any) -> Equations: ...
 
     @overload
-    def equations(self, name: str, form: str, *given: Any, **options: Any) -> Equations | str: ...
+    def equations(self, name: str, form: str, *positional: Any, **options: Any) -> Equations | str: ...
 
     def equations(
         self,
@@ -214,13 +227,15 @@ class Robot(Mechanism):
         digits: int = 6,
         axes: str = "local",
     ) -> Equations | str:
-        r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``); needs ``symbolic``.
+        r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``).
 
-        They are those of the traced function, expanded exactly and written in the shortest of several forms: c_12 is
-        cos(q_1 + q_2), v is written as the rate of q. ``symbols`` writes the robot's numbers as symbols: True for all
-        (m mass, r centre of mass, I inertia, l length, g), or paths as in ``parametric``, with names in a mapping.
-        ``simplify=False`` gives the operations as they are computed, for robots of any size. ``digits`` are those of
-        numbers in LaTeX; other options as in ``function``.
+        The traced function is expanded exactly and written in the shortest of several forms. c_12 stands for cos(q_1 +
+        q_2), and v is written as the time derivative of q. Needs the extra ``symbolic``.
+
+        ``symbols`` replaces numbers of the robot by symbols: True for all (m mass, r centre of mass, I inertia, l
+        length, g), or paths as in ``parametric``, or a mapping that also names them. ``simplify=False`` returns the
+        operations as they are computed, for robots of any size. ``digits`` is the number of digits in LaTeX. Other
+        options are as in ``function``.
 
         Example:
             >>> arm = torsor.library.planar_chain(1)
@@ -242,11 +257,12 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
-        ``external`` (..., L, 6) is the wrench (moment, force) of the environment on each moving link, at its origin in
-        its axes. tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion (Barman
-        2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. Like all methods of the
-        tree's dynamics, it raises an error for a robot with loops, which names the method of ``robot.closed``, unless
-        ``loops="open"`` says that the loops are to be cut.
+        tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by the Newton-Euler recursion (Barman 2020;
+        Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. ``external`` (..., L, 6) is the
+        wrench (moment, force) of the environment on each moving link, at its origin in its axes.
+
+        Like all tree dynamics, this method raises ModelError if the robot has loops; the message names the
+        corresponding method of ``robot.closed``. Pass ``loops="open"`` to cut the loops instead.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -258,11 +274,11 @@ class Robot(Mechanism):
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
-        """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
+        """Return the accelerations (..., nv) due to generalised forces: the inverse of ``inverse_dynamics``.
 
-        a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by articulated bodies (Khalil
-        2010, section 3.3.2). The result is infinite where a joint moves no inertia. ``loops="open"`` as in
-        ``inverse_dynamics``.
+        a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by the articulated-body
+        algorithm (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia. ``loops="open"``
+        is as in ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -282,12 +298,14 @@ class Robot(Mechanism):
         external: Maybe = None,
         out: Out = None,
     ) -> Two:
-        """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
+        """Return (a, tau), each (..., nv), where some coordinates are driven by force and others by motion.
 
-        ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
-        acceleration is computed; of all others the acceleration is given in ``a`` and the force is computed. Entries
-        that are computed are ignored as inputs. With none forced it is inverse dynamics, with all forced it is forward
-        dynamics, and with a floating base forced it is the moving-base inverse model of Khalil 2010, eqs. 89-100.
+        ``forced`` names the coordinates (or joints, for all their coordinates) whose force is given in ``tau`` and
+        whose acceleration is computed. For all others the acceleration is given in ``a`` and the force is computed.
+        Input entries for computed values are ignored.
+
+        If no coordinate is forced, this is inverse dynamics; if all are, it is forward dynamics. If the floating base
+        is forced, it is the moving-base inverse model of Khalil 2010, eqs. 89-100.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -296,17 +314,17 @@ class Robot(Mechanism):
             True
         """
         options = {"forced": forced}
-        found = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
-        return found[0], found[1]
+        result = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
+        return result[0], result[1]
 
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
-        (moment, force) at the link's origin in the link's axes, in N m and N (Barman 2020, Khalil 2010). Along a
-        joint's axis it is the sum of drive, friction and rotor; the bearings carry the rest. ``loops="open"`` as in
-        ``inverse_dynamics``.
+        Each wrench is (moment, force) at the link's origin in link axes, in N m and N (Barman 2020, Khalil 2010). Along
+        the joint axis it is the sum of drive, friction and rotor forces; the bearings carry the other components.
+        ``loops="open"`` is as in ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -316,10 +334,11 @@ class Robot(Mechanism):
         return self.kernels.call("joint_wrenches", q, v, a, external=external, loops=loops, out=out)
 
     def mass_matrix(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
+        """Return the symmetric mass matrix M(q) (..., nv, nv), with rotor inertias on its diagonal.
 
-        With loops, that of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``;
-        ``loops="open"`` as in ``inverse_dynamics``.
+        It is computed by the composite-rigid-body algorithm (Walker and Orin 1982). For a robot with loops, the mass
+        matrix of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``.
+        ``loops="open"`` is as in ``inverse_dynamics``.
 
         Example:
             >>> torsor.library.two_link().mass_matrix([0.0, 0.0]).round(9).tolist()
@@ -328,7 +347,7 @@ class Robot(Mechanism):
         return self.kernels.call("mass_matrix", q, loops=loops, out=out)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
+        """Return the bias forces (..., nv) at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
@@ -337,7 +356,7 @@ class Robot(Mechanism):
         return self.kernels.call("bias_force", q, v, loops=loops, out=out)
 
     def gravity_force(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
+        """Return the gravity forces g(q) (..., nv), which hold the robot at rest against gravity.
 
         Example:
             >>> torsor.library.slide_link().gravity_force([0.1, 0.2]).tolist()
@@ -355,7 +374,7 @@ class Robot(Mechanism):
         return self.kernels.call("friction_force", v, out=out)
 
     def spring_force(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the spring forces (..., nv) of each coordinate: K(x) x of springs on joints and behind motors.
+        """Return the spring force (..., nv) on each coordinate: K(x) x for springs in joints and behind motors.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-3, stiffness=100.0)
@@ -365,7 +384,7 @@ class Robot(Mechanism):
         return self.kernels.call("spring_force", q, out=out)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
+        """Return C(q, v) (..., nv, nv), where C v is the velocity-dependent force and dM/dt - 2 C is skew-symmetric.
 
         Example:
             >>> torsor.library.two_link().coriolis_matrix([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
@@ -385,7 +404,7 @@ class Robot(Mechanism):
         return self.kernels.call("poses", q, out=out)
 
     def velocities(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the twists (..., L, 6) of the moving links: (omega, v of the origin) in the link's axes.
+        """Return the twists (..., L, 6) of the moving links: (omega, v of the origin) in link axes.
 
         Example:
             >>> torsor.library.two_link().velocities([0.0, 0.0], [1.0, 0.0])[1].round(9).tolist()
@@ -394,9 +413,9 @@ class Robot(Mechanism):
         return self.kernels.call("velocities", q, v, out=out)
 
     def accelerations(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return (..., L, 6) of the moving links: (rate of omega, acceleration of the origin) in the link's axes.
+        """Return the accelerations (..., L, 6) of the moving links: (d omega/dt, acceleration of the origin).
 
-        The second part is the classical acceleration of the origin, without gravity.
+        They are in link axes. The second part is the classical acceleration of the origin, without gravity.
 
         Example:
             >>> torsor.library.two_link().accelerations([0.0, 0.0], [1.0, 0.0], [0.0, 0.0])[1].round(9).tolist()
@@ -405,7 +424,7 @@ class Robot(Mechanism):
         return self.kernels.call("accelerations", q, v, a, out=out)
 
     def pose(self, q: ArrayLike, place: str | int, out: Out = None) -> Array:
-        """Return the pose (..., 4, 4), in base axes, of a link (name or index) or named frame.
+        """Return the pose (..., 4, 4) of a link (name or index) or named frame, in base axes.
 
         Example:
             >>> torsor.library.two_link().pose([0.0, 0.0], "link2")[:3, 3].round(9).tolist()
@@ -418,9 +437,9 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the twist (..., 6) of a link or named frame: (omega, v of its origin) in its own axes.
 
-        With ``point`` (..., 3), in m in the axes of the place, v is that of this point, which is fixed to the place.
-        ``axes="aligned"`` gives the same vectors in base axes; ``axes="world"`` the twist at the base's origin in base
-        axes, (omega, v - omega x p) for any point p of the place. See docs/compute/kinematics.md.
+        ``point`` (..., 3), in m in the axes of the place, is a point fixed to the place; v is then the velocity of this
+        point. ``axes="aligned"`` returns the same vectors in base axes. ``axes="world"`` returns the twist at the base
+        origin in base axes, (omega, v - omega x p) for any point p of the place. See docs/compute/kinematics.md.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -439,11 +458,11 @@ class Robot(Mechanism):
         point: Maybe = None,
         out: Out = None,
     ) -> Array:
-        """Return (..., 6) of a link or named frame: (rate of omega, acceleration of its origin) in its own axes.
+        """Return the acceleration (..., 6) of a link or named frame: (d omega/dt, acceleration of its origin).
 
-        It equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v), and J a + J' v in
-        other axes. ``point`` and ``axes="aligned"`` as in ``velocity``; ``axes="world"`` is the rate of that twist,
-        whose linear part is not the acceleration of a point.
+        In the place's own axes it equals J a + J' v + (0, omega x v), with the place's Jacobian J and twist (omega, v);
+        in other axes it equals J a + J' v. ``point`` and ``axes="aligned"`` are as in ``velocity``. With
+        ``axes="world"`` it is the time derivative of that twist, whose linear part is not the acceleration of a point.
 
         Example:
             >>> torsor.library.two_link().acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link1").round(9).tolist()
@@ -452,9 +471,10 @@ class Robot(Mechanism):
         return self.kernels.at_place("acceleration", (q, v, a), place, axes, point, out)
 
     def jacobian(self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None) -> Array:
-        """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
+        """Return the Jacobian J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
-        ``axes`` ("local", "aligned", "world") and ``point`` (..., 3) as in ``velocity``: J v is that twist.
+        ``axes`` ("local", "aligned", "world") and ``point`` (..., 3) are as in ``velocity``: J v is the twist that it
+        returns.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -472,12 +492,12 @@ class Robot(Mechanism):
         axes: str = "world",
         point: Maybe = None,
     ) -> Array:
-        """Return ``external`` (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m, of the environment.
+        """Return the ``external`` array (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m.
 
-        The force acts at the origin of the place, or at ``point`` (..., 3) in the place's axes; ``axes`` says in which
-        axes the components are: those of the base ("world" or "aligned") or of the place ("local"). The moment is about
-        that point, and J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised forces.
-        Results add up.
+        The environment applies the force at the origin of the place, or at ``point`` (..., 3) in the place's axes. The
+        moment is about that point. ``axes`` are the axes of the components: those of the base ("world" or "aligned") or
+        of the place ("local"). J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised
+        forces. Add results for several loads.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -488,20 +508,22 @@ class Robot(Mechanism):
         one_of(axes, AXES, f"{self.name}: wrench_at", "axes")
         at = self.place(place)
         if at.link < 0:
-            found = f"wrench_at at {place!r}, which is fixed to the base"
-            raise ModelError(found, value=place, where=self.name, allowed="a moving link, or a frame on one")
+            message = f"wrench_at cannot load {place!r}, because it is fixed to the base"
+            raise ModelError(message, value=place, where=self.name, allowed="a moving link or a frame on one")
         if moment is None and force is None:
-            raise ModelError("wrench_at without moment and force", where=self.name, fix="give one, or both")
+            raise ModelError(
+                "wrench_at needs a moment or a force", where=self.name, fix="pass moment=..., force=..., or both"
+            )
         n, f, x = (
-            np.zeros(3) if each is None else vectors(each, 3, self.name, what)
-            for each, what in ((moment, "moment"), (force, "force"), (point, "point"))
+            np.zeros(3) if item is None else vectors(item, 3, self.name, what)
+            for item, what in ((moment, "moment"), (force, "force"), (point, "point"))
         )
         x = at.pose[:3, 3] + x @ at.pose[:3, :3].T
         link = self.kernels.at_place("pose", (q,), at.link)
         shapes = {"moment": n.shape[:-1], "force": f.shape[:-1], "point": x.shape[:-1], "q": link.shape[:-2]}
         batch = common_shape(f"{self.name}: wrench_at", **shapes)
         R = at.pose[:3, :3] if axes == "local" else np.swapaxes(link[..., :3, :3], -1, -2)  # to the link's axes
-        n, f = ((R @ each[..., None])[..., 0] for each in (n, f))
+        n, f = ((R @ item[..., None])[..., 0] for item in (n, f))
         wrench = np.concatenate(np.broadcast_arrays(n + np.cross(x, f), f), axis=-1)
         external = np.zeros((*batch, len(self.links), 6), dtype=link.dtype)
         external[..., at.link, :] = wrench
@@ -510,7 +532,7 @@ class Robot(Mechanism):
     # Energy, momentum, centre of mass
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the kinetic energy (...), in J: v^T M v / 2, rotors included.
+        """Return the kinetic energy (...) in J: v^T M v / 2, rotors included.
 
         Example:
             >>> float(torsor.library.two_link().kinetic_energy([0.0, 0.0], [1.0, 0.0]).round(9))
@@ -519,7 +541,9 @@ class Robot(Mechanism):
         return self.kernels.call("kinetic_energy", q, v, out=out)
 
     def potential_energy(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the potential energy (...) in gravity, in J, zero with the centre of mass at the base's origin.
+        """Return the potential energy (...) in J due to gravity.
+
+        It is zero if the centre of mass is at the base origin.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -538,7 +562,7 @@ class Robot(Mechanism):
         return self.kernels.call("center_of_mass", q, out=out)
 
     def momentum(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return (..., 6): angular momentum about the centre of mass, and linear momentum, in base axes.
+        """Return the momentum (..., 6): angular about the centre of mass, then linear, in base axes.
 
         Example:
             >>> (torsor.library.two_link().momentum([0.0, 0.0], [1.0, 0.0]).round(9) + 0.0).tolist()
@@ -558,7 +582,7 @@ class Robot(Mechanism):
         return self.kernels.call("integrate", q, dv, out=out)
 
     def difference(self, q: ArrayLike, q_end: ArrayLike, out: Out = None) -> Array:
-        """Return the dv (..., nv) with ``integrate(q, dv) = q_end``.
+        """Return dv (..., nv) such that ``integrate(q, dv) = q_end``.
 
         Example:
             >>> torsor.library.two_link().difference([0.1, 0.2], [1.1, 1.2]).tolist()
@@ -579,12 +603,15 @@ class Robot(Mechanism):
         higher: Sequence[ArrayLike] = (),
         out: Out = None,
     ) -> tuple[Array, ...]:
-        """Return (tau, tau'), each (..., nv): the forces of a motion and their rates in time, N m/s or N/s.
+        """Return (tau, tau'), each (..., nv): the generalised forces of a motion and their time derivatives.
 
-        ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
-        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, any
-        number of them, and bring as many more rates of tau (external wrenches then have no higher rates). The recursion
-        is for every joint, rotors, springs, dampers and smooth friction; order 1: Guarino Lo Bianco 2009, eqs. 3-21.
+        ``j`` (..., nv) is the time derivative of a. The derivatives of forces are in N m/s or N/s. ``external_rate``
+        (..., L, 6) holds the time derivatives of the components of ``external`` in link axes; it is zero for wrenches
+        that are fixed in their links. ``higher`` holds any number of further time derivatives of a, and each adds one
+        more derivative of tau. External wrenches then have no higher derivatives.
+
+        The recursion covers every joint type, rotors, springs, dampers and smooth friction. Order 1 is Guarino Lo
+        Bianco 2009, eqs. 3-21.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -605,9 +632,9 @@ class Robot(Mechanism):
         higher: Sequence[ArrayLike] = (),
         out: Out = None,
     ) -> tuple[Array, ...]:
-        """Return the joint reactions and the rates of their components in the links' axes, each (..., L, 6).
+        """Return the joint reactions and the time derivatives of their components in link axes, each (..., L, 6).
 
-        Arguments as in ``force_rate``.
+        Arguments are as in ``force_rate``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -617,18 +644,22 @@ class Robot(Mechanism):
         """
         return rates(self.kernels, "joint_wrench_rates", (q, v, a, j), higher, external, external_rate, out=out)
 
-    # Numbers as inputs
+    # Parameters as inputs
 
     def parametric(self, paths: Sequence[str] | Mapping[str, Any]) -> Parametric[Self]:
-        """Return the robot with some of its numbers as inputs of its methods, with derivatives by them.
+        """Return a model of the robot in which selected parameters are inputs of its methods.
 
-        Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
-        "joints.JOINT.origin" (3, of the child's frame in the parent's), ".turn" (3, a rotation vector applied after the
-        placement's own rotation), ".point" (3, a point of the axis, in the child's axes), ".rotor_inertia", ".coulomb",
-        ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy" after a path
-        selects one component. A link includes what fixed joints weld to it. A mapping gives the numbers names. {path:
-        coefficient} in place of a path is one number added to several, such as a Denavit-Hartenberg length, 0 for the
-        original robot.
+        The model also has derivatives with respect to these inputs. Paths:
+
+        - "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
+        - "joints.JOINT.origin" (3: of the child frame in the parent frame), ".turn" (3: a rotation vector applied after
+          the rotation of the placement), ".point" (3: a point of the axis, in child axes), ".rotor_inertia",
+          ".coulomb", ".viscous", ".stiffness";
+        - "gravity" (3).
+
+        LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes what fixed
+        joints weld to it. A mapping gives names to the inputs. A {path: coefficient} mapping in place of a path is one
+        number that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original robot.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -639,7 +670,7 @@ class Robot(Mechanism):
         """
         return Parametric(self, self.closed.closure, free_numbers(self, paths))
 
-    # Edits: each returns a new robot. These are functions of ``mechanism``, whose first argument is the robot.
+    # Edits: each returns a new robot. They are functions of ``mechanism`` whose first argument is the robot.
 
     with_frame = edit.with_frame
     with_payload = edit.with_payload
@@ -660,7 +691,7 @@ class Robot(Mechanism):
     with_active = edit_loops.with_active
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
-        """Return the robot under another gravity (3,), m/s^2, in base axes.
+        """Return a copy with another gravity vector (3,), m/s^2, in base axes.
 
         Example:
             >>> torsor.library.two_link().with_gravity([0, -9.81, 0]).gravity.tolist()
@@ -671,7 +702,7 @@ class Robot(Mechanism):
     def with_coupling(
         self, name: str, coefficients: Mapping[str, float | Sequence[float]], offset: float = 0.0
     ) -> Self:
-        """Return the robot with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
+        """Return a copy with a gear, belt or lock: the sum of coefficients times coordinates equals ``offset``.
 
         For a cam, a coefficient is a list of up to 4 numbers: the factors of q, q^2, q^3 and q^4.
 
@@ -683,14 +714,18 @@ class Robot(Mechanism):
         return replace(self, loops=(*self.loops, Coupling(name, coefficients, offset)))
 
     def with_contacts(self, places: Sequence[str] | Mapping[str, str], q: Maybe = None, kind: str = "point") -> Self:
-        """Return the robot with links or frames held on the ground where they are at positions ``q`` (nq,).
+        """Return a copy in which links or frames are held on the ground at their poses for positions ``q`` (nq,).
 
-        ``kind`` is "point" (3 equations: the origin of the place stays) or "surface" (6: it does not turn either), for
-        all places, or {place: kind}. Each contact is a loop "PLACE/contact". With ``coordinates="all"``,
-        ``closed.forward_dynamics`` is the motion with the contacts kept, ``closed.loop_forces`` are the forces (N),
-        then moments (N m), of the ground on each place at its origin in base axes, in the order of ``places``, and
-        ``closed.velocities`` are the velocities after an impact without rebound. Contacts hold both ways: check whether
-        the ground would have to pull.
+        ``kind`` is "point" (3 equations: the origin of the place is fixed) or "surface" (6: the orientation is fixed
+        too), for all places, or a mapping {place: kind}. Each contact is a loop "PLACE/contact". With
+        ``coordinates="all"``:
+
+        - ``closed.forward_dynamics`` returns the motion while the contacts hold;
+        - ``closed.loop_forces`` returns the forces (N), then moments (N m), of the ground on each place, at its origin
+          in base axes, in the order of ``places``;
+        - ``closed.velocities`` returns the velocities after an impact without rebound.
+
+        Contacts are bilateral, so check whether the ground would have to pull.
 
         Example:
             >>> walker = torsor.library.quadruped()
@@ -701,9 +736,9 @@ class Robot(Mechanism):
         return with_contacts(self, self.kernels, places, q, kind)
 
     def open_tree(self) -> Self:
-        """Return the robot with all of its loops and couplings opened: the tree that its joints form, or itself.
+        """Return the tree that remains without loops and couplings, or the robot itself if it has none.
 
-        Methods of the tree's dynamics ignore loops and are refused for a robot that has some; they work on this tree.
+        Tree dynamics raise ModelError for a robot with loops. They work on this tree.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
@@ -714,7 +749,7 @@ class Robot(Mechanism):
 
 
 def checked_robot(robot: object) -> Robot:
-    """Return a robot; ModelError for anything else, such as a parallel robot."""
+    """Return ``robot`` if it is a Robot; raise ModelError otherwise, for example for a parallel robot."""
     if not isinstance(robot, Robot):
         fix = "robot.as_robot()" if hasattr(robot, "as_robot") else "torsor.load(path)"
         raise ModelError(f"robot is {robot!r}", value=robot, allowed="a torsor.Robot", fix=fix)

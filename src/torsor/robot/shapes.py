@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shapes:
-    """Distances between collision shapes, and the pairs of links that may touch: ``robot.shapes``.
+    """Distances between collision shapes, and the link pairs that may touch: ``robot.shapes``.
 
     ``robot.with_shapes`` and ``robot.with_allowed_collisions`` return a robot with other shapes or pairs.
     """
@@ -30,12 +30,13 @@ class Shapes:
     ) -> Distances:
         """Return signed distances (..., P) between collision shapes at q (..., nq), with normals and nearest points.
 
-        ``pairs`` are pairs of names of links, frames or shapes, or an allowed collision matrix; by default all pairs
-        but those of ``allowed``. ``gradient=True`` adds the derivatives by the coordinates
-        (..., P, nv), exact where the nearest points are unique. Pairs of spheres and capsules, of planes with all
-        but meshes, and of spheres with boxes and cylinders are compiled; all others are computed by coal (the extra
-        ``collision``). With ``within`` (m), those whose bounding spheres are farther apart get the distance of these
-        spheres, a lower bound. See docs/compute/shapes.md.
+        ``pairs`` are pairs of link, frame or shape names, or an allowed collision matrix. The default is all pairs
+        except those in ``allowed``. ``gradient=True`` adds the derivatives with respect to the coordinates (..., P,
+        nv), which are exact where the nearest points are unique. ``within`` (m) skips pairs whose bounding spheres are
+        farther apart: they get the distance of these spheres, which is a lower bound.
+
+        Compiled pairs are: spheres and capsules with each other, planes with everything except meshes, and spheres with
+        boxes and cylinders. All others are computed by coal (the extra ``collision``). See docs/compute/shapes.md.
 
         Example:
             >>> ball = torsor.Shape("sphere", (0.1,))
@@ -50,11 +51,11 @@ class Shapes:
         return distance_model(self._robot, pairs, within)(q, gradient)
 
     def allowed(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
-        """Return which links may touch, and why: what ``distances`` leaves out by default.
+        """Return which links may touch, and why: the pairs that ``distances`` skips by default.
 
-        These are the pairs of the file (<exclude> of MJCF, ``with_allowed_collisions``), links that a joint connects,
-        and links that always or never overlap in ``samples`` random postures within the limits (0: not sampled).
-        Edit it with ``allow`` and ``check``, save it as .srdf, and use it as ``pairs`` of ``distances``.
+        They are the pairs of the file (<exclude> in MJCF, ``with_allowed_collisions``), links that a joint connects,
+        and links that always or never overlap in ``samples`` random postures within the limits (0 disables sampling).
+        Edit the matrix with ``allow`` and ``check``, save it as .srdf, or pass it as ``pairs`` to ``distances``.
 
         Example:
             >>> ball = torsor.Shape("sphere", (0.1,))

@@ -1,4 +1,4 @@
-"""The target of a robot's functions: type of number, device, number of threads."""
+"""The target of a robot's functions: dtype, device and number of threads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from torsor.compiler import AUTO, DEVICES, dtype_name, require_card
 
 @dataclass(frozen=True)
 class Target:
-    """Where functions are computed: type of number, device, number of threads."""
+    """Where functions are evaluated: dtype, device and number of threads."""
 
     dtype: str = "float64"
     device: str = "cpu"
@@ -24,10 +24,10 @@ class Target:
         threads: int | str | None = None,
         loops: bool = False,
     ) -> "Target":
-        """Return another target, checked; arguments that are None stay as they are.
+        """Return another, checked target; arguments that are None keep their present value.
 
-        ``loops`` says whether the robot has closed loops, whose methods check numbers on the host. Without CuPy or
-        without a card, "cuda" is an ImportError or a RuntimeError.
+        ``loops`` tells whether the robot has closed loops, whose methods check numbers on the host. "cuda" raises
+        ImportError without CuPy, or RuntimeError without a GPU.
 
         Example:
             >>> Target().changed("arm", dtype=np.float32)
@@ -41,8 +41,11 @@ class Target:
         if place not in DEVICES:
             raise ModelError(argument="device", value=device, where=where, allowed=", ".join(DEVICES))
         if place == "cuda" and loops:
-            found, fix = "closed loops are computed on the host", "robot.open_tree() for the tree, or device='cpu'"
-            raise ModelError(found, where=where, allowed="device cpu or casadi", fix=fix)
+            message, fix = (
+                "closed loops are evaluated on the host",
+                "use robot.open_tree() for the tree, or device='cpu'",
+            )
+            raise ModelError(message, where=where, allowed="device cpu or casadi", fix=fix)
         if device == "cuda":
             require_card()
         count = self.threads if threads is None else threads
@@ -52,7 +55,7 @@ class Target:
         return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
     def __str__(self) -> str:
-        """Return what differs from the default, for a person.
+        """Return what differs from the default, as text.
 
         Example:
             >>> str(Target("float32", "casadi", 4)), str(Target())
@@ -60,4 +63,4 @@ class Target:
         """
         usual, threads = Target(), f"{self.threads} threads" if self.threads != AUTO else "threads by number of cores"
         words = {self.dtype: usual.dtype, self.device: usual.device, threads: f"{usual.threads} threads"}
-        return ", ".join(found for found, plain in words.items() if found != plain)
+        return ", ".join(result for result, plain in words.items() if result != plain)

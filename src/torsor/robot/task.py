@@ -15,8 +15,7 @@ from torsor.robot.kernels import Out, Place, RobotKernels
 class Task:
     """Task-space quantities: ``robot.task``. ``place`` is a link (name or index) or a named frame.
 
-    ``axes`` and ``point`` are those of ``robot.velocity``; ``rows`` are the velocities that count: "all", "angular" or
-    "linear".
+    ``axes`` and ``point`` are as in ``robot.velocity``. ``rows`` selects velocities: "all", "angular" or "linear".
     """
 
     _kernels: RobotKernels
@@ -24,7 +23,7 @@ class Task:
     def jacobian_rate(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
     ) -> Array:
-        """Return the rate (..., 6, nv) of the components of ``jacobian``, whose ``axes`` and ``point`` it has.
+        """Return the time derivative (..., 6, nv) of the components of ``jacobian``; same ``axes`` and ``point``.
 
         Example:
             >>> torsor.library.two_link().task.jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
@@ -43,10 +42,11 @@ class Task:
         point: Maybe = None,
         out: Out = None,
     ) -> Array:
-        """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
+        """Return the jerk (..., 6) of a link or named frame: (second derivative of omega, jerk of its origin).
 
-        ``j`` (..., nv) is the rate of a. They are the rates of the vectors of ``acceleration``, seen from the base
-        (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint. ``axes`` and ``point`` as there.
+        ``j`` (..., nv) is the time derivative of a. The result is the time derivative of the vectors of
+        ``acceleration``, seen from the base (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint type. ``axes`` and
+        ``point`` are as in ``acceleration``; the default is the place's own axes.
 
         Example:
             >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
@@ -56,7 +56,7 @@ class Task:
         return self._kernels.at_place("jerk", (q, v, a, j), place, axes, point, out)
 
     def jerks(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, out: Out = None) -> Array:
-        """Return (..., L, 6): (second rate of omega, jerk of the origin) of each link in its own axes.
+        """Return the jerks (..., L, 6) of the links: (second derivative of omega, jerk of the origin) in link axes.
 
         Example:
             >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
@@ -70,8 +70,8 @@ class Task:
     ) -> Array:
         """Return the manipulability (...) of a link or frame: sqrt(det(J J^T)), Yoshikawa 1985; 0 where J loses rank.
 
-        ``rows`` are the velocities that count: "all" six, "angular" or "linear" (those of the origin, or of ``point``
-        in the place's axes). It is the same in all axes. A robot with fewer coordinates than rows has sqrt(det(J^T J)).
+        ``rows`` selects velocities: "all" six, "angular" or "linear" (of the origin, or of ``point`` in the place's
+        axes). The result is the same in all axes. If a robot has fewer coordinates than rows, it is sqrt(det(J^T J)).
 
         Example:
             >>> arm = torsor.library.two_link()  # 0.4 m x 0.4 m x sin(elbow)
@@ -83,7 +83,7 @@ class Task:
     def manipulability_gradient(
         self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
     ) -> Array:
-        """Return the derivative (..., nv) of ``manipulability`` by q, along ``integrate``; NaN where J loses rank.
+        """Return the derivative (..., nv) of ``manipulability`` along ``integrate``; NaN where J loses rank.
 
         Example:
             >>> arm = torsor.library.two_link()
@@ -95,11 +95,12 @@ class Task:
     def null_space(
         self, q: ArrayLike, place: Place, kind: str = "dynamic", rows: str = "all", point: Maybe = None, out: Out = None
     ) -> Array:
-        """Return N (..., nv, nv): N v is the part of v that leaves a link or frame at rest, J N = 0 and N N = N.
+        """Return N (..., nv, nv), where N v is the part of v that keeps a link or frame at rest: J N = 0 and N N = N.
 
         ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to those that do not
-        accelerate the place, or "kinematic", N = 1 - J^+ J, symmetric. ``rows`` and ``point`` as in ``manipulability``.
-        Rows of J that depend on the others to within 1e-9 are left out, so that N is right where J loses rank too.
+        accelerate the place, or "kinematic", N = 1 - J^+ J, which is symmetric. ``rows`` and ``point`` are as in
+        ``manipulability``. Rows of J that depend on the others to within 1e-9 are dropped, so that N is also correct
+        where J loses rank.
 
         Example:
             >>> arm = torsor.library.panda()
@@ -127,10 +128,11 @@ class Task:
     def mass_matrix(
         self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, rows: str = "all", out: Out = None
     ) -> Array:
-        """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) of the "angular" or "linear" ``rows``; Khatib 1987.
+        """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) for the "angular" or "linear" ``rows``; Khatib 1987.
 
-        J is ``jacobian(q, place, axes, point)``. Where J loses rank some directions have infinite mass: entries are
-        infinite, NaN or, near such a place, very large. So are all entries of a robot that can never move in all rows.
+        J is ``jacobian(q, place, axes, point)``. Where J loses rank, some directions have infinite mass, and entries
+        are infinite or NaN; near such a configuration they are very large. The same holds for all entries if a robot
+        can never move in all rows.
 
         Example:
             >>> arm = torsor.library.free_flying_arm()

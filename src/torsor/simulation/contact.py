@@ -1,4 +1,4 @@
-"""Contact in simulations: which shapes touch, and the constants of the law. See docs/simulate/contact.md."""
+"""Contact in simulations: which shapes may touch, and the contact model. See docs/simulate/contact.md."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
 KINDS = ("compliant", "hard")
-# The constants that only one kind has.
+# The parameters that only one kind has.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
 _WHERE = "contact"
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
@@ -52,8 +52,9 @@ class Contact:
 
     ``kind="hard"``: impulses at each step that keep shapes apart at its end, with Coulomb's cone of ``friction``, by
     projected Gauss-Seidel (``sweeps`` of it). Points are as stiff as a spring, ``stiffness`` in N/m, and penetration
-    vanishes in the time ``relaxation`` (s); any values are stable. Nothing rebounds, and what sticks does not creep.
-    Steps have a fixed length, order 2 without contact and 1 with it. Constants of the other kind are refused.
+    vanishes in the time ``relaxation`` (s); any values are stable. There is no restitution, and sticking contacts
+    do not creep. Steps have a fixed length, order 2 without contact and 1 with it. Parameters of the other kind raise
+    ModelError.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
@@ -91,7 +92,7 @@ class Contact:
         for kind in KINDS:
             changed = [name for name in OWN[kind] if getattr(self, name) != getattr(Contact, name)]
             if kind != self.kind and changed:
-                found = f"{changed[0]} for {self.kind} contact"
+                found = f"{changed[0]} is not a parameter of {self.kind} contact"
                 allowed = ", ".join(("stiffness", "friction", *OWN[self.kind]))
                 raise ModelError(found, where=_WHERE, allowed=allowed, fix=f'leave it out, or `kind="{kind}"`')
 
@@ -106,10 +107,10 @@ class Contact:
         placed = placed_shapes(robot)
         if not placed:
             fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
-            raise ModelError("no link has a collision shape", where=f"{robot.name}: {_WHERE}", fix=fix)
+            raise ModelError("the robot has no collision shapes", where=f"{robot.name}: {_WHERE}", fix=fix)
         if all(each.link < 0 for each in placed):
             fix = 'load the robot with `base="floating"`, or give shapes to links that move'
-            raise ModelError("no link that moves has a shape", where=f"{robot.name}: {_WHERE}", fix=fix)
+            raise ModelError("no moving link has a collision shape", where=f"{robot.name}: {_WHERE}", fix=fix)
         fixed = [each for each in placed if each.link < 0]
         if self.ground:
             plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
@@ -122,12 +123,12 @@ class Contact:
         found += [Touch(placed[a], placed[b]) for a, b in self._pairs(robot, placed)]
         if not found:
             fix = "give ground=True, shapes that move, or pairs"
-            raise ModelError("no shapes that may touch", where=f"{robot.name}: {_WHERE}", fix=fix)
+            raise ModelError("no pair of shapes may touch", where=f"{robot.name}: {_WHERE}", fix=fix)
         for first, second in found:
             if not has_contact_points(first.shape, second.shape):
                 text = f"{first.name!r} ({first.shape.shape}) and {second.name!r} ({second.shape.shape})"
                 fix = "leave one out by `shapes=` or `pairs=`, or use spheres and capsules: robot.with_shapes"
-                what = f"no points of contact in closed form between {text}"
+                what = f"contact is not supported between {text}"
                 raise ModelError(what, where=f"{robot.name}: {_WHERE}", fix=fix)
         return tuple(found)
 
@@ -152,12 +153,12 @@ class Contact:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The constants, in words and numbers, for the settings of a trajectory."""
+        """The parameters, as stored in the settings of a trajectory."""
         names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps")
         return {name: getattr(self, name) for name in names}
 
     def key(self, robot: Robot) -> str:
-        """Return what makes the wrenches of two contacts of a robot different, as text."""
+        """Return a text that identifies the contact wrenches of a robot."""
         touches = [(each.shape, each.link) for touch in self.touches(robot) for each in touch]
         return repr((self.about, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in touches]))
 
@@ -275,7 +276,7 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
         return None
     instance_of(contact, Contact, robot.name, "contact", allowed="a torsor.simulation.Contact")
     if contact.kind == "hard":
-        return None  # its forces depend on the step: they are part of it
+        return None  # hard contact is part of the step
     made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
     return made
 
@@ -342,9 +343,9 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
-            text = f"the step of {step:.3g} s is too long for the contact"
+            text = f"the step of {step:.3g} s is too long for the contact stiffness"
             text += f": about {longest:.2g} s is the largest stable one"
-            fix = 'a shorter step, `method="adaptive"`, a smaller stiffness, or a larger slip'
+            fix = 'use a shorter step, `method="adaptive"`, a smaller stiffness or a larger slip'
             warn(text, where=robot.name, fix=fix)
 
 

@@ -48,8 +48,8 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
             raise ModelError(f"events has {each!r}", value=each, where=robot.name, allowed=allowed)
         event = Event(call, int(getattr(each, "terminal", False)), float(getattr(each, "direction", 0)))
         if event.terminal and batch:
-            fix = "simulate the rollouts one by one, or make it not terminal"
-            raise ModelError(f"a terminal event in a batch {batch}", where=robot.name, fix=fix)
+            fix = "simulate the rollouts one by one, or set terminal to 0"
+            raise ModelError(f"a terminal event does not support a batch of shape {batch}", where=robot.name, fix=fix)
         events.append(event)
     return tuple(events)
 
@@ -106,10 +106,10 @@ class EventDetector:
             value = np.array(np.nan)
         batch = v.shape[:-1]
         if np.isnan(value).any():
-            found = f"an event gave {reprlib.repr(given)} at t = {t:.6g} s"
+            found = f"an event returned {reprlib.repr(given)} at t = {t:.6g} s"
             raise ModelError(found, where=self.robot.name, allowed="a number for each rollout")
         if value.shape != batch and value.size != 1:
-            found = f"an event gave an array of shape {value.shape} at t = {t:.6g} s"
+            found = f"an event returned an array of shape {value.shape} at t = {t:.6g} s"
             raise ModelError(found, where=self.robot.name, allowed=f"{batch}: one number for each rollout")
         return value.reshape(batch) if value.size == 1 and not batch else np.broadcast_to(value, batch)
 

@@ -1,4 +1,4 @@
-"""Trajectories on disk: what their files hold, and how .npz and .csv files are read back and checked."""
+"""Trajectories on disk: the contents of .npz and .csv files, and how they are read and checked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -99,7 +99,7 @@ def read(path: Path, robot: Robot | None) -> Samples:
         with reading_archive(path, Samples.kind) as found:
             return _of_archive(found, robot)
     if robot is None:
-        raise ModelError("a .csv file does not contain its robot", where=path.name, fix="give robot=...")
+        raise ModelError("a .csv file does not contain its robot", where=path.name, fix="pass `robot=`")
     return _read_csv(path, robot)
 
 

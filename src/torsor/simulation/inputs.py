@@ -1,7 +1,7 @@
-"""Prescribed motion: coordinates that follow given functions of time, while the dynamics finds the others.
+"""Prescribed motion: coordinates that follow given functions of time; the dynamics determines the others.
 
-This is the dynamics of a robot with a moving base whose joints are given (Khalil 2010, section 7.2): the base is found,
-and so are the forces of the joints that the motion needs.
+This is the dynamics of a robot with a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion
+and joint forces are computed.
 """
 
 import reprlib
@@ -147,7 +147,7 @@ def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]
     outputs = [function.size_out(k) for k in range(function.n_out())]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
     if inputs != wanted or outputs != [size]:
-        found = f"{what} {function.name()} takes {inputs} and gives {outputs}"
+        found = f"{what} {function.name()} takes {inputs} and returns {outputs}"
         raise ModelError(found, where=robot.name, allowed=f"(t, q, v) of sizes {wanted} -> one of size {size}")
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     try:
@@ -158,7 +158,7 @@ def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]
     # Solvers, interpolation tables and external functions remain calls, which the compiler cannot translate.
     if value is None or any(value.instruction_id(k) == ca.OP_CALL for k in range(value.n_instructions())):
         found = f"{what} {function.name()} cannot be expanded into scalar operations"
-        raise ModelError(found, where=robot.name, fix="give a Python function that calls it")
+        raise ModelError(found, where=robot.name, fix="pass a Python function that calls it")
     return value
 
 
@@ -173,25 +173,25 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, act
         try:
             result = np.asarray(given, dtype=float)
         except (TypeError, ValueError):
-            found = f"{what} gave {reprlib.repr(given)} at t = {t:.6g} s"
+            found = f"{what} returned {reprlib.repr(given)} at t = {t:.6g} s"
             raise ModelError(found, where=robot.name, allowed=f"numbers of shape {core}") from None
         batch = v.shape[:-1]
         if active and result.shape in ((*batch, len(active)), (len(active),)):
             result = _expand(result, core[0], active)
         if result.shape != (*batch, *core) and result.shape != core:
-            found = f"{what} gave an array of shape {result.shape} at t = {t:.6g} s"
+            found = f"{what} returned an array of shape {result.shape} at t = {t:.6g} s"
             allowed = f"{(*batch, *core)}, or {core} for all"
             allowed += f", or {(*batch, len(active))} of the active coordinates" if active else ""
             raise ModelError(found, where=robot.name, allowed=allowed)
         if not np.isfinite(result).all():
-            raise SimulationError(f"{what} gave numbers that are not finite at t = {t:.6g} s", where=robot.name)
+            raise SimulationError(f"{what} returned numbers that are not finite at t = {t:.6g} s", where=robot.name)
         return result
 
     return law
 
 
 def words(given: Any, what: str, constant: str) -> str:
-    """Return a description of what was given as a controller or as wrenches, not of what it computes."""
+    """Return a description of a controller or of wrenches for the settings of a trajectory."""
     if given is None:
         return f"no {what}"
     function = casadi_function(given)
@@ -234,14 +234,14 @@ class Prescribed:
         for key, motion in given.items():
             own = key if isinstance(key, tuple) else (key,)
             if not own:
-                raise ModelError("prescribed has a motion of no coordinate, ()", where=robot.name)
+                raise ModelError("`prescribed` is empty", where=robot.name)
             where = f"{robot.name}: prescribed motion of {', '.join(map(repr, own))}"
             for name in own:
                 if name not in single:
                     allowed = f"coordinates with one position: {listing(map(repr, single), like=repr(name))}"
                     raise ModelError(f"prescribed names {name!r}", value=name, where=robot.name, allowed=allowed)
                 if name in names:
-                    text = f"prescribed has two motions of {name!r}"
+                    text = f"`prescribed` has two motions of {name!r}"
                     raise ModelError(text, value=name, where=robot.name, allowed="one")
                 names.append(name)
             indices = tuple(robot.coordinate_names.index(name) for name in own)
@@ -295,7 +295,7 @@ class Prescribed:
             what, rate = (("position", "velocity"), ("velocity", "acceleration"))[row]
             found = f"its {what} changes by {changes[row, k]:.3g} from t = {t:.6g} s to {t + h:.6g} s"
             found += f", and its {rate} gives another change: the forces of the motion are wrong there"
-            fix = "a smooth motion, such as samples (times, q), which get a spline; or a smaller step"
+            fix = "use a smooth motion, such as samples (times, q), which get a spline, or a smaller step"
             allowed_motion = f"a {what} without jumps, and the {rate} that is its derivative"
             where = f"{self.robot.name}: prescribed motion of {self.names[k]!r}"
             warn(found, where=where, allowed=allowed_motion, fix=fix)
@@ -329,9 +329,11 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
         try:
             q, v, a = (np.asarray(each, dtype=float).reshape(count) for each in motion(t))
         except (TypeError, ValueError):
-            raise ModelError(f"no numbers at t = {t:.6g} s", where=where, allowed=ALLOWED) from None
+            raise ModelError(
+                f"the function does not return numbers at t = {t:.6g} s", where=where, allowed=ALLOWED
+            ) from None
         if not np.isfinite([q, v, a]).all():
-            raise ModelError(f"not finite at t = {t:.6g} s", where=where)
+            raise ModelError(f"the motion is not finite at t = {t:.6g} s", where=where)
         return q, v, a
 
     for t in (0.0, duration):
@@ -343,7 +345,7 @@ def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
     """Return the motion of a CasADi function of t; velocities and accelerations that it does not give are derived."""
     sizes = [function.size_out(k) for k in range(function.n_out())]
     if function.n_in() != 1 or function.size_in(0) != (1, 1) or sizes not in ([(count, 1)], [(count, 1)] * 3):
-        found = f"the function {function.name()} takes {function.n_in()} inputs and gives {sizes}"
+        found = f"the function {function.name()} takes {function.n_in()} inputs and returns {sizes}"
         raise ModelError(found, where=where, allowed=f"t -> q or t -> (q, v, a), each of size {(count, 1)}")
     if function.n_out() == 1:
         t = ca.MX.sym("t")

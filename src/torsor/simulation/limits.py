@@ -21,7 +21,7 @@ _WHERE = "limits"
 class Limits:
     """Which limits a simulation enforces: ``efforts`` of drives, and ``stops`` at the position limits of joints.
 
-    A drive that is asked for more than its ``effort_limit`` gives just that. A joint that is x beyond a position limit
+    Drive forces saturate at ``effort_limit``. A joint that is x beyond a position limit
     (rad or m), moving further with x', is pushed back with k x max(0, 1 + d x'): ``stiffness`` k (N m/rad, N/m) and
     ``dissipation`` d (s/rad, s/m), the law of Hunt and Crossley (1975), which never adds energy.
 
@@ -120,19 +120,19 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
     both = stopped(robot) if limits.stops else []
     efforts = limits.efforts and bool(((robot.effort_limit > 0) & np.isfinite(robot.effort_limit)).any())
     if not both and not efforts:
-        what = "no joint has a position limit, and no drive an effort limit, that could be enforced"
-        raise ModelError(what, where=robot.name, fix="set them in the description, or leave limits out")
+        what = "the robot has no position limits and no effort limits to enforce"
+        raise ModelError(what, where=robot.name, fix="set them in the description, or omit `limits`")
     beyond = [(float(np.maximum(lower - q[..., i], q[..., i] - upper).max()), i) for i, _, lower, upper in both]
     deep = [f"{robot.position_names[i]} by {depth:.3g}" for depth, i in beyond if depth > 0]
     if deep:
         text = f"the start is beyond position limits: {listing(deep, most=4)}"
-        warn(text, where=robot.name, fix="the stops push it back: start within the limits")
+        warn(text, where=robot.name, fix="start within the limits; the stops push the joint back")
     if both and step is not None:
         M = robot.mass_matrix(q.reshape(-1, robot.nq)[:1], loops="open")[0]
         mobility = np.diag(np.linalg.inv(M))[[k for _, k, _, _ in both]].max()
         longest = STABLE / np.sqrt(limits.stiffness * mobility)
         if step > longest:
-            text = f"the step of {step:.3g} s is too long for the stops"
+            text = f"the step of {step:.3g} s is too long for the stiffness of the joint stops"
             text += f": about {longest:.2g} s is the largest stable one"
-            warn(text, where=robot.name, fix="a shorter step, or a smaller stiffness in limits")
+            warn(text, where=robot.name, fix="use a shorter step, or a smaller stiffness in `limits`")
     return limits

@@ -1,4 +1,4 @@
-"""Logs of a laboratory: columns of a text file, found by their heads or numbers, in SI units and radians."""
+"""Laboratory logs: columns of a text file, selected by header or number, in SI units and radians."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ def read_log(
     where = str(path)
     wanted = wanted_columns(columns, robot, where)
     if (rate is None) == ("time" not in wanted):
-        what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
+        what = "there is no time column and no rate" if rate is None else "there are both a time column and a rate"
         raise ModelError(what, where=where, allowed="columns={'time': ...} or `rate=`, in Hz")
     table = read_columns(path, wanted, delimiter)
     found = table.values
@@ -83,7 +83,7 @@ def wanted_columns(
     given = table(columns, where, "columns")
     unknown = sorted(set(given) - set(quantities))
     if unknown or "q" not in given:
-        found = f"columns of {unknown[0]!r}" if unknown else "no columns of 'q'"
+        found = f"{unknown[0]!r} is not a quantity of a log" if unknown else "there are no columns of 'q'"
         raise ModelError(found, where=where, allowed=", ".join(quantities))
     wanted = {}
     for name, value in given.items():
@@ -110,10 +110,10 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism |
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
-            raise ModelError(f"a unit of {name!r}, which has no columns", value=name, where=where)
+            raise ModelError(f"{name!r} has a unit but no columns", value=name, where=where)
         if name not in UNITS:
             fix = f"leave the unit out, and give factors of other units: scale = {{{name} = ...}}"
-            raise ModelError(f"a unit of {name!r}, which are in N and N m", value=name, where=where, fix=fix)
+            raise ModelError(f"{name!r} has a unit, but forces are in N and N m", value=name, where=where, fix=fix)
         each = list(unit) if isinstance(unit, list | tuple) else [unit] * len(wanted[name])
         bad = [one for one in each if not isinstance(one, str) or one not in UNITS[name]]
         if bad or len(each) != len(wanted[name]):

@@ -1,7 +1,7 @@
 """Loop projection: keeps the loops of a mechanism closed during a simulation.
 
 States are projected onto closed loops. The closure equations may be redundant, so a linearly independent subset (a
-``ClosureChoice``) is used; it is chosen again where it comes close to dependent.
+``ClosureChoice``) is used; it is chosen again when it comes close to linear dependence.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from torsor.base.arrays import Array, Shape
 from torsor.base.errors import ModelError, SimulationError, listing
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.robot.closed_loops.closure import OPEN
-from torsor.robot.closed_loops.constrained import POOR
-from torsor.robot.closed_loops.inputs import SINGULAR
+from torsor.robot.closed_loops.closure import MAX_CLOSURE_ERROR
+from torsor.robot.closed_loops.constrained import MIN_MARGIN
+from torsor.robot.closed_loops.inputs import SINGULAR_MARGIN
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 
@@ -47,7 +47,7 @@ class Choices:
         choice = self.closure.driven_equations_at(q, self._first)
         less = int(self.closure.rank(q)) - len(choice.rows)
         if less:
-            found = f"the loops leave {less} of the {len(self.given)} prescribed coordinates no choice"
+            found = f"the loops determine {less} of the {len(self.given)} prescribed coordinates"
             raise ModelError(found, where=self.robot.name, fix="prescribe fewer: robot.closed.mobility(q).dof")
         return choice
 
@@ -65,16 +65,19 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
     With prescribed coordinates, the velocities of all others may be anything: they are projected.
     """
     gap = np.abs(robot.closed.closure.space.error(q))
-    if not gap.max(initial=0.0) <= OPEN:
+    if not gap.max(initial=0.0) <= MAX_CLOSURE_ERROR:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
-        found, allowed = f"q0 does not close the loops{given}: closure error {gap.max():.2g}", f"{OPEN:g} of its size"
+        found, allowed = (
+            f"q0 does not close the loops{given}: closure error {gap.max():.2g}",
+            f"{MAX_CLOSURE_ERROR:g} of its size",
+        )
         fix = "q0 = robot.closed.assemble(q_active, guess)"
         lifted = robot.closed.closure.off_ground(robot.closed.error(q))
         if lifted:
             found, fix = f"at q0{given}, {lifted}", "q0 = robot.closed.positions(q0)"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
     rate = np.abs((robot.closed.jacobian(q) @ v[..., None])[..., 0]) / robot.closed.closure.scales[0]
-    if not choices.given and not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
+    if not choices.given and not rate.max(initial=0.0) <= MAX_CLOSURE_ERROR * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
         fix = "v0 = robot.closed.velocities(q0, v_active), or robot.closed.velocities(q0, v0, coordinates='all')"
         slip = robot.closed.closure.sliding(rate * robot.closed.closure.scales[0])
@@ -85,7 +88,7 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
         found = "rollouts have different numbers of independent closure equations"
         fix = "simulate rollouts of different robot.closed.mobility(q) separately"
         raise ModelError(found, where=robot.name, fix=fix)
-    for index in map(tuple, np.argwhere(~(robot.closed.closure.margin(choice, q) >= POOR))):
+    for index in map(tuple, np.argwhere(~(robot.closed.closure.margin(choice, q) >= MIN_MARGIN))):
         if robot.closed.closure.rank(q[index]) < len(choice.rows):
             raise _rank_loss(robot, 0.0, index, choices.given)
     return project(robot, q, v, choices)
@@ -98,7 +101,7 @@ def project(robot: Robot, q: Array, v: Array, choices: Choices | None = None) ->
     choices = Choices(robot) if choices is None else choices
     kernel = _projection(robot, choices.near(q.reshape(-1, robot.nq)[0]))
     q_closed, v_closed, margin = kernel(q, v)
-    for index in map(tuple, np.argwhere(~(margin >= POOR))):
+    for index in map(tuple, np.argwhere(~(margin >= MIN_MARGIN))):
         choice = choices.at(q[index])
         q_closed[index], v_closed[index], _ = _projection(robot, choice)(q[index], v[index])
     return q_closed, v_closed
@@ -130,14 +133,14 @@ class ClosureMonitor:
             return True
         others = self.choices.during(t, (), self.q)
         if others == self.choice or len(others.rows) != len(self.choice.rows) or not self._good(others, q):
-            if self._good(self.choice, q, SINGULAR):
+            if self._good(self.choice, q, SINGULAR_MARGIN):
                 self.q = q  # close to dependent, but no other choice is better
                 return True
             raise _rank_loss(self.robot, t, (), self.choices.given)
         self.choice = others
         return False
 
-    def _good(self, choice: ClosureChoice, q: Array, least: float = POOR) -> bool:
+    def _good(self, choice: ClosureChoice, q: Array, least: float = MIN_MARGIN) -> bool:
         margin = float(self.robot.closed.closure.margin(choice, q))
         return margin >= least and not self._changes_sign(choice, q)
 
@@ -168,9 +171,9 @@ class LoopStep:
     def __call__(self, t: Array, q: Array, v: Array, *rest: Array) -> tuple[Array, Array]:
         """Return the state after the step; raise SimulationError where no choice of equations is independent."""
         q_next, v_next, margin = self._all(t, q, v, rest) if self.single is None else self.single(t, q, v, *rest)
-        if not margin.min() >= POOR:
+        if not margin.min() >= MIN_MARGIN:
             q_next, v_next, margin = (np.array(each) for each in (q_next, v_next, margin))
-            for index in map(tuple, np.argwhere(~(margin >= POOR))):
+            for index in map(tuple, np.argwhere(~(margin >= MIN_MARGIN))):
                 now = q_next[index], v_next[index], margin[index]
                 q_next[index], v_next[index] = self._retry(index, t, q, v, rest, now)
         return q_next, v_next
@@ -214,7 +217,7 @@ class LoopStep:
                     found, self.choice[index] = other, k
                     first = self.choice.flat[0]
                     self.single = self.kernels[first] if (self.choice == first).all() else None
-        if found[2] < SINGULAR:  # NaN is a step that failed, which is detected elsewhere
+        if found[2] < SINGULAR_MARGIN:  # NaN is a step that failed, which is detected elsewhere
             raise _rank_loss(self.among.robot, float(t) + float(rest[-1]), index, self.among.given)
         return found[0], found[1]
 

@@ -1,4 +1,4 @@
-"""The table of integration methods; and the implicit ones as methods of fixed step: midpoint rule and SDIRK."""
+"""The integration methods: Runge-Kutta, and the implicit midpoint and SDIRK rules with fixed steps."""
 
 from collections.abc import Callable
 
@@ -84,7 +84,7 @@ def sdirk(
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one L-stable step of length h (s).
 
     Order 2; stiff springs and dampers do not limit the step and come to rest. Forces are evaluated at both stages. See
-    ``dynamics/recursions/implicit_steps.py`` for the equations. Robots with loops are refused.
+    ``dynamics/recursions/implicit_steps.py`` for the equations. Robots with loops raise ModelError.
     """
     _check(robot, "sdirk", prescribed)
     if choice is not None:

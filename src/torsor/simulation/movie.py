@@ -1,4 +1,4 @@
-"""Movies: pictures of a matplotlib figure as a .gif or .mp4, written whole or not at all."""
+"""Movies: frames of a matplotlib figure as a .gif or .mp4 file, which is written completely or not at all."""
 
 import shutil
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from torsor.base.files import replacing
 from torsor.base.progress import Bar
 
 KINDS = (".gif", ".mp4")
-COLOURS = 128  # of a .gif; each picture has its own
+COLOURS = 128  # of a .gif; each frame has its own palette
 
 
 def movie_path(path: str | Path, where: str = "animate") -> Path:
-    """Return the path of a movie; other names than .gif and .mp4 raise ModelError, and .mp4 without ffmpeg does too."""
+    """Return the path of a movie; raise ModelError for other suffixes, and for .mp4 without ffmpeg."""
     target = Path(path)
     if target.suffix.lower() not in KINDS:
         allowed = f"a name that ends with {' or '.join(KINDS)}"
@@ -42,9 +42,9 @@ def write_movie(
     dpi: int = 70,
     progress: bool | None = None,
 ) -> Path:
-    """Write ``count`` pictures of a figure, ``rate`` a second, and return the path; ``show(k)`` draws the k-th.
+    """Write ``count`` frames of a figure at ``rate`` frames per second and return the path; ``show(k)`` draws frame k.
 
-    A .gif repeats without end. ``progress`` is True, False, or None for a bar on a terminal after a second. After
+    A .gif loops forever. ``progress`` is True, False, or None for a bar on a terminal after a second. After
     Ctrl-C or an error there is no file, or the one that was there before.
     """
     target = movie_path(path)

@@ -1,4 +1,4 @@
-"""Many motions in fixed steps whose states stay where they are computed: no number leaves the GPU."""
+"""Batches of motions with fixed steps whose states stay on the device: nothing is copied from the GPU."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ class Rollout(Result):
     """Motions of a ``robot``: ``q`` (..., T, nq) and ``v`` (..., T, nv) at ``times`` (T,), in s.
 
     ``q`` and ``v`` are CuPy arrays if the robot computes on the GPU; in files and pickles they are NumPy arrays.
-    Nothing is checked: a motion that diverges has numbers that are not finite. ``settings`` says how it was made.
+    Nothing is checked: a diverging motion contains NaN or infinity. ``settings`` has the method and the steps.
 
     Example:
         >>> from torsor.simulation import rollout
@@ -84,7 +84,10 @@ class Rollout(Result):
             0.01
         """
         if self._pull is None:
-            found, fix = "gradients of a rollout from a file or a pickle", "compute it again with simulation.rollout"
+            found, fix = (
+                "a rollout from a file or a pickle has no gradients",
+                "compute it again with simulation.rollout",
+            )
             raise ModelError(found, where=self.robot.name, fix=fix)
         return self._pull(q_bar, v_bar)
 
@@ -92,7 +95,7 @@ class Rollout(Result):
         return len(self.times)
 
     def at(self, t: ArrayLike) -> Instants:
-        """Return q and v (..., n) at times t (...), as arrays of NumPy; rollouts have their axes before those of t.
+        """Return q and v (..., n) at times t (...), as NumPy arrays; the batch axes come before those of t.
 
         Positions are the cubics through the samples and their velocities, and velocities are linear between samples.
 
@@ -167,7 +170,7 @@ register_result("rollout", Rollout, "a rollout")
 
 
 def _here(array: Any) -> Array:
-    """Return an array of NumPy, copied from the GPU if it is there."""
+    """Return a NumPy array, copied from the GPU if necessary."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
@@ -194,7 +197,7 @@ def rollout(
     at the start are an error, but not on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a
     rollout stays where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in
     ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state is returned, and the last one. Robots
-    with loops are refused.
+    with loops raise ModelError.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -204,7 +207,7 @@ def rollout(
     """
     where = robot.name
     if robot.loops:
-        raise ModelError("a rollout with closed loops", where=where, fix="torsor.simulate closes them")
+        raise ModelError("closed loops are not supported", where=where, fix="use torsor.simulate")
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
@@ -254,7 +257,7 @@ def rollout(
 
     def pull(q_bar: Any, v_bar: Any) -> tuple[Any, ...]:
         if record != 1:
-            raise ModelError(f"gradients of a rollout with `record={record}`", where=where, allowed="`record=1`")
+            raise ModelError(f"gradients are not supported with `record={record}`", where=where, allowed="`record=1`")
         back = compiled(robot, f"{label} pull", acting, lambda: _pulled(make()))
         given = [  # sample by sample; zero where none are given
             xp.zeros_like(whole) if each is None else xp.moveaxis(xp.asarray(each, dtype), -2, 0)
@@ -285,7 +288,10 @@ def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...]) -> tuple
     if function is not None:
         return Source.of(robot, function, what, core), None
     if callable(given):
-        allowed, fix = "an array, or a casadi.Function of (t, q, v)", "torsor.simulate calls functions of Python"
+        allowed, fix = (
+            "an array, or a casadi.Function of (t, q, v)",
+            "torsor.simulate supports Python functions",
+        )
         raise ModelError("is a Python function", argument=what, where=robot.name, allowed=allowed, fix=fix)
     array = given if hasattr(given, "shape") else np.asarray(given, dtype=float)
     if tuple(array.shape[array.ndim - len(core) :]) != core:

@@ -57,7 +57,7 @@ def step_derivatives(
     and after, are along ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed in their links. ``contact``
     is that of ``simulate``: the derivatives are those of the forces or impulses as they are computed, one-sided where
     contact begins or ends. The large code of the implicit methods and of contact takes long to compile for robots with
-    many joints. Robots with loops are refused.
+    many joints. Robots with loops raise ModelError.
 
     Example:
         >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -158,7 +158,7 @@ def sensitivity(
             whole[..., k + 1, :] = end
     q, v = states
     if not np.isfinite(v).all():
-        found, fix = "the rollout of a sensitivity is not finite", "take smaller steps, or smaller forces"
+        found, fix = "the rollout of a sensitivity is not finite", "use smaller steps or smaller forces"
         raise ModelError(found, where=robot.name, fix=fix)
     load = loads[0] if loads else None
     A, B = step_derivatives(robot, q[..., :-1, :], v[..., :-1, :], rows, float(h), method, load, contact)
@@ -172,7 +172,7 @@ def _checked(
     where = instance_of(robot, Robot, STEP, "robot").name
     if robot.loops:
         fix = "differentiate robot.open_tree(), or the algorithm closed_forward_dynamics by robot.derivatives.jvp"
-        raise ModelError("derivatives of a step with closed loops", where=where, fix=fix)
+        raise ModelError("derivatives of a step are not supported with closed loops", where=where, fix=fix)
     one_of(method, tuple(STEPS), where, "method")
     sizes = (("q", q, robot.nq), ("v", v, robot.nv), ("tau", tau, robot.nv))
     given = [vectors(each, size, where, what) for what, each, size in sizes]

@@ -151,7 +151,7 @@ class Setup:
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6))
         wrenches = wrenches._replace(added=added_contact(robot, contact))
         if settings.control_period is not None and controller is None:
-            raise ModelError("control_period without a controller", where=where, fix="leave it out")
+            raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1]}
@@ -160,7 +160,7 @@ class Setup:
                 shapes[name] = source.array.shape[:-axes]
         batch = common_shape(where, **shapes)
         if 0 in batch:
-            raise ModelError(f"no rollout: the leading axes are {batch}", where=where, allowed="1 or more")
+            raise ModelError(f"the batch is empty: its axes are {batch}", where=where, allowed="1 or more")
         q = np.ascontiguousarray(np.broadcast_to(normalised(robot, q), (*batch, robot.nq)))
         v = np.ascontiguousarray(np.broadcast_to(v, (*batch, robot.nv)))
         motion = Prescribed.of(robot, prescribed, settings.duration)
@@ -181,9 +181,9 @@ class Setup:
                     found = "closed loops" if robot.loops else "prescribed motion"
                 elif settings.method != "rk4":
                     found = f'method "{settings.method}"'
-                    fix = f"leave the method out: it has a step of its own; or {fix}"
+                    fix = f"omit `method`, or {fix}"
                 if found:
-                    raise ModelError(f"hard contact with {found}", where=where, fix=fix)
+                    raise ModelError(f"hard contact does not support {found}", where=where, fix=fix)
                 about["method"] = "hard"
         if limits is not None:
             limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)

@@ -1,4 +1,4 @@
-"""``simulate``: the motion of a robot under the forces of a controller."""
+"""``simulate`` computes the motion of a robot under controller forces."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def simulate(
     ``delay`` later (a whole number of periods; until the first force arrives, the force is zero). ``external`` are the
     wrenches (..., L, 6) of the environment, given in the same ways, never sampled. ``limits``
     (``torsor.simulation.Limits``) lets drives saturate at their ``effort_limit`` and puts stops at position limits.
-    Without them, limits of joints and drives are not enforced; a warning, and ``overloads`` of the result, name drives
-    that are asked for more than their ``effort_limit``.
+    Without ``limits``, joint and drive limits are not enforced; a warning, and ``overloads`` of the result, name the
+    drives whose force exceeds their ``effort_limit``.
 
     With closed loops, v' also has M^-1 A^T lambda, with the multipliers lambda of A v' = -A' v, and every state of the
     result is closed to rounding. The initial state must be closed (``robot.closed.assemble`` and ``.velocities``). The
@@ -65,10 +65,11 @@ def simulate(
     the equations of closure lose rank, so that the motion is not unique, a ``SimulationError`` is raised.
 
     ``prescribed`` are coordinates whose motion is given, {name: motion} or {(name, name, ...): motion} for several with
-    one motion: a number (it stays there), samples (times, q) with a cubic spline through them, (times, q, v, a), a
+    one motion: a number (constant position), samples (times, q) with a cubic spline through them, (times, q, v, a), a
     ``casadi.Function`` t -> q (v and a are its derivatives) or t -> (q, v, a), or a Python function t -> (q, v, a). The
-    others are found, such as the base of a robot that swims or flies (Khalil 2010, section 7.2); ``tau`` of the result
-    has the forces that the given motion needs. Their entries of q0, v0 and of the controller's forces have no effect.
+    motion of the others is computed, such as the base of a robot that swims or flies (Khalil 2010, section 7.2), and
+    ``tau`` has the forces that the prescribed motion needs. Entries of q0, v0 and of controller forces that belong to
+    prescribed coordinates have no effect.
     With loops, the others begin with the velocities nearest to v0 that keep the loops closed. Not with "implicit" and
     "sdirk".
 
@@ -99,7 +100,7 @@ def simulate(
         ((2, 201, 2), True)
     """
     if isinstance(robot, Robot) and robot.target.device == "cuda":
-        found, fix = "simulate checks every step on the host", "torsor.simulation.rollout, or robot.to(device='cpu')"
+        found, fix = "simulate does not run on a GPU", "torsor.simulation.rollout, or robot.to(device='cpu')"
         raise ModelError(found, where=robot.name, allowed="device cpu or casadi", fix=fix)
     settings = Settings(duration, method, step, record, control_period, delay, rtol, atol)
     setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact, limits)

@@ -1,4 +1,4 @@
-"""A motion as viewers play it, whatever result it comes from: times, states, drive forces, forces of the ground."""
+"""The motion that viewers play, from any result: times, states, drive forces and ground reaction forces."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -106,7 +106,7 @@ def summary(samples: Samples) -> Summary:
     return Summary(f"Trajectory of {robot.name}", facts, ("coordinate", "largest speed", "largest force"), rows)
 
 
-# Forces that a simulation asks of drives beyond their limits, which simulations do not enforce: a warning names them.
+# Drive forces beyond their limits, which simulations do not enforce by default: a warning names them.
 
 BEYOND = 2e-2  # fraction of its limit by which a force may exceed it: less is rounding, or a bound held at nodes only
 
@@ -126,7 +126,7 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
         return
     worst, unit = found[0], force_units(samples.robot)[found[0].coordinate]
     others = f" ({len(found)} drives in all: {', '.join(each.coordinate for each in found)})" if len(found) > 1 else ""
-    text = f"{worst.coordinate} is asked for {worst.force:.4g} {unit} at t = {worst.time:.4g} s"
+    text = f"the drive of {worst.coordinate} needs {worst.force:.4g} {unit} at t = {worst.time:.4g} s"
     text += f", beyond the limit of {worst.limit:.4g} {unit} of its drive{others}"
     fix = "limits are not enforced: use smaller gains or a slower reference, or correct the effort limit"
     warn(text, where=samples.robot.name, fix=fix)
@@ -140,7 +140,7 @@ class Trajectory(Samples):
     the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` says for tau and
     for external whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
     "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` has one ``Crossings`` for each
-    event that was given. ``settings`` says how it was made: method, step, tolerances, controller. ``len`` is T; an
+    event. ``settings`` has the method, step, tolerances and controller. ``len`` is T; an
     index selects rollouts.
 
     Example:
@@ -226,7 +226,7 @@ class Trajectory(Samples):
 
     @cached_property
     def saturated(self) -> NDArray[np.bool_]:
-        """Where drives give all they can, (..., T, nv); nowhere if the simulation did not enforce efforts.
+        """Whether a drive is saturated, (..., T, nv); False if the simulation did not enforce effort limits.
 
         Example:
             >>> robot, limits = torsor.library.quadruped(), torsor.simulation.Limits()
@@ -296,10 +296,10 @@ class Trajectory(Samples):
             other = {"units": units, "delimiter": delimiter, "rate": rate}
             given = [name for name, value in other.items() if value is not None]
             if given:
-                raise ModelError(f"{given[0]} without columns", where=str(path), fix="give columns=")
+                raise ModelError(f"{given[0]} needs `columns`", where=str(path), fix="pass `columns=`")
             return cls(**vars(read(Path(path), robot)))
         if not isinstance(robot, Robot):
-            raise ModelError("without a robot", argument="columns", where=str(path), fix="give robot=")
+            raise ModelError("needs a robot", argument="columns", where=str(path), fix="pass `robot=`")
         log = read_log(Path(path), robot, columns, units, delimiter, rate)
         return cls(robot, *motion_of(robot, log, str(path)))
 

@@ -1,7 +1,7 @@
 """Vectors, rotations, poses and inertias. Most functions take numbers (NumPy) or symbols (CasADi SX).
 
-Those of vectors, poses and exponentials take arrays of numbers with leading (batch) axes, which broadcast.
-Spatial vectors have the angular part first: twist (omega, v), wrench (moment, force).
+Functions of vectors, poses and exponentials take arrays with leading (batch) axes, which broadcast. Spatial vectors
+have the angular part first: twist (omega, v), wrench (moment, force).
 """
 
 from torsor.spatial.exponentials import (

@@ -1,15 +1,15 @@
 """The exponential and the logarithm of rotations (SO(3)) and poses (SE(3)), and their derivatives.
 
-A rotation vector w (axis times angle, rad) is an element of so(3), a twist V = (w, v) one of se(3). With K = [w] and
-t = |w|^2,
+A rotation vector w (axis times angle, rad) is an element of so(3), a twist V = (w, v) one of se(3). With K = [w] and t
+= |w|^2,
 
     exp(w) = 1 + A K + B K^2        J(w) = 1 + B K + C K^2        J(w)^-1 = 1 - K/2 + D K^2
     exp(V) = [[exp(w), J(w) v], [0, 1]]
 
-where A, B, C and D are functions of t: sums of powers near zero, so that nothing is lost to cancellation. J is the left
+where A, B, C and D are functions of t. Near zero they are power series, which avoids cancellation. J is the left
 Jacobian, exp(w + d) = exp(J(w) d) exp(w) for small d, and the right one is J(-w). The Jacobian of se(3) is the same
 series in the matrix ad(V) = [[K, 0], [[v], K]] in place of K: its diagonal blocks are J(w), and the block below them is
-the derivative of J at w in the direction v. So is its inverse.
+the derivative of J at w in the direction v. The same holds for its inverse.
 """
 
 import math
@@ -27,7 +27,7 @@ from torsor.spatial.vectors import Matrix, Vector, applied, blocks, choose, comp
 
 # Below this squared angle the functions of t are summed as power series; above it, the closed forms lose no digits.
 SERIES_BELOW = 1.0
-# Terms of the series of A, B and C: for t < 1 the first that is left out is below 1/23!, less than rounding.
+# Terms of the series of A, B and C: for t < 1 the first omitted term is below 1/23!, less than rounding.
 _TERMS = 10
 _A, _B, _C = ([(-1) ** k / math.factorial(2 * k + n) for k in range(_TERMS)] for n in (1, 2, 3))
 # |B_2n| / (2n)! with the Bernoulli numbers B_2n: the series of D, which converges for angles below a full turn.
@@ -48,14 +48,14 @@ _D = [
 
 
 class _Angle:
-    """The functions A, B, C and D of t = |w|^2, and the derivatives of B, C and D by t."""
+    """The functions A, B, C and D of t = |w|^2, and the derivatives of B, C and D with respect to t."""
 
     def __init__(self, w: Vector):
         self._library: Any = ca if is_symbolic(w) else np
         x, y, z = components(w)
         t = x * x + y * y + z * z
         self._small = t < SERIES_BELOW
-        # Each form gets an argument that it can be evaluated and differentiated at, where the other one is chosen.
+        # Where one form is chosen, the other gets an argument at which it can be evaluated and differentiated.
         self._near, self._far = choose(self._small, t, 0.0), choose(self._small, 1.0, t)
         self._angle = self._library.sqrt(self._far)
 
@@ -82,7 +82,7 @@ class _Angle:
         return self._choose(_B, B), self._choose(_C, C)
 
     def jacobian_rates(self) -> tuple[Any, Any]:
-        """Return the derivatives of B and C by t."""
+        """Return the derivatives of B and C with respect to t."""
         (A, B, C, _), t = self._closed(), self._far
         by_B, by_C = (A - 2 * B) / (2 * t), (B - 3 * C) / (2 * t)
         return self._choose(_derivative(_B), by_B), self._choose(_derivative(_C), by_C)
@@ -92,7 +92,7 @@ class _Angle:
         return self._choose(_D, (1 - self._closed()[3]) / self._far)
 
     def inverse_rate(self) -> Any:
-        """Return the derivative of D by t."""
+        """Return the derivative of D with respect to t."""
         (_, B, _, cotangent), t = self._closed(), self._far
         return self._choose(_derivative(_D), ((1 / B - 2 * cotangent) / (4 * t) - (1 - cotangent) / t) / t)
 
@@ -115,9 +115,9 @@ def exp_so3(w: Vector) -> Matrix:
 
 
 def log_so3(R: Matrix) -> Vector:
-    """Return the rotation vector (..., 3) of rotations R (..., 3, 3), of an angle from 0 to pi; inverse of ``exp_so3``.
+    """Return the rotation vector (..., 3) of rotations R (..., 3, 3), angle from 0 to pi; inverse of ``exp_so3``.
 
-    It is exact near 0 and near pi. At pi, where w and -w are the same rotation, it is one of both.
+    It is exact near 0 and near pi. At pi, where w and -w are the same rotation, either is returned.
 
     Example:
         >>> log_so3(exp_so3([0.1, 0.2, 3.0])).round(12).tolist()
@@ -129,7 +129,7 @@ def log_so3(R: Matrix) -> Vector:
 def exp_se3(V: Vector) -> Matrix:
     """Return the pose (..., 4, 4) that a body reaches from the identity after one unit of time at twists V (..., 6).
 
-    V = (omega, v) is constant, in the body's own axes or, which gives the same, in the axes of the base at its origin.
+    V = (omega, v) is constant, in the body's own axes or, with the same result, in base axes at the base origin.
 
     Example:
         >>> exp_se3([0, 0, np.pi, 1.0, 0, 0])[:3, 3].round(12).tolist()  # half a circle of radius 1 / pi
@@ -140,7 +140,7 @@ def exp_se3(V: Vector) -> Matrix:
 
 
 def log_se3(T: Matrix) -> Vector:
-    """Return the twist (..., 6) with ``exp_se3`` = T (..., 4, 4), of an angle from 0 to pi.
+    """Return the twist (..., 6) with ``exp_se3`` = T (..., 4, 4), with an angle from 0 to pi.
 
     Example:
         >>> log_se3(exp_se3([0.1, 0.2, 3.0, 1.0, 2.0, 3.0])).round(12).tolist()
@@ -222,7 +222,7 @@ def inverse_right_jacobian(x: Vector) -> Matrix:
 
 
 def _halves(x: Vector) -> tuple[Vector, Vector]:
-    """Return the angular and the linear part; None for the second part of a rotation vector."""
+    """Return the angular and the linear part; the latter is None for a rotation vector."""
     if is_symbolic(x):
         return x[:3], x[3:] if x.numel() == 6 else None
     return x[..., :3], x[..., 3:] if x.shape[-1] == 6 else None
@@ -246,7 +246,7 @@ def _columns(x: Any, what: str, sizes: tuple[int, ...]) -> Vector:
 
 
 def _rotations(T: Any, what: str, size: int) -> Matrix:
-    """Return rotations (``size`` 3) or poses (4); raise ModelError for numbers that are none."""
+    """Return rotations (``size`` 3) or poses (4); raise ModelError if a matrix is not a rotation."""
     kind = "rotations" if size == 3 else "poses"
     if is_symbolic(T):
         if T.shape != (size, size):
@@ -261,6 +261,6 @@ def _rotations(T: Any, what: str, size: int) -> Matrix:
     if not (error <= ROTATION_TOLERANCE and np.all(np.linalg.det(R) > 0)):
         raise ModelError(argument=what, value=T, where="torsor.spatial", allowed=f"{allowed} with R^T R = 1, det R = 1")
     for row in last[~(np.abs(last - np.eye(size)[3:]) <= ROTATION_TOLERANCE).all(axis=1)]:
-        found, allowed = f"has the last row {shortened(row)}", "0, 0, 0, 1, as of every pose [[R, p], [0, 1]]"
-        raise ModelError(found, argument=what, where="torsor.spatial", allowed=allowed)
+        message, allowed = f"has the last row {shortened(row)}", "0, 0, 0, 1, as in every pose [[R, p], [0, 1]]"
+        raise ModelError(message, argument=what, where="torsor.spatial", allowed=allowed)
     return array

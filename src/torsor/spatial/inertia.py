@@ -1,11 +1,12 @@
-"""Inertia of rigid bodies, also in the form of the pseudo-inertia matrix.
+"""Inertia of rigid bodies, including the pseudo-inertia matrix.
 
     P = integral of (r, 1)(r, 1)^T dm = [[Sigma, ms], [ms^T, m]]        (4 x 4, symmetric)
 
 with the second moments Sigma, the first moments ms and the mass m about the origin of a frame. P is equivalent to the
-usual (mass, centre of mass, rotational inertia), but it is linear: the P of several bodies add up, a pose T transforms
-P to T P T^T, and P of a real body is positive semidefinite, which includes the triangle inequality of the principal
-moments. Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial parameters", 2018.
+usual (mass, centre of mass, rotational inertia), but it is linear: the P of several bodies add up, and a pose T
+transforms P to T P T^T. P of a real body is positive semidefinite, which includes the triangle inequality of the
+principal moments. Wensing, Kim and Slotine, "Linear matrix inequalities for physically consistent inertial parameters",
+2018.
 """
 
 import numpy as np
@@ -35,7 +36,7 @@ def rotational_inertia(Sigma: Matrix) -> Matrix:
     """
     if is_symbolic(Sigma):
         J = -Sigma
-        for k in range(3):  # without sums that cancel
+        for k in range(3):  # avoids cancellation
             J[k, k] = Sigma[(k + 1) % 3, (k + 1) % 3] + Sigma[(k + 2) % 3, (k + 2) % 3]
         return J
     return np.asarray(np.trace(Sigma) * np.eye(3) - Sigma)

@@ -14,7 +14,7 @@ from torsor.base.arrays import Array
 from torsor.spatial.vectors import Matrix, Vector, choose, components, cross, is_symbolic, matrix, times
 
 # An angle this close to a multiple of a quarter turn is rounded to it, because files print pi/2 with about 11 digits.
-# The error is below 1e-10 rad; the zeros of the rotation matrix become exact, and the tracing removes them.
+# The error is below 1e-10 rad. The zeros of the rotation matrix become exact, and tracing removes them.
 QUARTER_TURN_SNAP = 1e-10
 
 # Below this squared angle the exponential uses its Taylor series; the first omitted term is then below 1e-16.
@@ -118,8 +118,8 @@ def to_quaternion(R: Matrix) -> Vector:
     def entry(i: int, j: int) -> Any:
         return R[i, j] if symbolic else R[..., i, j]
 
-    # Shepperd: the rows of 4 q q^T are all multiples of the quaternion q; the one with the largest diagonal entry is
-    # taken, since that is not small.
+    # Shepperd: the rows of 4 q q^T are all multiples of the quaternion q. The one with the largest diagonal entry is
+    # used, because it is not small.
     x, y, z = (entry(j, i) - entry(i, j) for i, j in ((1, 2), (2, 0), (0, 1)))
     xy, yz, zx = (entry(i, j) + entry(j, i) for i, j in ((0, 1), (1, 2), (2, 0)))
     a, b, c = (entry(k, k) for k in range(3))

@@ -15,7 +15,7 @@ Matrix: TypeAlias = Any
 
 
 def is_symbolic(*values: Any) -> bool:
-    """Whether any of the values is a CasADi expression."""
+    """Return whether any of the values is a CasADi expression."""
     return any(isinstance(value, ca.SX) for value in values)
 
 
@@ -75,7 +75,7 @@ def blocks(rows: list[list[Matrix]]) -> Matrix:
 
 
 def applied(A: Matrix, x: Vector) -> Vector:
-    """Return A x.
+    """Return the product A x.
 
     Example:
         >>> applied(np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
@@ -85,7 +85,7 @@ def applied(A: Matrix, x: Vector) -> Vector:
 
 
 def times(factor: Any, x: Any, axes: int) -> Any:
-    """Return factor times x, a vector (``axes`` 1) or matrix (2), with one factor for each if there are many.
+    """Return factor times x, a vector (``axes`` 1) or matrix (2), with one factor per batch entry.
 
     Example:
         >>> times(np.array([1.0, 2.0]), np.ones((2, 3)), 1).tolist()
@@ -95,7 +95,7 @@ def times(factor: Any, x: Any, axes: int) -> Any:
 
 
 def choose(condition: Any, then: Any, otherwise: Any) -> Any:
-    """Return ``then`` if the condition holds, else ``otherwise``; both must be finite, since both are differentiated.
+    """Return ``then`` if the condition holds, else ``otherwise``; both must be finite, because both are differentiated.
 
     Example:
         >>> choose(True, 1.0, 2.0)
@@ -107,7 +107,7 @@ def choose(condition: Any, then: Any, otherwise: Any) -> Any:
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Return a x b.
+    """Return the cross product a x b.
 
     Example:
         >>> cross(np.array([1.0, 0, 0]), np.array([0, 1.0, 0]))

@@ -129,7 +129,7 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
             lambda r: r.function("inverse_dynamics", external=np.zeros((2, 6))),
             "external",
         ),
-        (lambda r: r.function("hybrid_dynamics", forced=[["joint1"]]), "forced has ['joint1']"),
+        (lambda r: r.function("hybrid_dynamics", forced=[["joint1"]]), "forced contains ['joint1']"),
         (lambda r: r.force_rate(*np.zeros((4, 2)), higher=None), "higher"),
         (
             lambda r: r.derivatives.inverse_dynamics(*np.zeros((3, 2)), fixed_in=np.zeros(2)),

@@ -14,7 +14,7 @@ pin = pytest.importorskip("pinocchio")
 
 TOLERANCE = 1e-9
 # One has no link, the other a joint whose child does not exist: Pinocchio loads neither.
-BROKEN = {"ur3.urdf": "no link at all", "falcon.urdf": "'Z_propeller', which does not exist"}
+BROKEN = {"ur3.urdf": "there is no link", "falcon.urdf": "'Z_propeller', which does not exist"}
 FILES = [path for path in robot_files() if path.name not in BROKEN]
 BASES = ("fixed", "floating")
 # Every file is read both ways. The default tests have one file of every third robot, by turns with a floating base;

@@ -93,7 +93,7 @@ def test_a_skeleton_is_read_whole(tmp_path: Path) -> None:
         (("pelvis</socket_parent_frame>\n<loc", "x</socket_parent_frame><loc"), "ground, pelvis, femur_r"),
         (("<mass>8</mass>", ""), "<mass> has 0 numbers"),
         (("<mass>8</mass>", "<mass>-8</mass>"), "mass"),
-        (("<mass>8</mass>", "<mass>8 kg</mass>"), "<mass>: 'kg' is no number"),
+        (("<mass>8</mass>", "<mass>8 kg</mass>"), "<mass>: 'kg' is not a number"),
         (('"femur_r"><att', '"pelvis"><att'), "pelvis"),
         (("<y>0 0.1 0.3", "<y>0 0.1"), "3 x and 2 y in a SimmSpline"),
         (("SimmSpline", "StrangeFunction"), "a StrangeFunction in 'translation1'"),

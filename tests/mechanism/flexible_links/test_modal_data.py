@@ -135,7 +135,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         ({"bending": 0.0}, "bending"),
         ({"bending": (1.0, -1.0)}, "bending"),
         ({"mass": 0.0}, "mass"),
-        ({"modes": 0}, "no mode at all"),
+        ({"modes": 0}, "there is no mode"),
         ({"modes": (1, 2, 3, 4)}, "modes"),
         ({"modes": 99}, "modes"),
         ({"modes": (0, 0, 1)}, "modes of torsion without torsion"),
@@ -144,8 +144,8 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         ({"damping": -0.1}, "damping"),
         ({"carries": 1.0}, "carries"),
         ({"torsion": -1.0}, "torsion"),
-        ({"length": 1e200}, "so large or so small that its modes cannot be computed"),
-        ({"mass": 1e-320}, "so large or so small that its modes cannot be computed"),
+        ({"length": 1e200}, "too large or too small to compute its modes"),
+        ({"mass": 1e-320}, "too large or too small to compute its modes"),
         ({"modes": "ab"}, "modes"),
         ({"axial_inertia": 1.0}, "axial_inertia"),
     ],
@@ -159,10 +159,10 @@ def test_numbers_that_are_no_beam_are_refused(changes: dict[str, Any], message: 
     ("changes", "message"),
     [
         ({"bending": -1.0}, "bending"),
-        ({"modes": (0, 0)}, "no mode at all"),
+        ({"modes": (0, 0)}, "there is no mode"),
         ({"modes": (4, 0), "sections": 3}, "4 modes at 3 sections"),
         ({"modes": (1, 0, 1)}, "modes"),
-        ({"name": "hub"}, "the robot has 'hub' already"),
+        ({"name": "hub"}, "the robot already has 'hub'"),
         ({"sections": 0}, "sections"),
     ],
 )
@@ -176,8 +176,8 @@ def test_what_rigid_links_alone_have_is_refused() -> None:
     robot = flexible_links.with_beam(HUB, "hub", modes)
     for call, message in (
         (lambda: Traced(robot).function("regressor"), "hub"),
-        (lambda: robot.fix("beam", [0.1]), "a flexible link is fixed at"),
-        (lambda: robot.with_spring("beam", 1.0), "spring, motor, ratio or offset of a flexible joint"),
+        (lambda: robot.fix("beam", [0.1]), "a flexible link cannot be fixed at"),
+        (lambda: robot.with_spring("beam", 1.0), "cannot have a spring, motor, ratio or offset"),
         (lambda: robot.parametric(["joints.beam.origin"]), "no field 'origin'"),
         (lambda: flexible_links.with_beam(robot, "hub", modes), "the robot has 'beam"),
         (lambda: flexible_links.with_beam(HUB, "hub", 3), "modes"),  # type: ignore[arg-type]
@@ -270,9 +270,9 @@ def test_nodes_that_no_link_has_are_refused() -> None:
     for inertia in (-np.eye(3), skewed):
         with refused(allowed="a symmetric matrix"):
             flexible_links.node_modes(**nodes, stiffness=[1.0, 2.0], inertias=[inertia] * 3)
-    with refused(argument="second", allowed="equal numbers for the pairs"):
+    with refused(argument="second", allowed="equal numbers for the mode pairs"):
         Modes(**nodes, rotations=np.zeros_like(shapes), stiffness=[1.0, 2.0], second=second)
-    with warned(what="the shapes are not orthogonal with the masses of the nodes"):
+    with warned(what="the shapes are not orthogonal with respect to the node masses"):
         flexible_links.node_modes(**nodes, frequencies=[2.0, 9.0])
 
 

@@ -204,13 +204,13 @@ def test_a_file_keeps_loops(tmp_path) -> None:
         (lambda r: r.without_loop("x"), "no loop 'x'"),
         (lambda r: r.closed.assemble([0.1, 0.2]), "q_active"),
         (lambda r: r.closed.assemble([np.nan]), "q_active"),
-        (lambda r: r.closed.mobility(np.zeros(3)), "the loops are not closed: error of closure"),
+        (lambda r: r.closed.mobility(np.zeros(3)), "the loops are not closed: the closure error"),
         (lambda r: r.closed.mobility(np.zeros((2, 3))), "q"),
         (
             lambda r: r.closed.inverse_dynamics(np.zeros(3), [0.0], [0.0]),
             "q = robot.closed.assemble",
         ),
-        (lambda r: r.closed.velocities(np.full(3, np.nan), [0.0]), "error of closure nan"),
+        (lambda r: r.closed.velocities(np.full(3, np.nan), [0.0]), "closure error is nan"),
     ],
 )
 def test_mistakes_are_named(edit, message: str) -> None:

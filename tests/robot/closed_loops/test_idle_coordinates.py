@@ -74,14 +74,14 @@ def test_without_idle_coordinates_it_is_the_inverse_dynamics_of_the_drives() -> 
 
 
 def test_too_few_drives_name_the_method_for_idle_coordinates() -> None:
-    with refused(fix="free of force, the methods of robot.closed"):
+    with refused(fix="use the methods of robot.closed"):
         walker().closed.inverse_dynamics(walker().neutral(), [0.0], [0.0])
 
 
 def test_a_drive_that_the_loops_hold_is_refused() -> None:
     engine = slider_crank()
     dead = engine.closed.assemble([0.0]).round(9) + 0.0
-    with refused(what="do not determine the others"):
+    with refused(what="do not determine the other"):
         engine.with_active(["slide"]).closed.inverse_dynamics(dead, np.zeros(3), [1.0], coordinates="all")
     with refused(what="1 of the 2 active coordinates depend on the others"):
         engine.with_active(["main", "slide"]).closed.inverse_dynamics(dead, np.zeros(3), [1.0, 0.0], coordinates="all")

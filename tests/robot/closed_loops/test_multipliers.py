@@ -115,7 +115,7 @@ def test_without_loops_it_is_forward_dynamics() -> None:
 
 
 def test_open_loops_are_refused() -> None:
-    with refused(what="error of closure"):
+    with refused(what="closure error"):
         slider_crank().closed.forward_dynamics([0.1, 0.2, 0.3], np.zeros(3), np.zeros(3), coordinates="all")
 
 

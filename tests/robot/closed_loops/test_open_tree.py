@@ -30,7 +30,7 @@ def values(name: str) -> list[np.ndarray]:
 def test_every_method_of_the_trees_dynamics_names_the_loops_and_the_method_that_closes_them(name: str) -> None:
     given = values(name)
     method = TREE[name].instead.split(",")[0].split(" ")[0]
-    fix = "there is none for closed loops" if method == "none" else f"{method} "
+    fix = "there is no method for closed loops" if method == "none" else f"{method} "
     assert method == "none" or attrgetter(method.removeprefix("robot."))(LINKAGE)
     asked = [
         lambda: method_of(LINKAGE, name)(*given, **options(name)),
@@ -95,7 +95,7 @@ def test_a_tree_is_its_own_open_tree_and_may_be_told_so() -> None:
         (
             "constrained_velocities",
             "open",
-            "constrained_velocities is computed with closed loops",
+            "constrained_velocities keeps the loops closed",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_drives_that_contradict_each_other_are_refused() -> None:
     both = short.with_active(["crank_joint", "rocker_joint"])
     found = both.closed.assemble([[2.5, q[2]], [0.3, q[2] + 0.5], [0.3, q[2]]], guess=q, missing="nan")
     np.testing.assert_array_equal(np.isnan(found).any(axis=-1), [True, True, False])
-    with refused(what="disagree by 0.5: 2 are given, and 1 are independent"):
+    with refused(what="disagree by 0.5: 2 are given, but only 1 are independent"):
         both.closed.assemble([0.3, q[2] + 0.5], guess=q)
     v = short.closed.velocities(q, [1.0])[[0, 2]]
     a = short.closed.accelerations(q, [1.0], [2.0])[1][[0, 2]]
@@ -167,7 +167,7 @@ def test_attitudes_may_be_given_with_either_sign(tmp_path) -> None:
     assert np.abs(driven.closed.error(q)).max() < 1e-11
     still = floating.closed.assemble([0.5], guess=q)  # the base is not driven, and stays
     np.testing.assert_allclose(still, q, atol=1e-10)
-    with refused(what="a quaternion is zero"):
+    with refused(what="a quaternion in the positions is zero"):
         driven.closed.assemble(place * [1, 1, 1, 0, 0, 0, 0, 1])
 
 
@@ -184,5 +184,5 @@ def test_a_revolute_loop_across_the_hinges_is_refused_with_the_axis_that_was_mea
     assert bars.with_loop("tip", "left", "right", "spherical").loops[0].kind == "spherical"  # it has no axis
     turned = replace(frames[1], pose=along @ make_pose(np.diag([1.0, -1.0, -1.0])))
     bars = torsor.build("bars", links, joints, [frames[0], turned])
-    with refused(fix="give frames whose z axes are along the hinges"):
+    with refused(fix="use frames whose z axes are along the hinges"):
         bars.with_loop("tip", "left", "right")

@@ -119,8 +119,8 @@ def mdh(**settings: object) -> torsor.Robot:
         (lambda: mdh(closes=-1, com=(1, 0, 0)), "com of a cut joint"),
         (lambda: mdh(closes=-1, viscous=1.0), "viscous of a cut joint"),
         (lambda: mdh(closes=-1, spring=torsor.Spring(1.0)), "spring of a cut joint"),
-        (lambda: mdh(closes=-1, active=1), "an active joint is cut"),
-        (lambda: mdh(joint="fixed", active=1), "a fixed joint is active"),
+        (lambda: mdh(closes=-1, active=1), "an active joint cannot be cut"),
+        (lambda: mdh(joint="fixed", active=1), "a fixed joint cannot be active"),
         (lambda: mdh(mass=1.0, active=2), "active"),
         (
             lambda: torsor.from_mdh([torsor.MDHLink(-1, closes=-1), torsor.MDHLink(0)]),

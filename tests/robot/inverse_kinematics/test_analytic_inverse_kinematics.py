@@ -95,7 +95,7 @@ def test_arms_without_a_closed_form_raise() -> None:
     with refused(what="7 joints move"):
         torsor.analytic_inverse_kinematics(torsor.library.panda(), np.eye(4), "panda_hand")
     general = torsor.from_dh([link(a=0.1 + 0.1 * k, alpha=0.5 + 0.1 * k, d=0.1) for k in range(6)])
-    with refused(what="no closed form that is known here"):
+    with refused(what="no closed form is known"):
         torsor.analytic_inverse_kinematics(general, np.eye(4), general.link_names[-1])
     with refused(argument="pose"):
         torsor.analytic_inverse_kinematics(ARMS["ur5"], 2 * np.eye(4), "ee_link")

@@ -218,4 +218,4 @@ def test_maps_are_drawn_over_what_varies() -> None:
     assert repr(map_).startswith("<Workspace of 25 poses: 25 reachable, ")
     figure = map_.plot()
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("x (m)", "z (m)")
-    assert "beyond limits of joints" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "beyond joint limits" in [text.get_text() for text in figure.legends[0].get_texts()]

@@ -44,7 +44,7 @@ def loose() -> ParallelRobot:
         (lambda: Leg("a", ARM, "tip", kind="rod"), "length"),
         (lambda: Leg("a", ARM, "tip", at=np.zeros((4, 4))), "at"),
         (lambda: Leg("a", ARM, "tip", home=[0.0]), "home"),
-        (lambda: Leg("a", ARM.with_loop("x", "tip", "base"), "tip"), "the leg has loops of its own"),
+        (lambda: Leg("a", ARM.with_loop("x", "tip", "base"), "tip"), "the leg itself has loops"),
         (lambda: ParallelRobot(PLATE, [], np.zeros(3), "planar"), "legs"),
         (lambda: replace(made("three_rrr"), legs=[made("three_rrr").legs[0]] * 3), "leg1"),
         (lambda: replace(made("three_rrr"), legs=made("three_rrr").legs[:2]), "2 driven coordinates for a platform"),
@@ -62,7 +62,7 @@ def loose() -> ParallelRobot:
         ),
         (lambda: replace(made("three_rrr"), platform=3), "platform"),
         (crooked, "the leg can spin about its line and is not symmetric about it"),
-        (loose, "the platform does not constrain 1 motions of the leg, of 'leg1/joint1'"),
+        (loose, "the platform does not constrain 1 motions of the leg ('leg1/joint1'"),
         (
             lambda: made("three_rrr").inverse_kinematics([0.5, 0, 0]),
             "leg2",

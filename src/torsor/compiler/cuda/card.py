@@ -1,4 +1,4 @@
-"""NVIDIA cards as LLVM knows them: from an LLVM module to PTX, which the driver of the card compiles."""
+"""NVIDIA GPUs as LLVM targets: from an LLVM module to PTX, which the GPU driver compiles."""
 
 from dataclasses import dataclass
 
@@ -8,34 +8,34 @@ from torsor.compiler.llvm.target import initialize, versions
 
 TRIPLE = "nvptx64-nvidia-cuda"
 WARP = 32
-"""Threads that execute an instruction together."""
+"""Number of threads that execute an instruction together."""
 
-# Compute capabilities that LLVM knows, times ten, with the first PTX version (times ten) that has each. A newer card
+# Compute capabilities that LLVM supports, times ten, with the first PTX version (times ten) that has each. A newer GPU
 # runs the code of the newest one before it.
 _CAPABILITIES = {70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 120: 87}
-# The first release of CUDA (as the driver gives it) that reads a PTX version, newest first; older ones are not needed.
+# The first CUDA release (as reported by the driver) that reads a PTX version, newest first; older ones are not needed.
 _VERSIONS = ((12080, 87), (12050, 85), (12040, 84), (12030, 83), (12020, 82), (12010, 81), (12000, 80), (11080, 78))
-_OLDEST = 11080
+_MIN_DRIVER = 11080
 
 
 @dataclass(frozen=True)
 class Card:
-    """A kind of card: its compute capability, times ten, and the version of PTX to write for it, times ten."""
+    """A GPU model: its compute capability, times ten, and the PTX version to generate for it, times ten."""
 
     capability: int
     version: int
 
     @classmethod
     def of(cls, capability: int, driver: int) -> "Card":
-        """Return the card with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8)."""
-        if driver < _OLDEST:
-            found = f"the driver of the card is for CUDA {driver // 1000}.{driver % 1000 // 10}"
-            raise RuntimeError(f"{found}; allowed: 11.8 or newer; fix: install a newer NVIDIA driver")
+        """Return the model of a GPU with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8)."""
+        if driver < _MIN_DRIVER:
+            message = f"the GPU driver is for CUDA {driver // 1000}.{driver % 1000 // 10}"
+            raise RuntimeError(f"{message}; allowed: 11.8 or newer; fix: install a newer NVIDIA driver")
         version = next(version for least, version in _VERSIONS if driver >= least)
-        known = [each for each, needs in _CAPABILITIES.items() if each <= capability and needs <= version]
+        known = [item for item, needs in _CAPABILITIES.items() if item <= capability and needs <= version]
         if not known:
-            found = f"the card has the compute capability {capability / 10}"
-            raise RuntimeError(f"{found}; allowed: 7.0 (Volta) or newer")
+            message = f"the GPU has the compute capability {capability / 10}"
+            raise RuntimeError(f"{message}; allowed: 7.0 (Volta) or newer")
         return cls(max(known), version)
 
     @property

@@ -1,7 +1,7 @@
-"""LLVM code of a kernel: one thread computes one state, in one function, from the rules that machine code is made of.
+"""LLVM code of a GPU kernel: one thread computes one state, in one function, from the rules of the machine code.
 
-A kernel takes the number of states, and of each array its address and the bytes between states and between entries.
-Threads beyond the last state compute it once more and write the same numbers to the same place, which takes no branch.
+A kernel takes the number of states and, for each array, its address and the bytes between states and between entries.
+Threads beyond the last state compute it again and write the same numbers to the same place, which avoids a branch.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,21 +16,21 @@ from torsor.compiler.cuda.layout import CARD, PHASES, Form, Staged, tiles, write
 from torsor.compiler.llvm.angles import sin_cos_huge
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.program import FREE, Operation, Program, no_rule
+from torsor.compiler.program import FREE_OPERATIONS, Operation, Program, no_rule
 
-# sin and cos on a card: no branch in the usual case, and right for huge angles too.
+# sin and cos on a GPU: no branch in the usual case, and correct for huge angles too.
 #
-# A call in the midst of a kernel, even one that hardly ever happens, needs registers for all that is alive there, and
-# branches keep the compiler from mixing independent operations. So sine and cosine of the angles that are inputs, as
-# nearly all are, are computed at the start, where nothing is alive yet. If one of the angles is huge, they are computed
-# once more. Those of large functions then wait in shared memory until they are used.
+# A call within a kernel, even one that hardly ever happens, needs registers for all live values, and branches keep the
+# compiler from mixing independent operations. Sine and cosine of angles that are inputs, as nearly all are, are
+# therefore computed at the start, where nothing is live yet. If one of the angles is huge, they are computed again.
+# Those of large functions then wait in shared memory until they are used.
 
 
 class CudaEmitter(Emitter):
-    """Writes instructions for one state: vectors of length 1. There is no C library on the card."""
+    """Writer of instructions for one state: vectors of length 1. There is no C library on the GPU."""
 
     def one_huge(self, x: str) -> str:
-        """Return the bit that an angle is too large for the usual reduction."""
+        """Return a bit that tells whether an angle is too large for the usual reduction."""
         return self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
 
     def any_sin_cos(self, x: str) -> tuple[str, str]:
@@ -47,21 +47,21 @@ class CudaEmitter(Emitter):
 
 
 def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | None]]:
-    """Return the inputs whose sine or cosine is taken, ``most`` of them, with the values that these are."""
-    found: dict[int, tuple[int | None, int | None]] = {}
+    """Return up to ``most`` inputs whose sine or cosine is taken, with the values that hold these."""
+    result: dict[int, tuple[int | None, int | None]] = {}
     for index, operation in enumerate(program.operations):
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             angle = operation.arguments[0]
-            if program.operations[angle].code == ca.OP_INPUT and (angle in found or len(found) < most):
-                sin, cos = found.get(angle, (None, None))
-                found[angle] = (index, cos) if operation.code == ca.OP_SIN else (sin, index)
-    return found
+            if program.operations[angle].code == ca.OP_INPUT and (angle in result or len(result) < most):
+                sin, cos = result.get(angle, (None, None))
+                result[angle] = (index, cos) if operation.code == ca.OP_SIN else (sin, index)
+    return result
 
 
 def write_angles(
     e: CudaEmitter, values: Sequence[str], store: Callable[[int, str], None] | None = None
 ) -> list[tuple[str, str]]:
-    """Write sine and cosine of angles, and return their names; ``store`` keeps them in slots 0, 1, ... instead."""
+    """Write sine and cosine of angles, and return their names; ``store`` puts them in slots 0, 1, ... instead."""
 
     def put(k: int, pair: tuple[str, str]) -> tuple[str, str]:
         if store is not None:
@@ -94,16 +94,16 @@ NAME = "torsor"
 """The name of the kernel in PTX."""
 
 _THREADS = (128, 64, WARP)  # of a block
-_BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
-_FEW = 16  # angles
-_WARP_SHARED = 48 * 1024  # bytes of a warp at most, which every card has
+_BLOCK_SHARED = 56 * 1024  # bytes of shared memory per block: four of them fill an SM of Hopper
+_MAX_ANGLES = 16  # angles
+_WARP_SHARED = 48 * 1024  # maximum bytes per warp, which every GPU has
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a program becomes a kernel: which arrays are staged, inputs first, and what a thread may use.
+    """How a program becomes a kernel: which arrays are staged, inputs first, and the resources of a thread.
 
-    Without a ``budget``, the size of the program decides what a thread may use.
+    Without a ``budget``, the size of the program determines the resources.
     """
 
     staged: tuple[bool, ...]
@@ -118,8 +118,8 @@ class Kernel(NamedTuple):
 
 
 def threads_of_block(shared: int) -> int:
-    """Return the threads of a block whose warps need so many bytes of shared memory each."""
-    return next(each for each in _THREADS if each == WARP or shared * each // WARP <= _BLOCK_SHARED)
+    """Return the number of threads per block if each warp needs this many bytes of shared memory."""
+    return next(item for item in _THREADS if item == WARP or shared * item // WARP <= _BLOCK_SHARED)
 
 
 class _Kernel:
@@ -136,7 +136,7 @@ class _Kernel:
         self.angles = angles_of(program, slots // 4)
         near = [tile is not None for tile in self.tiles[: self.inputs]]
         # The registers of a small function hold its sines and cosines.
-        self.small = self.budget.kept >= len(program.operations) and len(self.angles) <= _FEW
+        self.small = self.budget.kept >= len(program.operations) and len(self.angles) <= _MAX_ANGLES
         waiting = [] if self.small else [value for pair in self.angles.values() for value in pair]
         self.spills = plan_spills(program, self.budget, slots, waiting, near)
         self.shared = self.tile_bytes + self.spills.slots * WARP * scalar.size
@@ -156,7 +156,7 @@ class _Kernel:
         return [Staged(k, self.entries[k], tile) for k in numbers if (tile := self.tiles[k]) is not None]
 
     def start(self) -> None:
-        """Write what each function begins with: the state of the thread, and where the arrays of it are."""
+        """Write the beginning of each function: the state of the thread, and the addresses of its arrays."""
         e, form = self.emitter, self.form
         e.lines += form.start(self.shared)
         e.lines += [
@@ -198,7 +198,7 @@ class _Kernel:
         ]
 
     def slot(self, number: int) -> str:
-        """Return a typed pointer to a slot of the thread: those of the threads of a warp are neighbours."""
+        """Return a typed pointer to a slot of the thread: those of the threads of a warp are adjacent."""
         skip = number * WARP * self.scalar.size
         return f"{self.form.shared} {self.emitter.put(f'getelementptr i8, {self.form.shared} %slots, i64 {skip}')}"
 
@@ -218,7 +218,7 @@ class _Kernel:
         return f"{self.form.memory} {e.put(f'getelementptr i8, {self.form.memory} %array.{k}, i64 {skip}')}"
 
     def load(self, k: int, entry: int) -> str:
-        """Return an entry of an input; from a tile, its neighbours are read with it."""
+        """Return an entry of an input; adjacent entries of a tile are read with it."""
         e, tile, size, kind = self.emitter, self.tiles[k], self.scalar.size, self.scalar.name
         if (k, entry) in self.loaded:
             return self.loaded[k, entry]
@@ -245,9 +245,9 @@ class _Kernel:
 
     def start_angles(self) -> None:
         """Write the first loads, and sine and cosine of the angles that are inputs."""
-        early = [each for each, slot in self.spills.loads.get(0, ()) if slot is None]
-        for each in early:  # their loads are under way together
-            self.value(each)
+        early = [entry for entry, slot in self.spills.loads.get(0, ()) if slot is None]
+        for item in early:  # their loads are in flight together
+            self.value(item)
         if not self.angles:
             return
         values = [self.value(angle) for angle in self.angles]
@@ -267,7 +267,7 @@ class _Kernel:
             self.names[index] = e.put(f"load {e.vector}, {self.slot(slot)}, align {self.scalar.size}")
 
     def drop(self, index: int) -> None:
-        """Forget the name of a value: it is loaded before it is used again."""
+        """Drop the name of a value, so that it is loaded before its next use."""
         self.names.pop(index, None)
         operation = self.program.operations[index]
         if operation.code == ca.OP_INPUT:
@@ -275,7 +275,7 @@ class _Kernel:
 
     def compute(self, index: int, operation: Operation) -> None:
         """Write one operation."""
-        if operation.code in FREE or index in self.spills.first:
+        if operation.code in FREE_OPERATIONS or index in self.spills.first:
             return
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             argument = operation.arguments[0]
@@ -290,7 +290,7 @@ class _Kernel:
 
     def body(self) -> None:
         """Write all operations; a result is stored as soon as it is known."""
-        wanted, spills = self.program.targets, self.spills
+        targets, spills = self.program.targets, self.spills
         self.places()
         self.start_angles()
 
@@ -299,17 +299,17 @@ class _Kernel:
                 self.store(value, self.pointer(self.inputs + k, entry))
 
         for index, operation in enumerate(self.program.operations):
-            for each, slot in spills.loads.get(index, ()):
-                self.fetch(each, slot)
+            for item, slot in spills.loads.get(index, ()):
+                self.fetch(item, slot)
             self.compute(index, operation)
-            if index in wanted:
+            if index in targets:
                 if index in spills.first:
                     self.fetch(index, spills.first[index])
-                give(self.value(index), wanted[index])
-            for each, slot in spills.stores.get(index, ()):
-                self.store(self.value(each), self.slot(slot))
-            for each in spills.dropped.get(index, ()):
-                self.drop(each)
+                give(self.value(index), targets[index])
+            for item, slot in spills.stores.get(index, ()):
+                self.store(self.value(item), self.slot(slot))
+            for item in spills.dropped.get(index, ()):
+                self.drop(item)
         give(self.emitter.constant(0.0), self.zeros)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:

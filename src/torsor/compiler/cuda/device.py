@@ -1,6 +1,6 @@
-"""The card through CuPy: arrays, memory, streams, and PTX that becomes a kernel.
+"""The GPU through CuPy: arrays, memory, streams, and loading of PTX.
 
-CuPy and not the driver's own Python package, because users need arrays on the card anyway: with CuPy they bring memory
+CuPy is used instead of the driver's own Python package, because users need GPU arrays anyway. CuPy provides memory
 pools, the current stream and DLPack, and loading PTX takes three lines.
 """
 
@@ -20,14 +20,14 @@ from torsor.compiler.cuda.code import NAME
 from torsor.compiler.cuda.layout import CARD
 
 Launch = Callable[[int, int, int, Sequence[int]], None]
-"""Starts a kernel: (blocks, threads of a block, bytes of shared memory of a block, arguments)."""
+"""Launches a kernel: (blocks, threads per block, bytes of shared memory per block, arguments)."""
 
-_LARGE_SHARED = 48 * 1024  # bytes: a kernel that uses more must say so
-_CUDA_DEVICES = (2, 13)  # of DLPack: memory of the card, and managed memory
+_LARGE_SHARED = 48 * 1024  # bytes: a kernel that uses more must request it
+_CUDA_DEVICES = (2, 13)  # DLPack device types: GPU memory, and managed memory
 
 
 class Device:
-    """The current card of CuPy: ``xp`` is the module of its arrays, which has the functions of NumPy."""
+    """The current GPU of CuPy: ``xp`` is the module of its arrays, which has the functions of NumPy."""
 
     form = CARD
 
@@ -35,12 +35,12 @@ class Device:
         self.xp, self._cards = xp, dict[int, Card]()
 
     def number(self) -> int:
-        """Return the number of the current card: each card loads its own kernels."""
+        """Return the number of the current GPU: each GPU loads its own kernels."""
         return int(self.xp.cuda.runtime.getDevice())
 
     @property
     def card(self) -> Card:
-        """The kind of the current card."""
+        """The model of the current GPU."""
         number = self.number()
         if number not in self._cards:
             capability = int(self.xp.cuda.Device(number).compute_capability)
@@ -48,7 +48,7 @@ class Device:
         return self._cards[number]
 
     def received(self, value: Any, dtype: str) -> Any:
-        """Return a value as a CuPy array, of real numbers, or None; a copy is made only where needed."""
+        """Return a value as a real CuPy array, or None; it is copied only if necessary."""
         cupy = self.xp
         if not isinstance(value, cupy.ndarray):
             if _is_on_card(value):
@@ -68,10 +68,10 @@ class Device:
         return int(array.data.ptr)
 
     def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
-        """Return a context with the card of some arrays, which must be one."""
+        """Return a context with the GPU of some arrays, which must be the same."""
         numbers = sorted({array.device.id for array in arrays})
         if len(numbers) > 1:
-            raise ModelError(f"are on GPUs {numbers}", argument="arrays", allowed="one GPU", fix="copy them to one")
+            raise ModelError(f"are on GPUs {numbers}", argument="arrays", allowed="one GPU", fix="copy them to one GPU")
         context: AbstractContextManager[Any] = self.xp.cuda.Device(*numbers)
         return context
 
@@ -80,7 +80,7 @@ class Device:
         return self.card.ptx(module).encode()
 
     def load(self, code: bytes) -> Launch:
-        """Return the kernel of some PTX, compiled by the driver for the current card, on CuPy's current stream."""
+        """Return the kernel of some PTX, compiled by the driver for the current GPU, on CuPy's current stream."""
         cupy = self.xp
         module = cupy.cuda.Module()
         module.load(code)
@@ -100,7 +100,7 @@ class Device:
 
 
 class _Stream:
-    """A stream of another library, as the protocol of CUDA streams wants it."""
+    """A stream of another library, for the CUDA stream protocol."""
 
     def __init__(self, address: int):
         self._address = address
@@ -110,7 +110,7 @@ class _Stream:
 
 
 def foreign_stream(xp: Any, address: int) -> AbstractContextManager[Any]:
-    """Return a context in which a stream of PyTorch or JAX, given by its address, is the current one of CuPy."""
+    """Return a context in which a PyTorch or JAX stream, given by its address, is the current stream of CuPy."""
     from_external = getattr(xp.cuda.Stream, "from_external", None)  # CuPy 14
     if address == 0:
         return cast(AbstractContextManager[Any], xp.cuda.Stream.null)
@@ -119,14 +119,14 @@ def foreign_stream(xp: Any, address: int) -> AbstractContextManager[Any]:
 
 
 def _is_on_card(value: Any) -> bool:
-    """Return whether an object offers memory of a card by DLPack, as tensors of PyTorch and arrays of JAX do."""
+    """Return whether an object offers GPU memory by DLPack, as PyTorch tensors and JAX arrays do."""
     where = getattr(value, "__dlpack_device__", None)
     return where is not None and hasattr(value, "__dlpack__") and where()[0] in _CUDA_DEVICES
 
 
 @cache
 def current() -> Device:
-    """Return the device that kernels run on, or raise an error that says what is missing."""
+    """Return the device on which kernels run; raise an error that names what is missing."""
     try:
         import cupy
     except ImportError:
@@ -137,5 +137,5 @@ def current() -> Device:
         fix = 'check the driver with nvidia-smi, or use device="cpu"'
         raise RuntimeError(f'device "cuda": {error}; fix: {fix}') from None
     if not count:
-        raise RuntimeError('device "cuda": no NVIDIA card was found; fix: use device="cpu"')
+        raise RuntimeError('device "cuda": no NVIDIA GPU was found; fix: use device="cpu"')
     return Device(cupy)

@@ -1,4 +1,4 @@
-"""A compiled function on the GPU: the same calls as of a ``Kernel``, with CuPy arrays."""
+"""Compiled functions on the GPU: the same calls as for ``Kernel``, with CuPy arrays."""
 
 import hashlib
 import math
@@ -25,7 +25,7 @@ from torsor.compiler.program import Program, read_program
 
 
 class Loaded(NamedTuple):
-    """A kernel on a card, with the threads and the shared memory of a block."""
+    """A kernel on a GPU, with the threads and shared memory of a block."""
 
     launch: Launch
     threads: int
@@ -33,16 +33,16 @@ class Loaded(NamedTuple):
 
 
 def require_card() -> None:
-    """Raise ImportError without CuPy, and RuntimeError without an NVIDIA card."""
+    """Raise ImportError without CuPy, and RuntimeError without an NVIDIA GPU."""
     current()
 
 
 class CudaKernel(VirtualMachine):
     """A compiled function on the GPU: ``function`` is the CasADi function that defines it.
 
-    CuPy arrays, and all others that offer their memory on the GPU (``__dlpack__``, ``__cuda_array_interface__``),
-    are used where they are; NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on its current
-    stream; no call waits for the GPU. PTX is written on the first call with arrays of a new layout.
+    CuPy arrays, and all others that expose GPU memory (``__dlpack__``, ``__cuda_array_interface__``), are used in
+    place. NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on its current stream. No call waits
+    for the GPU. PTX is generated on the first call with arrays of a new layout.
 
     ``key`` is the name of the function on disk; by default it is a hash of all operations.
     """
@@ -62,7 +62,7 @@ class CudaKernel(VirtualMachine):
         self._loaded: dict[tuple[int, tuple[bool, ...]], list[Loaded]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the CasADi function: PTX is found in the cache where it is unpickled, or written again."""
+        """Pickle the CasADi function: PTX is loaded from the cache or generated again when it is unpickled."""
         return self.pickled(self.dtype, self.inputs, self.outputs)
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class CudaKernel(VirtualMachine):
 
     @property
     def direct(self) -> Callable[..., Any]:
-        """The kernel itself: there is no shorter way."""
+        """The kernel itself, because there is no faster path."""
         return self
 
     @cached_property
@@ -83,66 +83,66 @@ class CudaKernel(VirtualMachine):
         return read_program(self.function)
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
-        """Evaluate: one array for each input, one CuPy array (or a tuple of them) out.
+        """Evaluate: one array per input, one CuPy array (or a tuple of them) out.
 
-        ``out`` are arrays of the card for the results, of the right shape and type, and with any strides.
+        ``out`` holds GPU arrays for the results, of the right shape and type, with any strides.
         """
         if len(values) != len(self.inputs):
-            raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
+            raise TypeError(f"{self.signature.name} takes {len(self.inputs)} arguments, but {len(values)} were given")
         device = self._device
         arrays = [device.received(value, self.dtype) for value in values]
         for k, (array, value) in enumerate(zip(arrays, values, strict=True)):
             self.check_shape(k, array, value)
         batch = self.batch(arrays)
-        given = self._checked_out(out, batch)
-        with device.of([*arrays, *(each for each in given if each is not None)]):
+        outputs = self._checked_out(out, batch)
+        with device.of([*arrays, *(item for item in outputs if item is not None)]):
             if 0 in batch:
-                pairs = zip(given, self.outputs, strict=True)
-                empty = [self._empty(batch, core, True) if each is None else each for each, core in pairs]
+                pairs = zip(outputs, self.outputs, strict=True)
+                empty = [self._empty(batch, core, True) if item is None else item for item, core in pairs]
                 return empty[0] if len(empty) == 1 else tuple(empty)
             placed = [self._placed(a, batch, shape) for a, shape in zip(arrays, self.inputs, strict=True)]
-            results = self._evaluate([each for each, _ in placed], [each for _, each in placed], given, batch)
+            results = self._evaluate([item for item, _ in placed], [item for _, item in placed], outputs, batch)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _evaluate(self, arrays: list[Any], places: list[Placed], given: list[Any], batch: Shape) -> list[Any]:
+    def _evaluate(self, arrays: list[Any], places: list[Placed], outputs: list[Any], batch: Shape) -> list[Any]:
         """Return the results for checked inputs; ``arrays`` keeps copies of them alive."""
         states = math.prod(batch)
-        dense = [self._is_row_major(each) for each in places]
-        wanted = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, given, batch)))
+        dense = [self._is_row_major(place) for place in places]
+        to_stage = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, outputs, batch)))
         results: list[Any] = []
-        for k, (core, array) in enumerate(zip(self.outputs, given, strict=True), start=len(arrays)):
+        for k, (core, array) in enumerate(zip(self.outputs, outputs, strict=True), start=len(arrays)):
             written, share = array, self._device.xp.may_share_memory
-            overlaps = array is not None and any(share(array, each) for each in arrays)
+            overlaps = array is not None and any(share(array, item) for item in arrays)
             if array is None or overlaps or self._place(array, batch, core) is None:
-                written = self._empty(batch, core, wanted[k])
+                written = self._empty(batch, core, to_stage[k])
             places.append(self._place(written, batch, core) or Placed(0, 0, 0))
             results.append(written)
-        # An array of ``out`` that is not staged, and lies row by row, is written slowly but rightly.
-        staged = choose_staged(self._entries, self._size, [self._is_row_major(each) for each in places])
-        arguments = [states, *(n for each in places for n in (each.pointer, each.state, each.entry))]
+        # A row-major array of ``out`` that is not staged is written correctly, but slowly.
+        staged = choose_staged(self._entries, self._size, [self._is_row_major(place) for place in places])
+        arguments = [states, *(n for place in places for n in (place.pointer, place.state, place.entry))]
         for kernel in self._kernel(staged):
             kernel.launch(-(-states // kernel.threads), kernel.threads, kernel.shared, arguments)
-        for k, array in enumerate(given):
+        for k, array in enumerate(outputs):
             if array is not None and array is not results[k]:
                 array[...] = results[k]
                 results[k] = array
         return results
 
-    def _rows_out(self, places: list[Placed], dense: list[bool], given: list[Any], batch: Shape) -> list[bool]:
-        """Return which results lie row by row: those of ``out`` that do; new ones as the inputs lie."""
-        columns = any(each.state == self._size and each.entry != self._size and each.entry for each in places)
+    def _rows_out(self, places: list[Placed], dense: list[bool], outputs: list[Any], batch: Shape) -> list[bool]:
+        """Return which results are row-major: those of ``out`` that are; new ones follow the inputs."""
+        columns = any(item.state == self._size and item.entry != self._size and item.entry for item in places)
         new = any(dense) or not columns
-        found = []
-        for array, core in zip(given, self.outputs, strict=True):
+        result = []
+        for array, core in zip(outputs, self.outputs, strict=True):
             place = None if array is None else self._place(array, batch, core)
-            found.append(math.prod(core) > 1 and (new if place is None else self._is_row_major(place)))
-        return found
+            result.append(math.prod(core) > 1 and (new if place is None else self._is_row_major(place)))
+        return result
 
     def _is_row_major(self, place: Placed) -> bool:
         return place.entry == self._size and place.state not in (0, self._size)
 
     def _empty(self, batch: Shape, core: Shape, rows: bool) -> Any:
-        """Return a new array (*batch, *core), whose states or whose entries are neighbours in memory."""
+        """Return a new array (*batch, *core), whose states or whose entries are adjacent in memory."""
         xp = self._device.xp
         if rows or math.prod(core) <= 1:
             return xp.empty((*batch, *core), self.dtype)
@@ -150,7 +150,7 @@ class CudaKernel(VirtualMachine):
         return made.transpose(*range(len(core), made.ndim), *range(len(core)))
 
     def _placed(self, array: Any, batch: Shape, core: Shape) -> tuple[Any, Placed]:
-        """Return an input and its place; one whose states do not lie evenly is copied."""
+        """Return an input and its place; it is copied if its states are not evenly spaced."""
         xp = self._device.xp
         whole = xp.broadcast_to(array, (*batch, *core))
         place = self._place(whole, batch, core)
@@ -161,28 +161,28 @@ class CudaKernel(VirtualMachine):
         return whole, place
 
     def _place(self, array: Any, batch: Shape, core: Shape) -> Placed | None:
-        """Return where an array (*batch, *core) lies, or None if its states or entries are not evenly spaced."""
+        """Return the place of an array (*batch, *core), or None if its states or entries are not evenly spaced."""
         split = len(batch)
         state, entry = collapsed(batch, array.strides[:split]), collapsed(core, array.strides[split:])
         return None if state is None or entry is None else Placed(self._device.pointer(array), state, entry)
 
     def _checked_out(self, out: Any, batch: Shape) -> list[Any]:
-        """Return the arrays of ``out=``, None where none is given, or raise an error."""
-        given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+        """Return the arrays of ``out=``, with None for missing ones; raise an error for invalid ones."""
+        arrays = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
         name, kind = self.signature.name, self._device.xp.ndarray
-        if len(given) != len(self.outputs):
-            raise ModelError(f"has {len(given)} arrays", argument="out", where=name, allowed=str(len(self.outputs)))
-        for array, core in zip(given, self.outputs, strict=True):
+        if len(arrays) != len(self.outputs):
+            raise ModelError(f"has {len(arrays)} arrays", argument="out", where=name, allowed=str(len(self.outputs)))
+        for array, core in zip(arrays, self.outputs, strict=True):
             shape = (*batch, *core)
             if array is None or (isinstance(array, kind) and (array.shape, array.dtype) == (shape, self.dtype)):
                 continue
-            found = f"{array.dtype} {array.shape}" if isinstance(array, kind) else type(array).__name__
-            allowed = f"an array of the card, {self.dtype} {shape}"
-            raise ModelError(f"is {found}", argument="out", where=name, allowed=allowed)
-        return given
+            result = f"{array.dtype} {array.shape}" if isinstance(array, kind) else type(array).__name__
+            allowed = f"a GPU array, {self.dtype} {shape}"
+            raise ModelError(f"is {result}", argument="out", where=name, allowed=allowed)
+        return arrays
 
     def _kernel(self, staged: tuple[bool, ...]) -> list[Loaded]:
-        """Return the kernels of a layout on the current card."""
+        """Return the kernels of a layout on the current GPU."""
         device = self._device
         known = self._loaded.get((device.number(), staged))
         if known is None:
@@ -194,15 +194,15 @@ class CudaKernel(VirtualMachine):
         return known
 
     def _code(self, plan: Plan) -> list[tuple[int, bytes]]:
-        """Return the shared memory of a warp and the code of each part: from disk, else written and stored."""
+        """Return the shared memory per warp and the code of each part: from disk, or newly generated and stored."""
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
-        text = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
-        name = hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
+        key_text = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
+        name = hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
         stored = cache.load(name)
         if stored is None:
-            # A part that does not know all entries of a result cannot write whole lines of it.
+            # A part without all entries of a result cannot write whole lines of it.
             rows_out, program = any(plan.staged[len(self.inputs) :]), with_reciprocals(self._program)
             parts = [whole(ordered(program))] if rows_out else split(program, self._size)
             stored = []

@@ -1,8 +1,8 @@
 """Large functions in parts: each part is a kernel of its own that computes some of the results.
 
-A thread of a card has 255 registers. What is alive beyond them goes to memory and back, which costs several times the
-arithmetic. Results that have most of their operations in common are computed by one part; operations that several parts
-need are done again in each, which is cheaper than memory.
+A GPU thread has 255 registers. Further live values go to memory and back, which costs several times the arithmetic.
+Results that have most of their operations in common are computed by one part. Operations that several parts need are
+repeated in each, which is cheaper than memory.
 """
 
 from collections import defaultdict
@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler.order import alive, arranged, ordered
-from torsor.compiler.program import FREE, Program
+from torsor.compiler.program import FREE_OPERATIONS, Program
 
-# Which values of a large function wait in shared memory, because the registers of a thread do not hold them all.
+# Which values of a large function wait in shared memory, because the registers of a thread cannot hold them all.
 #
-# Left alone, the compiler of the driver puts them into local memory, and the threads of an SM need more of it than its
-# cache holds. Shared memory is as fast as the cache, and nothing else drives values out of it. The plan also says when
-# a value is read: so long before its use that memory has answered by then.
+# The driver's compiler would put them into local memory, and the threads of an SM need more of it than its cache holds.
+# Shared memory is as fast as the cache, and nothing else evicts values from it. The plan also determines when a value
+# is read: early enough that memory has answered before its use.
 
-_LOAD_LEAD = 20  # operations between reading shared memory and the use of what was read
+_LOAD_LEAD = 20  # operations between a read of shared memory and the use of the value
 
 
 class Budget(NamedTuple):
-    """What a thread may use: its registers (None: the compiler chooses), and how many values they hold.
+    """The resources of a thread: its registers (None: the compiler chooses), and how many values they hold.
 
     ``ahead`` is the number of operations by which an input is read before its first use.
     """
@@ -39,13 +39,13 @@ class Budget(NamedTuple):
 
 
 _SMALL_BUDGET = Budget(None, 1 << 30, 600)
-# Functions of medium size wait for memory: with 168 registers three warps fit where two would.
+# Medium-sized functions wait for memory: with 168 registers three warps fit instead of two.
 _MEDIUM_BUDGETS = {4: Budget(168, 120, 600), 8: Budget(None, 100, 600)}
 _LARGE = {4: Budget(None, 200, 2500), 8: Budget(None, 100, 800)}
 
 
 def budget(program: Program, size: int) -> Budget:
-    """Return the fastest budget that was found on an H200 for functions of this size, of numbers of ``size`` bytes."""
+    """Return the fastest budget measured on an H200 for functions of this size, with numbers of ``size`` bytes."""
     many = len(program.operations)
     if many <= 2000 or alive(program) <= _MEDIUM_BUDGETS[size].kept:
         return _SMALL_BUDGET
@@ -56,9 +56,11 @@ def budget(program: Program, size: int) -> Budget:
 class Spills:
     """The moves of values between memory, registers and slots of shared memory.
 
-    ``loads``: before an operation, pairs (value, its slot), or (input, None). ``stores``: after an operation, pairs
-    (value, slot). ``dropped``: the values that leave the registers after an operation. ``first``: the slots of values
-    that wait in them from the start. ``slots``: how many there are.
+    - ``loads``: before an operation, pairs (value, its slot), or (input, None).
+    - ``stores``: after an operation, pairs (value, slot).
+    - ``dropped``: the values that leave the registers after an operation.
+    - ``first``: the slots of values that wait in them from the start.
+    - ``slots``: the number of slots.
     """
 
     loads: dict[int, list[tuple[int, int | None]]]
@@ -69,7 +71,7 @@ class Spills:
 
 
 class _Slots:
-    """Slots of shared memory: a free one is used again."""
+    """Slots of shared memory; free ones are reused."""
 
     def __init__(self, values: Sequence[int | None], most: int):
         self.of = {value: slot for slot, value in enumerate(values) if value is not None}
@@ -77,7 +79,7 @@ class _Slots:
         self.count, self._most = len(values), most
 
     def take(self, value: int) -> int | None:
-        """Return the slot of a value, which it has until it is freed; None if all slots are taken."""
+        """Return the slot of a value, which it holds until it is freed; None if all slots are taken."""
         if not self._free:
             if self.count >= self._most:
                 return None
@@ -95,11 +97,11 @@ class _Slots:
 def plan_spills(
     program: Program, budget: Budget, slots: int, waiting: Sequence[int | None] = (), near: Sequence[bool] = ()
 ) -> Spills:
-    """Return the moves that keep to a budget as long as there are ``slots``; what is beyond both is left alone.
+    """Return the moves that keep to a budget while ``slots`` are available; values beyond both stay in registers.
 
     The value that leaves the registers is the one whose next use is furthest (Belady 1966). ``waiting`` are the values
-    that are in the first slots before the first operation; a slot of None is free. Inputs that are in shared memory, as
-    ``near`` says, are read just before their use.
+    in the first slots before the first operation; a slot of None is free. Inputs in shared memory, marked by ``near``,
+    are read just before their use.
     """
     operations, places = program.operations, _Slots(waiting, slots)
     first, uses = dict(places.of), _uses(program)
@@ -109,21 +111,21 @@ def plan_spills(
     stores: dict[int, list[tuple[int, int]]] = defaultdict(list)
     dropped: dict[int, list[int]] = defaultdict(list)
     for index, operation in enumerate(operations):
-        if operation.code in FREE or index in first:
+        if operation.code in FREE_OPERATIONS or index in first:
             continue
-        taken = dict.fromkeys(each for each in operation.arguments if operations[each].code != ca.OP_CONST)
-        for each in taken:
-            if each not in held:
-                far = operations[each].code == ca.OP_INPUT and not (near and near[operations[each].arguments[0]])
+        taken = dict.fromkeys(argument for argument in operation.arguments if operations[argument].code != ca.OP_CONST)
+        for item in taken:
+            if item not in held:
+                far = operations[item].code == ca.OP_INPUT and not (near and near[operations[item].arguments[0]])
                 early = index - (budget.ahead if far else _LOAD_LEAD)
-                loads[max(left.get(each, 0), early)].append((each, places.of.get(each)))
-                held[each] = None
-            while uses[each] and uses[each][-1] <= index:
-                uses[each].pop()
-        for each in taken:
-            if not uses[each]:
-                del held[each]
-                places.free(each)
+                loads[max(left.get(item, 0), early)].append((item, places.of.get(item)))
+                held[item] = None
+            while uses[item] and uses[item][-1] <= index:
+                uses[item].pop()
+        for item in taken:
+            if not uses[item]:
+                del held[item]
+                places.free(item)
         if uses[index]:
             held[index] = None
         while len(held) > budget.kept:
@@ -142,22 +144,23 @@ def _uses(program: Program) -> dict[int, list[int]]:
     """Return the operations that use each value, the next one last."""
     uses: dict[int, list[int]] = defaultdict(list)
     for index in reversed(range(len(program.operations))):
-        for each in dict.fromkeys(program.operations[index].taken):
-            uses[each].append(index)
+        for argument in dict.fromkeys(program.operations[index].taken):
+            uses[argument].append(index)
     return uses
 
 
-# Numbers that a thread keeps in its registers, by their bytes; the rest of them hold addresses.
+# Numbers that a thread keeps in its registers, by their bytes; the other registers hold addresses.
 _KEPT = {4: 230, 8: 115}
-# Operations below which a function is never split: its kernel is limited by memory, and parts read the inputs again.
+# Minimum number of operations for a split: smaller kernels are limited by memory, and parts would read the inputs
+# again.
 _MIN_SPLIT_OPERATIONS = 4000
-# How much longer an operation takes for each value alive beyond the registers, relative to their number: an estimate.
+# Estimated slowdown per value live beyond the registers, relative to their number.
 _BEYOND = 1.0
 _MAX_PARTS = 24  # parts
 
 
 class Part(NamedTuple):
-    """Some results of a program: those that it does not compute are None; ``zeros`` are those that it sets to zero."""
+    """Some results of a program: None for those that it does not compute; ``zeros`` are those that it sets to zero."""
 
     program: Program
     zeros: tuple[tuple[int, int], ...]
@@ -169,11 +172,11 @@ def whole(program: Program) -> Part:
 
 
 def split(program: Program, size: int) -> list[Part]:
-    """Return the parts of a program of numbers of ``size`` bytes, each in an order with few values alive.
+    """Return the parts of a program with numbers of ``size`` bytes, each in an order with few live values.
 
-    A part is halved, along an order of the results in which neighbours have much in common, as long as that pays.
+    A part is halved, along an order of the results in which neighbours have much in common, while that pays off.
     """
-    parts = [Part(each, ()) for each in _parts(program, size)]
+    parts = [Part(part, ()) for part in _parts(program, size)]
     parts[0] = Part(_with_free(program, parts[0].program), whole(program).zeros)
     return parts
 
@@ -201,7 +204,7 @@ def _parts(program: Program, size: int) -> list[Program]:
 
 
 class _Candidate(NamedTuple):
-    """A part that may be halved: its results, what computes them, and the values alive beyond the registers."""
+    """A part that may be halved: its results, its operations, and the values live beyond the registers."""
 
     values: list[int]
     program: Program
@@ -214,24 +217,24 @@ class _Candidate(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """The time that it takes, in operations."""
+        """Estimated time, in operations."""
         return len(self.program.operations) * (1 + _BEYOND * self.beyond)
 
 
 def _beyond(program: Program, size: int) -> float:
-    """Return the values alive beyond the registers, relative to the values that registers hold."""
+    """Return the number of values live beyond the registers, relative to the number that registers hold."""
     return max(0, alive(program) - _KEPT[size]) / _KEPT[size]
 
 
 def _chain(program: Program) -> list[int]:
-    """Return the results that are computed, such that neighbours have many of their operations in common."""
-    values = sorted(v for v in program.targets if v is not None and program.operations[v].code not in FREE)
+    """Return the computed results, ordered so that neighbours have many operations in common."""
+    values = sorted(v for v in program.targets if v is not None and program.operations[v].code not in FREE_OPERATIONS)
     reached = [0] * len(program.operations)  # which results need an operation, as bits
     for k, value in enumerate(values):
         reached[value] |= 1 << k
     for index in reversed(range(len(reached))):
-        for each in program.operations[index].taken:
-            reached[each] |= reached[index]
+        for item in program.operations[index].taken:
+            reached[item] |= reached[index]
     length = -(-len(values) // 8)
     packed = np.frombuffer(b"".join(bits.to_bytes(length, "little") for bits in reached), np.uint8)
     needs: NDArray[np.float32] = np.unpackbits(
@@ -251,15 +254,15 @@ def _chain(program: Program) -> list[int]:
 
 
 def _restricted(program: Program, values: list[int]) -> Program:
-    """Return what computes some values only; other results are None."""
+    """Return the operations that compute only some values; other results are None."""
     needed, stack = set[int](), list(values)
     while stack:
         index = stack.pop()
         if index not in needed:
             needed.add(index)
             stack += program.operations[index].taken
-    own = set(values)
-    results = tuple(tuple(v if v in own else None for v in result) for result in program.results)
+    required = set(values)
+    results = tuple(tuple(v if v in required else None for v in result) for result in program.results)
     return arranged(replace(program, results=results), sorted(needed))
 
 
@@ -268,7 +271,7 @@ def _with_free(program: Program, part: Program) -> Program:
     operations, results = list(part.operations), [list(result) for result in part.results]
     for k, result in enumerate(program.results):
         for entry, value in enumerate(result):
-            if value is not None and results[k][entry] is None and program.operations[value].code in FREE:
+            if value is not None and results[k][entry] is None and program.operations[value].code in FREE_OPERATIONS:
                 results[k][entry] = len(operations)
                 operations.append(program.operations[value])
     return replace(part, operations=tuple(operations), results=tuple(map(tuple, results)))

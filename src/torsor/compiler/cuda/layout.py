@@ -1,9 +1,9 @@
-"""How arrays lie in memory, and how a kernel reads or writes them.
+"""Memory layout of arrays, and how a kernel reads or writes them.
 
-The entry e of state i of an array is at ``pointer + i * state + e * entry``. Threads of a warp have consecutive states,
-so memory is read at full speed if consecutive states are neighbours (coordinate-major). If the entries of a state are
-neighbours (row-major, the order of NumPy), a warp copies its 32 states to shared memory in whole lines, and each
-thread takes its state from there: the array is *staged*.
+Entry e of state i of an array is at ``pointer + i * state + e * entry``. Threads of a warp have consecutive states, so
+memory is read at full speed if consecutive states are adjacent (coordinate-major). If the entries of a state are
+adjacent (row-major, NumPy's order), a warp copies its 32 states to shared memory in whole lines, and each thread takes
+its state from there: the array is *staged*.
 """
 
 import math
@@ -15,20 +15,20 @@ from torsor.base.arrays import Shape
 from torsor.compiler.cuda.card import WARP
 from torsor.compiler.llvm.rules import Emitter
 
-# The two forms of a kernel: for the card, and for this machine's processor, where tests run it thread by thread.
+# The two forms of a kernel: for the GPU, and for this machine's CPU, where tests run it thread by thread.
 
 PHASES = ("take", "compute", "give")
-"""The parts of a kernel, between which the threads of a warp wait for each other."""
+"""The phases of a kernel, between which the threads of a warp synchronise."""
 
 _REGISTERS = "tid", "ctaid", "ntid"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What differs between the forms: pointers, and how a thread learns its number.
+    """The differences between the forms: pointers, and how a thread gets its number.
 
-    On the card one function does all ``PHASES``. On the processor each is a function of the number of the thread and of
-    the shared memory of its warp.
+    On the GPU one function does all ``PHASES``. On the CPU each phase is a function of the thread number and of the
+    shared memory of its warp.
     """
 
     on_card: bool
@@ -65,16 +65,16 @@ class Form:
         ]
 
     def wait(self) -> list[str]:
-        """Return the instruction that lets the threads of a warp wait for each other."""
+        """Return the instruction that synchronises the threads of a warp."""
         return ["  call void @llvm.nvvm.bar.warp.sync(i32 -1)"] if self.on_card else []
 
     def head(self, name: str, arrays: int, attributes: Sequence[str] = ()) -> str:
         """Return the head of a function: its name and its parameters."""
-        given = ", ".join(f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays))
-        given = f"i64 %states, {given}" if arrays else "i64 %states"
+        parameters = ", ".join(f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays))
+        parameters = f"i64 %states, {parameters}" if arrays else "i64 %states"
         if self.on_card:
-            return f"define ptx_kernel void @{name}({given}) {' '.join(attributes)} {{"
-        return f"define void @{name}(i64 %thread, ptr %tile, {given}) {{"
+            return f"define ptx_kernel void @{name}({parameters}) {' '.join(attributes)} {{"
+        return f"define void @{name}(i64 %thread, ptr %tile, {parameters}) {{"
 
     def declarations(self) -> list[str]:
         """Return the declarations of what the instructions above use."""
@@ -89,24 +89,24 @@ class Form:
 CARD, PROCESSOR = Form(True), Form(False)
 
 
-# Bytes of shared memory that the tiles of one warp may take. An SM of Hopper has 227 kB: with 8 warps of 255 registers
-# a thread, its register file is full as well.
+# Bytes of shared memory for the tiles of one warp. An SM of Hopper has 227 kB: with 8 warps of 255 registers per
+# thread, its register file is also full.
 LARGEST_TILE = 28 * 1024
 
 
 def collapsed(lengths: Shape, strides: Shape) -> int | None:
-    """Return the stride of several axes counted as one, row by row; None if they do not lie so."""
-    found: int | None = None
+    """Return the stride of several axes merged into one, row by row; None if they cannot be merged."""
+    result: int | None = None
     whole = 0  # the stride that the next axis outwards must have
     for length, stride in zip(reversed(lengths), reversed(strides), strict=True):
         if length == 1:
             continue
-        if found is None:
-            found = stride
+        if result is None:
+            result = stride
         elif stride != whole:
             return None
         whole = stride * length
-    return found or 0
+    return result or 0
 
 
 class Placed(NamedTuple):
@@ -120,8 +120,8 @@ class Placed(NamedTuple):
 class Tile(NamedTuple):
     """The place of one staged array in the shared memory of a warp: ``offset`` and bytes from state to state.
 
-    A thread reads ``access`` bytes at a time, the most that divide the bytes of a state; ``pitch`` is such that the
-    threads of a warp then use all banks of shared memory alike.
+    A thread reads ``access`` bytes at a time, the most that divide the bytes of a state. ``pitch`` is chosen so that
+    the threads of a warp use all banks of shared memory evenly.
     """
 
     offset: int
@@ -131,7 +131,7 @@ class Tile(NamedTuple):
 
     @classmethod
     def of(cls, entries: int, size: int, offset: int) -> "Tile":
-        """Return the tile of an array with this number of entries a state, of ``size`` bytes each."""
+        """Return the tile of an array with this number of entries per state, of ``size`` bytes each."""
         row = entries * size
         access = math.gcd(row, 16)
         pitch = row if row // access % 2 else row + 16
@@ -140,20 +140,20 @@ class Tile(NamedTuple):
 
 def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[list[Tile | None], int]:
     """Return the tile of each staged array, and the bytes of all of them for one warp."""
-    found: list[Tile | None] = []
+    result: list[Tile | None] = []
     total = 0
     for count, stage in zip(entries, staged, strict=True):
         tile = Tile.of(count, size, total) if stage else None
-        found.append(tile)
+        result.append(tile)
         if tile is not None:
             total += -(-tile.size // 16) * 16
-    return found, total
+    return result, total
 
 
-def choose_staged(entries: Sequence[int], size: int, wanted: Sequence[bool]) -> tuple[bool, ...]:
-    """Return which arrays are staged: those that are wanted, in order, as long as shared memory lasts."""
+def choose_staged(entries: Sequence[int], size: int, requested: Sequence[bool]) -> tuple[bool, ...]:
+    """Return which arrays are staged: the requested ones, in order, while shared memory lasts."""
     room, chosen = LARGEST_TILE, []
-    for count, want in zip(entries, wanted, strict=True):
+    for count, want in zip(entries, requested, strict=True):
         needs = Tile.of(count, size, 0).size if want else 0
         chosen.append(want and needs <= room)
         room -= needs if chosen[-1] else 0
@@ -167,7 +167,7 @@ _LOAD = "<4 x i32>"
 
 
 class Staged(NamedTuple):
-    """A staged array: its number among the parameters, its entries a state, and its tile."""
+    """A staged array: its number among the parameters, its entries per state, and its tile."""
 
     number: int
     entries: int
@@ -177,77 +177,78 @@ class Staged(NamedTuple):
 def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bool) -> None:
     """Write the copies of staged arrays into their tiles, or back.
 
-    A whole warp of dense arrays that begin at a multiple of 16 bytes is copied by 16 bytes; all else one by one.
+    A full warp of dense arrays that begin at a multiple of 16 bytes is copied 16 bytes at a time; all else entry by
+    entry.
     """
     if not arrays:
         return
     way = "in" if into_tile else "out"
-    for each in arrays:
-        k, row = each.number, each.entries * e.scalar.size
+    for array in arrays:
+        k, row = array.number, array.entries * e.scalar.size
         e.lines += [
             f"  %{way}.skip.{k} = mul i64 %first, %b.{k}",
             f"  %{way}.from.{k} = add i64 %p.{k}, %{way}.skip.{k}",
             f"  %{way}.chunk.{k} = inttoptr i64 %{way}.from.{k} to {form.memory}",
-            f"  %{way}.tile.{k} = getelementptr i8, {form.shared} %tile, i64 {each.tile.offset}",
+            f"  %{way}.tile.{k} = getelementptr i8, {form.shared} %tile, i64 {array.tile.offset}",
             f"  %{way}.dense.{k} = icmp eq i64 %b.{k}, {row}",
             f"  %{way}.rest.{k} = and i64 %p.{k}, {_VECTOR - 1}",
             f"  %{way}.even.{k} = icmp eq i64 %{way}.rest.{k}, 0",
         ]
     whole = e.put(f"icmp eq i64 %count, {WARP}")
-    for each in arrays:
+    for array in arrays:
         for condition in ("dense", "even"):
-            whole = e.put(f"and i1 {whole}, %{way}.{condition}.{each.number}")
+            whole = e.put(f"and i1 {whole}, %{way}.{condition}.{array.number}")
     e.lines += [f"  br i1 {whole}, label %{way}.lines, label %{way}.single", f"{way}.lines:"]
     _write_lines(e, form, arrays, way)
     e.lines += [f"  br label %{way}.done", f"{way}.single:"]
     e.block = f"{way}.single"
-    for each in arrays:
-        _write_single(e, form, each, way)
+    for array in arrays:
+        _write_single(e, form, array, way)
     e.lines += [f"  br label %{way}.done", f"{way}.done:"]
     e.block = f"{way}.done"
 
 
 def _write_lines(e: Emitter, form: Form, arrays: Sequence[Staged], way: str) -> None:
-    """Write copies by 16 bytes: first all loads, so that they are under way together, then all stores."""
+    """Write copies of 16 bytes: first all loads, so that they are in flight together, then all stores."""
     moves = []
-    for each in arrays:
-        row = each.entries * e.scalar.size
+    for array in arrays:
+        row = array.entries * e.scalar.size
         vectors = WARP * row // _VECTOR
         for first in range(0, vectors, WARP):
             index = "%lane" if first == 0 else e.put(f"add i64 %lane, {first}")
-            if first + WARP > vectors:  # threads that have none left repeat the last one
+            if first + WARP > vectors:  # threads without work repeat the last one
                 inside = e.put(f"icmp slt i64 {index}, {vectors}")
                 index = e.put(f"select i1 {inside}, i64 {index}, i64 {vectors - 1}")
             there = e.put(f"mul i64 {index}, {_VECTOR}")
             here = there
-            if each.tile.pitch != row:
+            if array.tile.pitch != row:
                 rows = e.put(f"udiv i64 {index}, {row // _VECTOR}")
-                padding = e.put(f"mul i64 {rows}, {each.tile.pitch - row}")
+                padding = e.put(f"mul i64 {rows}, {array.tile.pitch - row}")
                 here = e.put(f"add i64 {there}, {padding}")
-            outer = e.put(f"getelementptr i8, {form.memory} %{way}.chunk.{each.number}, i64 {there}")
-            inner = e.put(f"getelementptr i8, {form.shared} %{way}.tile.{each.number}, i64 {here}")
+            outer = e.put(f"getelementptr i8, {form.memory} %{way}.chunk.{array.number}, i64 {there}")
+            inner = e.put(f"getelementptr i8, {form.shared} %{way}.tile.{array.number}, i64 {here}")
             pair = (form.memory, outer), (form.shared, inner)
             (kind, source), (other, goal) = pair if way == "in" else reversed(pair)
             moves.append((e.put(f"load {_LOAD}, {kind} {source}, align {_VECTOR}"), f"{other} {goal}"))
     e.lines += [f"  store {_LOAD} {value}, {goal}, align {_VECTOR}" for value, goal in moves]
 
 
-def _write_single(e: Emitter, form: Form, each: Staged, way: str) -> None:
+def _write_single(e: Emitter, form: Form, array: Staged, way: str) -> None:
     """Write a loop that copies one entry at a time; the states may lie apart."""
-    k, scalar, label = each.number, e.scalar, f"{way}.{each.number}"
+    k, scalar, label = array.number, e.scalar, f"{way}.{array.number}"
     before = e.block
-    total = e.put(f"mul i64 %count, {each.entries}")
+    total = e.put(f"mul i64 %count, {array.entries}")
     some = e.put(f"icmp slt i64 %lane, {total}")
     e.lines += [
         f"  br i1 {some}, label %loop.{label}, label %after.{label}",
         f"loop.{label}:",
         f"  %j.{label} = phi i64 [ %lane, %{before} ], [ %next.{label}, %loop.{label} ]",
-        f"  %row.{label} = udiv i64 %j.{label}, {each.entries}",
-        f"  %entry.{label} = urem i64 %j.{label}, {each.entries}",
+        f"  %row.{label} = udiv i64 %j.{label}, {array.entries}",
+        f"  %entry.{label} = urem i64 %j.{label}, {array.entries}",
         f"  %across.{label} = mul i64 %entry.{label}, {scalar.size}",
         f"  %down.{label} = mul i64 %row.{label}, %b.{k}",
         f"  %outer.{label} = add i64 %down.{label}, %across.{label}",
-        f"  %low.{label} = mul i64 %row.{label}, {each.tile.pitch}",
+        f"  %low.{label} = mul i64 %row.{label}, {array.tile.pitch}",
         f"  %inner.{label} = add i64 %low.{label}, %across.{label}",
         f"  %there.{label} = getelementptr i8, {form.memory} %{way}.chunk.{k}, i64 %outer.{label}",
         f"  %here.{label} = getelementptr i8, {form.shared} %{way}.tile.{k}, i64 %inner.{label}",

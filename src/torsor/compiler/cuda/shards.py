@@ -1,4 +1,4 @@
-"""Several cards: a batch is cut into parts, one for each card, which compute at the same time."""
+"""Several GPUs: a batch is split into parts, one per GPU, which are computed concurrently."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from torsor.compiler.cuda import device
 def on_cards(
     call: Callable[..., Any], inputs: Sequence[Any], cores: Sequence[int], cards: Sequence[int] | None = None
 ) -> list[Any]:
-    """Return the results of a call for parts of a batch, one part for each card, in order; they stay on their cards.
+    """Return the results of a call for parts of a batch, one per GPU, in order; they stay on their GPUs.
 
-    ``inputs`` are arrays of the host, or of one card; ``cores`` is the number of axes of each for one state. The first
-    batch axis is cut; inputs without it, or of length 1, go to all cards. ``cards`` are numbers of cards, by default
-    all of them. Nothing waits: the parts are computed while the caller goes on.
+    ``inputs`` are arrays on the host or on one GPU. ``cores`` is the number of axes of each for one state. The first
+    batch axis is split; inputs without it, or of length 1, go to all GPUs. ``cards`` are GPU numbers; the default is
+    all of them. The call does not wait: the parts are computed while the caller continues.
 
     Example (on a machine with two cards)::
 
@@ -25,25 +25,25 @@ def on_cards(
     """
     xp: Any = device.current().xp
     numbers = range(int(xp.cuda.runtime.getDeviceCount())) if cards is None else cards
-    batches = [each.shape[: each.ndim - core] for each, core in zip(inputs, cores, strict=True)]
+    batches = [input_.shape[: input_.ndim - core] for input_, core in zip(inputs, cores, strict=True)]
     rank = max(map(len, batches), default=0)
     length = max((batch[0] for batch in batches if len(batch) == rank and batch), default=1)
     bounds = np.linspace(0, length, len(numbers) + 1).astype(int)
-    found = []
+    result = []
     for k, number in enumerate(numbers):
         if rank and bounds[k] == bounds[k + 1]:
-            continue  # fewer states than cards
+            continue  # fewer states than GPUs
         cut = slice(bounds[k], bounds[k + 1])
         parts = [
-            each[cut] if len(batch) == rank and rank and batch[0] == length > 1 else each
-            for each, batch in zip(inputs, batches, strict=True)
+            input_[cut] if len(batch) == rank and rank and batch[0] == length > 1 else input_
+            for input_, batch in zip(inputs, batches, strict=True)
         ]
         with xp.cuda.Device(number):
-            found.append(call(*(_moved(xp, each) for each in parts)))
-    return found
+            result.append(call(*(_moved(xp, part) for part in parts)))
+    return result
 
 
 def _moved(xp: Any, array: Any) -> Any:
-    """Return an array on the current card; one that is there already is not copied."""
+    """Return an array on the current GPU, without a copy if it is already there."""
     is_here = isinstance(array, xp.ndarray) and array.device == xp.cuda.Device()
     return array if is_here else xp.array(array, copy=True) if isinstance(array, xp.ndarray) else xp.asarray(array)

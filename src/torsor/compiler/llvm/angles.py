@@ -1,16 +1,16 @@
-"""Sines and cosines, many at a time: where they stand among the operations, and the loops that compute them.
+"""Batched sines and cosines: their stages among the operations, and the loops that compute them.
 
-Sine and cosine of an angle are some forty instructions and a rare branch. Written in place, they would be most of the
-instructions of a robot with many joints, and the branch would make LLVM save registers around it. So a program is
-computed in stages: the angles that are known are collected, and loops compute all of them. The angles of a robot are
-mostly inputs, so that this comes once, before everything else; a step of a simulation has other stages wherever new
-angles appear.
+Sine and cosine of an angle are about forty instructions and a rare branch. Written in place, they would be most of the
+instructions of a robot with many joints, and the branch would make LLVM save registers around it. A program is
+therefore computed in stages: the known angles are collected, and loops compute all of them. The angles of a robot are
+mostly inputs, so this happens once, before everything else. A simulation step has further stages wherever new angles
+appear.
 
-The steps of one angle wait for each other, so that several are computed together, as many as the registers hold. There
-is a loop for each number of angles, and a list of angles is divided among two of them: none is computed in vain.
+The steps of one angle depend on each other, so several angles are computed together, as many as the registers hold.
+There is a loop for each number of angles, and a list of angles is divided among two of them, so that no work is wasted.
 
-A loop has no branches but its own: from the sum of the squares of the angles, the caller sees whether one may be too
-large for the reduction of the range, and then has such angles computed again.
+A loop has no branches except its own. From the sum of the squares of the angles, the caller detects whether one may be
+too large for the range reduction, and then recomputes such angles.
 """
 
 import re
@@ -25,10 +25,9 @@ from torsor.compiler.program import Program
 
 # The reduction of huge angles, for sin, cos and tan of any number: Payne and Hanek 1983, in integers.
 #
-# An angle x = M 2^e is a whole number M of 53 bits times a power of two. Of the bits of 2 / pi those that make
-# multiples of four quarter turns are left out; M times the next 192 bits has the quarter turn in its first two bits,
-# and the angle within it in the others: with all digits of the type for all numbers, even those next to a multiple of
-# pi/2.
+# An angle x = M 2^e is an integer M of 53 bits times a power of two. The bits of 2 / pi that give multiples of four
+# quarter turns are omitted. M times the next 192 bits has the quarter turn in its first two bits, and the angle within
+# it in the others: with all digits of the type for all numbers, even those next to a multiple of pi/2.
 
 _NAME = "@reduce.huge"
 
@@ -160,7 +159,7 @@ def in_quarter(even: Number, odd: Number, quarter: Whole) -> Number:
 
 
 def sin_cos_huge(e: Emitter, x: str) -> tuple[str, str]:
-    """Return sin and cos of vectors of huge numbers: a call of a function that is written once for each emitter.
+    """Return sin and cos of vectors of huge numbers, by a call of a function that is written once per emitter.
 
     Lanes with numbers below 2^-9 get other numbers; infinities and NaN give NaN.
     """
@@ -190,18 +189,18 @@ class Stage(NamedTuple):
 
 
 def has_angles(program: Program) -> bool:
-    """Whether a program has sines or cosines."""
+    """Return whether a program has sines or cosines."""
     return any(operation.code in TRIGONOMETRIC for operation in program.operations)
 
 
 def stages(program: Program) -> list[Stage]:
-    """Return the operations of a program in stages, each of which uses values of earlier stages only, or its own.
+    """Return the operations of a program in stages, each of which uses only values of earlier stages or its own.
 
     An operation is computed in the first stage in which its value is used, so that few values wait. Within a stage the
-    order of the program remains. Inputs and constants belong to no stage, except for constants that are angles.
+    order of the program is kept. Inputs and constants belong to no stage, except for constants that are angles.
     """
     operations = program.operations
-    depth = [0] * len(operations)  # how many sines or cosines lie before a value
+    depth = [0] * len(operations)  # number of sines or cosines before a value
     for index, (code, arguments, _) in enumerate(operations):
         if code != ca.OP_INPUT:
             most = 0
@@ -210,19 +209,19 @@ def stages(program: Program) -> list[Stage]:
                     most = depth[argument]
             depth[index] = most + 1 if code in TRIGONOMETRIC else most
     never = max(depth, default=0) + 1
-    wanted = [never] * len(operations)  # the first stage in which a value is used
+    first_use = [never] * len(operations)  # the first stage in which a value is used
     groups: list[tuple[list[int], list[int]]] = [([], []) for _ in range(never)]
     for index in range(len(operations) - 1, -1, -1):
         code, arguments, _ = operations[index]
-        if code == ca.OP_INPUT or (code == ca.OP_CONST and wanted[index] == never):
+        if code == ca.OP_INPUT or (code == ca.OP_CONST and first_use[index] == never):
             continue
         trigonometric = code in TRIGONOMETRIC
-        place = depth[index] if trigonometric or wanted[index] == never else wanted[index]
+        place = depth[index] if trigonometric or first_use[index] == never else first_use[index]
         groups[place][not trigonometric].append(index)
         needed = place - 1 if trigonometric else place
         for argument in arguments:
-            if needed < wanted[argument] and (trigonometric or operations[argument].code != ca.OP_CONST):
-                wanted[argument] = needed
+            if needed < first_use[argument] and (trigonometric or operations[argument].code != ca.OP_CONST):
+                first_use[argument] = needed
     return [Stage(kind == 0, indices[::-1]) for group in groups for kind, indices in enumerate(group) if indices]
 
 
@@ -234,11 +233,11 @@ class Passes(NamedTuple):
 
 
 def passes(angles: int, registers: int) -> list[Passes]:
-    """Return how a list of angles is divided: as few passes as the registers allow, with about as many angles each."""
+    """Return how a list of angles is divided: as few passes as the registers allow, with similar numbers of angles."""
     most = 5 if registers >= 32 else 3
     count = -(-angles // most)
     least, more = divmod(angles, count)
-    return [each for each in (Passes(least + 1, more), Passes(least, count - more)) if each.times]
+    return [item for item in (Passes(least + 1, more), Passes(least, count - more)) if item.times]
 
 
 def loops_called(module: str) -> tuple[int, ...]:
@@ -250,9 +249,9 @@ def write_angles(scalar: Scalar, width: int, constants: Constants, loops: tuple[
     """Return a module with ``angles.k`` for each k of ``loops``, and ``angles.huge``; it serves many programs.
 
     ``angles.k`` computes a list of angles, k at a time, whose length is a multiple of k. The functions take the memory
-    of the angles and of the results, and the begin and the end of a list of offsets of angles in bytes. The results are
-    written one after the other, the sine before the cosine. ``angles.k`` returns whether one of the angles may be huge;
-    then ``angles.huge`` has to be called with the same arguments.
+    of the angles and of the results, and the beginning and end of a list of angle offsets in bytes. The results are
+    written in sequence, sine before cosine. ``angles.k`` returns whether one of the angles may be huge; then
+    ``angles.huge`` has to be called with the same arguments.
     """
     slow = Emitter(scalar, width)
     x = slow.load("%angle")
@@ -290,8 +289,8 @@ def _write_loop(scalar: Scalar, width: int, constants: Constants, together: int)
         for name, value in zip(("sin", "cos"), e.sin_cos(x), strict=True):
             e.store(value, f"%{name}{k or ''}")
         fast.append(e)
-    lines = [line for each in zip(*(each.lines for each in fast), strict=True) for line in each]
-    return f"""{"".join(each.numbers() for each in fast)}
+    lines = [line for item in zip(*(item.lines for item in fast), strict=True) for line in item]
+    return f"""{"".join(item.numbers() for item in fast)}
 define i1 @angles.{together}(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
   br label %body
@@ -336,7 +335,7 @@ declare void @angles.huge(ptr, ptr, ptr, ptr)
 
 
 def _loop(lines: list[str], count: int, block: int) -> str:
-    """Return the body of a loop over angles, ``count`` at a time: given lines, with the addresses before them."""
+    """Return the body of a loop over angles, ``count`` at a time: given lines, preceded by the addresses."""
     addresses = "".join(
         f"""  %place{k} = getelementptr i64, ptr %place, i64 {k}
   %offset{k} = load i64, ptr %place{k}

@@ -1,7 +1,7 @@
 """LLVM code of a Python function that computes one state without NumPy's gufunc machinery.
 
 NumPy takes a microsecond to set up a loop, longer than most kernels run. If all arguments are arrays of the right type
-and shape, contiguous and aligned, this function allocates the result and calls ``run`` directly; it passes all other
+and shape, contiguous and aligned, this function allocates the result and calls ``run`` directly. It passes all other
 calls with such arrays to the gufunc, and the rest (lists, tensors, masked arrays) to its own object, which checks them
 first. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
 """
@@ -25,7 +25,7 @@ def write_call(
 ) -> str:
     """Return the function ``call`` for the module of ``run``; ``head`` is the size of a Python object's header.
 
-    It returns an array, or a tuple of arrays where there are several outputs.
+    It returns an array, or a tuple of arrays if there are several outputs.
     """
     count, several = len(inputs), len(outputs) > 1
     shapes = [*inputs, *outputs]
@@ -74,7 +74,7 @@ checked:
 
 
 def _plain(k: int, head: int) -> str:
-    """Return code that goes on to ``checked`` unless argument k is an array of the right type of number."""
+    """Return code that continues at ``checked`` unless argument k is an array of the right dtype."""
     return f"""kind.{k}:
   %q.{k} = getelementptr ptr, ptr %args, i64 {k}
   %b.{k} = load ptr, ptr %q.{k}
@@ -98,7 +98,7 @@ def _address(name: str, k: int) -> str:
 
 
 def _new(k: int, shape: tuple[int, ...], inputs: int, type_number: int, head: int, several: bool) -> str:
-    """Return code that allocates output k, notes where its numbers go, and puts it into the tuple, if there is one."""
+    """Return code that allocates output k, records its address, and adds it to the tuple, if any."""
     defaults = "ptr null, ptr null, i32 0, i32 0, ptr null"  # strides, data, item size, flags, base object
     keep = f"{_address(f'put.{k}', 5)}  %kept.{k} = call i32 %put.{k}(ptr %tuple, i64 {k}, ptr %out.{k})\n"
     return f"""new.{k}:
@@ -128,7 +128,7 @@ def _check(k: int, shape: tuple[int, ...], head: int, last: bool) -> str:
 
     offsets = (("data", "ptr", 0), ("axes", "i32", 8), ("shape", "ptr", 16), ("descr", "ptr", 40), ("flags", "i32", 48))
     fields = "".join(field(name, kind, head + offset) for name, kind, offset in offsets)
-    text = f"""check.{k}:
+    code = f"""check.{k}:
   %p.{k} = getelementptr ptr, ptr %args, i64 {k}
   %a.{k} = load ptr, ptr %p.{k}
 {field("type", "ptr", head - 8)}  %is.array.{k} = icmp eq ptr %type.{k}, %array.type
@@ -145,14 +145,14 @@ lengths.{k}:
 """
     condition = "true"
     for axis, length in enumerate(shape):
-        text += f"""  %pl.{k}.{axis} = getelementptr i64, ptr %shape.{k}, i64 {axis}
+        code += f"""  %pl.{k}.{axis} = getelementptr i64, ptr %shape.{k}, i64 {axis}
   %l.{k}.{axis} = load i64, ptr %pl.{k}.{axis}
   %e.{k}.{axis} = icmp eq i64 %l.{k}.{axis}, {length}
   %c.{k}.{axis} = and i1 %e.{k}.{axis}, {condition}
 """
         condition = f"%c.{k}.{axis}"
     return (
-        text
+        code
         + f"""  %slot.{k} = getelementptr ptr, ptr %arrays, i64 {k}
   store ptr %data.{k}, ptr %slot.{k}
   br i1 {condition}, label %{"make" if last else f"check.{k + 1}"}, label %other

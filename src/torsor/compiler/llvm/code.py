@@ -1,13 +1,14 @@
 """LLVM code of an operation list: functions that compute W states at a time, and the loop that NumPy calls.
 
 The operations are divided into pieces, one LLVM function each, because LLVM's compile time grows faster than the length
-of a function; values that a later piece uses are stored in scratch memory. Inputs, outputs and scratch memory are
-arranged in blocks of W numbers, one block for each entry, so that every load and store is a whole aligned vector. The
-loop packs W states into such blocks, calls the pieces and unpacks the results. If fewer than W states are left at the
-end, the last one is repeated, so that the same instructions compute each state wherever it is in the batch.
+of a function. Values that a later piece uses are stored in scratch memory. Inputs, outputs and scratch memory are
+arranged in blocks of W numbers, one block per entry, so that every load and store is a whole aligned vector. The loop
+packs W states into such blocks, calls the pieces and unpacks the results. If fewer than W states remain at the end, the
+last one is repeated, so that the same instructions compute each state wherever it is in the batch.
 
-Large sparse outputs have thousands of zeros. As single instructions they would dominate LLVM's compile time, so the
-constant entries of outputs are a table of runs of equal neighbours, and a function that loops over it, once in a call.
+Large sparse outputs have thousands of zeros. As single instructions they would dominate LLVM's compile time. The
+constant entries of outputs are therefore a table of runs of equal neighbours, and a function loops over it once per
+call.
 """
 
 from itertools import accumulate, groupby, zip_longest
@@ -17,9 +18,9 @@ import casadi as ca
 from torsor.compiler.llvm.angles import TRIGONOMETRIC, Stage, call_angles, loops_called, passes, stages, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
-from torsor.compiler.llvm.piece import BLOCK, REACH, NeonPiece, Piece, can_encode, write_encoded, write_piece
+from torsor.compiler.llvm.piece import BLOCK, MAX_REACH, NeonPiece, Piece, can_encode, write_encoded, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.llvm.target import ENCODED, Target, host
+from torsor.compiler.llvm.target import ENCODED_MARK, Target, host
 from torsor.compiler.program import Program, uncollected
 
 PIECE = 1200  # operations in the longest piece
@@ -39,12 +40,12 @@ def write_llvm(
 ) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The code is right on every processor, and good on ``target``, by default this machine. ``encode`` allows machine
-    code in place of LLVM code, where it can be written: for AArch64, then for it alone.
+    The code is correct on every processor, and tuned for ``target``, by default this machine. ``encode`` allows machine
+    code instead of LLVM code where possible, which is specific to AArch64.
 
-    The first module has the loop and the text ``call``, the second all pieces in machine code, if there are any, each
-    of the others one piece; all are compiled separately. The module of ``write_angles`` with ``loops_called`` of the
-    first belongs to them if the program has sines or cosines.
+    The first module has the loop and the text ``call``, the second all pieces in machine code, if any, and each of the
+    others one piece. All are compiled separately. If the program has sines or cosines, the module of ``write_angles``
+    with ``loops_called`` of the first is also needed.
     """
     scalar, target, program = Scalar(dtype), target or host(), fused(program)
     registers = target.registers * target.width(dtype) // max(width, target.width(dtype))  # of a whole block each
@@ -57,15 +58,15 @@ def write_llvm(
         if operation.code == ca.OP_INPUT
     }
     entries = ((index, [ends[k] + entry for k, entry in places]) for index, places in program.targets.items())
-    wanted = {_ZERO if index is None else index: found for index, found in entries}
-    stores = {index: [("%out", entry) for entry in found] for index, found in wanted.items()}
+    targets = {_ZERO if index is None else index: result for index, result in entries}
+    stores = {index: [("%out", entry) for entry in result] for index, result in targets.items()}
     for index in slots:
         stores.setdefault(index, []).append(memory[index])
     angles: list[int] = []  # their places
     calls: list[str] = []
     pieces: list[str] = []
     encoded: list[str] = []
-    encode = encode and target.is_arm and width * scalar.size == BLOCK and 2 * max(count, *starts, *ends) < REACH
+    encode = encode and target.is_arm and width * scalar.size == BLOCK and 2 * max(count, *starts, *ends) < MAX_REACH
     scratch, number = count, 0
     for part in parts:
         if part.trigonometric:
@@ -83,7 +84,7 @@ def write_llvm(
         number, name = number + 1, f"piece.{number}"
         calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
         piece: Piece | NeonPiece
-        copies = _copies(program, wanted) if part is parts[-1] else []
+        copies = _copies(program, targets) if part is parts[-1] else []
         if encode and can_encode(program, part):
             piece = NeonPiece(program, scalar, memory, count)
         else:
@@ -97,15 +98,15 @@ def write_llvm(
             pieces.append(write_piece(name, piece))
         scratch = max(scratch, piece.spilled)
     states = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
-    fixed = _write_constants(_constants(program, wanted), scalar, width)
+    fixed = _write_constants(_constants(program, targets), scalar, width)
     places = write_places(angles, scalar, width, loops_called(states))
     if encoded:
-        pieces.insert(0, ENCODED + "".join(encoded))
+        pieces.insert(0, ENCODED_MARK + "".join(encoded))
     return [states + call + fixed + places, *pieces]
 
 
 def _parts(program: Program) -> list[Stage]:
-    """Return the stages of a program, with those of arithmetic cut into pieces; the last one is a piece."""
+    """Return the stages of a program, with arithmetic stages split into pieces; the last one is a piece."""
     parts: list[Stage] = []
     for stage in stages(program):
         step = len(stage.indices) if stage.trigonometric else PIECE
@@ -117,7 +118,7 @@ def _parts(program: Program) -> list[Stage]:
 def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
     """Return the place in scratch memory of each value that a later part uses, and the number of places.
 
-    The places of sines and cosines follow each other as ``angles`` writes them, two for each angle.
+    The places of sines and cosines are in the order in which ``angles`` writes them, two per angle.
     """
     operations = program.operations
     home = [len(parts)] * len(operations)  # the part that computes a value; inputs and most constants have none
@@ -141,7 +142,7 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
         for length, place in ending.pop(number, []):
             free.setdefault(length, []).append(place)
         if part.trigonometric:
-            pairs = [pair for each in _pairs(program, part.indices).values() for pair in each]
+            pairs = [pair for item in _pairs(program, part.indices).values() for pair in item]
             ranges: list[list[int | None]] = [[index for _, *both in pairs for index in both]]
         else:
             ranges = [[index] for index in part.indices if index in last]
@@ -157,7 +158,7 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
 
 
 Pair = tuple[int, int | None, int | None]
-"""An angle with its sine and its cosine, as indices of values; None where the program does not use it."""
+"""An angle with its sine and cosine, as indices of values; None if the program does not use it."""
 
 
 def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
@@ -166,11 +167,11 @@ def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
     for index in indices:
         operation = program.operations[index]
         by_angle.setdefault(operation.arguments[0], ([], []))[operation.code == ca.OP_COS].append(index)
-    found: dict[str, list[Pair]] = {}
+    result: dict[str, list[Pair]] = {}
     for angle, both in by_angle.items():
         memory = "%in" if program.operations[angle].code == ca.OP_INPUT else "%scratch"
-        found.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
-    return found
+        result.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
+    return result
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
@@ -178,20 +179,20 @@ def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
     return list(accumulate((rows * columns for rows, columns in sizes), initial=0))
 
 
-def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
+def _constants(program: Program, targets: dict[int, list[int]]) -> dict[int, float]:
     """Return the entries of the outputs that are constants, mostly structural zeros, with their values."""
-    found: dict[int, float] = {}
-    for index, entries in wanted.items():
+    result: dict[int, float] = {}
+    for index, entries in targets.items():
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
-            found |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
-    return found
+            result |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
+    return result
 
 
-def _copies(program: Program, wanted: dict[int, list[int]]) -> list[tuple[int, int]]:
+def _copies(program: Program, targets: dict[int, list[int]]) -> list[tuple[int, int]]:
     """Return the values and entries of outputs that no piece computes: inputs, sines and cosines."""
     copied = (ca.OP_INPUT, *TRIGONOMETRIC)
-    found = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
-    return [(index, entry) for index in found for entry in wanted[index]]
+    result = [index for index in targets if index != _ZERO and program.operations[index].code in copied]
+    return [(index, entry) for index in result for entry in targets[index]]
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:
@@ -239,7 +240,7 @@ end:
 
 
 def _runs(texts: dict[int, str]) -> list[tuple[int, int, str]]:
-    """Return (first entry, last entry, number) for each run of neighbouring entries with the same number."""
+    """Return (first entry, last entry, number) for each run of adjacent entries with the same number."""
     numbered = enumerate(sorted(texts))  # within a run, entry minus position is constant
     groups = groupby(numbered, key=lambda pair: (pair[1] - pair[0], texts[pair[1]]))
     runs = ([entry for _, entry in group] for _, group in groups)

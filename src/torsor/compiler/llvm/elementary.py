@@ -1,4 +1,4 @@
-"""The rules of the elementary functions: calls of functions of vectors without branches and without a C library."""
+"""Rules of the elementary functions: calls of branch-free vector functions without a C library."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,13 +22,13 @@ from torsor.compiler.llvm.vectors import (
     where,
 )
 
-# Functions of vectors that are written once in a module and called wherever they are used.
+# Vector functions that are written once per module and called wherever they are used.
 #
-# A program with thirty tanh is compiled as fast as one with one.
+# A program with thirty tanh compiles as fast as one with a single tanh.
 
 
 def call(function: Callable[..., Number], *arguments: Number) -> Number:
-    """Return the result of a function of vectors, which is written where an emitter needs it for the first time."""
+    """Return the result of a vector function, which is written when an emitter first needs it."""
     e, name = arguments[0].emitter, f"@vectors.{function.__name__}"
     if name not in e.functions:
         e.functions[name] = _definition(e, name, function, len(arguments))
@@ -39,8 +39,8 @@ def call(function: Callable[..., Number], *arguments: Number) -> Number:
 def _definition(e: Emitter, name: str, function: Callable[..., Number], count: int) -> str:
     body = Emitter(e.scalar, e.width, e.constants, f"{name}.numbers")
     names = [f"%x{k}" for k in range(count)]
-    result = function(*(Number(body, each) for each in names))
-    arguments = ", ".join(f"{e.vector} {each}" for each in names)
+    result = function(*(Number(body, item) for item in names))
+    arguments = ", ".join(f"{e.vector} {item}" for item in names)
     head = f"define internal {e.vector} {name}({arguments}) {{\nentry:"
     e.functions |= body.functions
     return "\n".join([body.numbers(), head, *body.lines, f"  ret {e.vector} {result.name}", "}"])
@@ -48,21 +48,21 @@ def _definition(e: Emitter, name: str, function: Callable[..., Number], count: i
 
 # exp, expm1, sinh, cosh and tanh without branches.
 #
-# x = n log 2 + r with a whole n and |r| <= log(2) / 2 (Cody and Waite), and exp x = 2^n (1 + r + r^2 q(r)) with a
-# polynomial q. Sums are kept as two numbers where digits would cancel, so that little more than the last rounding
-# shows.
+# x = n log 2 + r with an integer n and |r| <= log(2) / 2 (Cody and Waite), and exp x = 2^n (1 + r + r^2 q(r)) with a
+# polynomial q. Sums are kept as two numbers where digits would cancel, so that the error is little more than the last
+# rounding.
 
 # Beyond these arguments exp overflows or rounds to 0.
-_LARGEST = {"float64": 710.0, "float32": 89.0}
-_LOWEST = {"float64": -746.0, "float32": -104.0}
+_MAX_EXPONENT = {"float64": 710.0, "float32": 89.0}
+_MIN_EXPONENT = {"float64": -746.0, "float32": -104.0}
 # From this exponent on, 2^-n is far below the last digit of 1.
-_NEGLIGIBLE = 60.0
-# expm1(-x), and tanh(x / 2), round to -1 and 1 from here.
+_NEGLIGIBLE_EXPONENT = 60.0
+# expm1(-x) and tanh(x / 2) round to -1 and 1 from here.
 _EXP_SATURATION = {"float64": 40.0, "float32": 20.0}
 
 
 class Reduced(NamedTuple):
-    """An exponential 2^n (1 + r + s): ``n`` is whole, ``bits`` are those of ``scale``, r is the larger part."""
+    """An exponential 2^n (1 + r + s): ``n`` is an integer, ``bits`` are those of ``scale``, r is the larger part."""
 
     n: Number
     bits: Whole
@@ -114,7 +114,7 @@ def exp_within(x: Number) -> Number:
 
 def clamp(x: Number) -> Number:
     """Return x within limits beyond which exp is infinite or 0."""
-    return x.between(_LOWEST[x.dtype], _LARGEST[x.dtype])
+    return x.between(_MIN_EXPONENT[x.dtype], _MAX_EXPONENT[x.dtype])
 
 
 def exp(x: Number) -> Number:
@@ -124,8 +124,8 @@ def exp(x: Number) -> Number:
 
 def expm1(x: Number) -> Number:
     """Return e^x - 1 = 2^n (1 - 2^-n + r + s), accurate near 0."""
-    n, bits, r, s = reduce(x.between(-_EXP_SATURATION[x.dtype], _LARGEST[x.dtype]))
-    power = (-n.at_most(_NEGLIGIBLE)).power_of_two()
+    n, bits, r, s = reduce(x.between(-_EXP_SATURATION[x.dtype], _MAX_EXPONENT[x.dtype]))
+    power = (-n.at_most(_NEGLIGIBLE_EXPONENT)).power_of_two()
     base = 1.0 - power
     lost = (1.0 - base) - power
     total, error = two_sum(base, r)
@@ -146,10 +146,10 @@ def tanh(x: Number) -> Number:
 
 def _both(x: Number) -> tuple[Whole, Number, Number, Number, Number]:
     """Return (bits of n - 1, a, b, c, d) with e^|x| = 2^n (a + b) and e^-|x| = 2^n (c + d)."""
-    n, bits, r, s = reduce(abs(x).at_most(_LARGEST[x.dtype] + 1.0))
+    n, bits, r, s = reduce(abs(x).at_most(_MAX_EXPONENT[x.dtype] + 1.0))
     high, error = quick_two_sum(1.0, r)
     high, low = quick_two_sum(high, error + s)
-    power = (n.at_most(_NEGLIGIBLE) * -2.0).power_of_two()
+    power = (n.at_most(_NEGLIGIBLE_EXPONENT) * -2.0).power_of_two()
     return bits - 1, high, low, *quotient(power, x.like(0.0), high, low)
 
 
@@ -174,12 +174,12 @@ def cosh(x: Number) -> Number:
 #
 # x = 2^k m with m between the square roots of 1/2 and 2, f = m - 1, s = f / (2 + f), and log m = 2 atanh s with a
 # polynomial in s^2. The inverse hyperbolic functions are logarithms of sums and quotients, which are kept as two
-# numbers: near 1 the second one holds the digits that the result is made of.
+# numbers: near 1 the second one holds the digits of the result.
 
 # Beyond this x^2 + 1 is x^2, and its square root x.
-_HUGE = {"float64": 2.0**60, "float32": 2.0**30}
+_SQUARE_LIMIT = {"float64": 2.0**60, "float32": 2.0**30}
 # Below this asinh x and atanh x round to x.
-_TINY = {"float64": 2.0**-28, "float32": 2.0**-13}
+_LINEAR_LIMIT = {"float64": 2.0**-28, "float32": 2.0**-13}
 
 
 def split(x: Number, scaled: Mask | None = None) -> tuple[Number, Number]:
@@ -256,7 +256,7 @@ def _sqrt_of_sum(x: Number, low: Number) -> tuple[Number, Number]:
 def asinh(x: Number) -> Number:
     """Return the inverse hyperbolic sine, log(x + sqrt(x^2 + 1)); for huge x log x + log 2."""
     size = abs(x)
-    huge = size > _HUGE[x.dtype]
+    huge = size > _SQUARE_LIMIT[x.dtype]
     a = where(huge, 1.0, size)
     square, error = two_product(a, a)
     total, lost = two_sum(square, x.like(1.0))
@@ -265,12 +265,12 @@ def asinh(x: Number) -> Number:
     high, low = where(huge, size, high), where(huge, 0.0, low + rest)
     value = log_of_sum(high, low, where(huge, 1.0, 0.0))
     value = where(size < float("inf"), value, size)
-    return where(size < _TINY[x.dtype], x, value.with_sign_of(x))
+    return where(size < _LINEAR_LIMIT[x.dtype], x, value.with_sign_of(x))
 
 
 def acosh(x: Number) -> Number:
     """Return the inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); for huge x log x + log 2."""
-    huge = x > _HUGE[x.dtype]
+    huge = x > _SQUARE_LIMIT[x.dtype]
     a = where(huge, 1.0, x)
     square, error = two_product(a, a)
     total, lost = two_sum(square, x.like(-1.0))
@@ -289,7 +289,7 @@ def atanh(x: Number) -> Number:
     high, low = quotient(*over, *under)
     value = log_of_sum(*quick_two_sum(high, low)) * 0.5
     edge = where(size.equals(1.0), float("inf"), float("nan"))
-    return where(size < _TINY[x.dtype], x, where(size < 1.0, value, edge).with_sign_of(x))
+    return where(size < _LINEAR_LIMIT[x.dtype], x, where(size < 1.0, value, edge).with_sign_of(x))
 
 
 _ERF_SATURATION = 6.0  # erf rounds to 1 from here, in both types
@@ -336,8 +336,8 @@ def erfinv(x: Number) -> Number:
 
 # pow and hypot without branches.
 #
-# x^y = exp(y log |x|). An error of the logarithm grows with the result's exponent, so log |x| is a sum of two numbers
-# with some twelve digits (in bits) more than the type has.
+# x^y = exp(y log |x|). An error of the logarithm grows with the exponent of the result, so log |x| is a sum of two
+# numbers with about twelve more bits than the type has.
 
 _INF = float("inf")
 
@@ -410,7 +410,7 @@ def hypot(x: Number, y: Number) -> Number:
 
 
 _TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
-_FAR = 2.0**100  # atan of larger numbers is pi/2 in both types
+_MAX_TANGENT = 2.0**100  # atan of larger numbers is pi/2 in both types
 
 
 def _arcs(x: Number) -> tuple[Mask, Number, Number]:
@@ -474,14 +474,14 @@ def _angle(y: Number, x: Number, mirrored: Mask | None = None) -> Number:
 
 def atan(x: Number) -> Number:
     """Return the inverse tangent."""
-    return _angle(abs(x).at_most(_FAR), x.like(1.0)).with_sign_of(x)
+    return _angle(abs(x).at_most(_MAX_TANGENT), x.like(1.0)).with_sign_of(x)
 
 
 def atan2(y: Number, x: Number) -> Number:
     """Return the angle of the point (x, y), from -pi to pi, with the signs of zeros as in C."""
     a, b = abs(y), abs(x)
     down, _ = scale_of(where(a < b, b, a))
-    # Two infinities make 45 degrees, one makes 0 or 90; two zeros make 0.
+    # Two infinities give 45 degrees, one gives 0 or 90; two zeros give 0.
     infinite = a.equals(_INF) | b.equals(_INF)
     first = where(infinite, where(a.equals(_INF), 1.0, 0.0), a * down)
     second = where(infinite, where(b.equals(_INF), 1.0, 0.0), b * down)
@@ -493,7 +493,7 @@ def atan2(y: Number, x: Number) -> Number:
 
 # fmod and remainder, exact for all numbers: a long division of integers, lane by lane.
 #
-# The quotient may have a thousand digits, of which eleven are found in each step; no formula without a loop is exact.
+# The quotient may have a thousand digits, of which eleven are computed per step; no formula without a loop is exact.
 
 _NAME = "@exact.remainder"
 
@@ -582,12 +582,12 @@ def _divided(x: Number, y: Number) -> tuple[Number, Mask]:
 
 
 def fmod(x: Number, y: Number) -> Number:
-    """Return x less the multiple of y next to it towards 0, with the sign of x."""
+    """Return x minus the multiple of y next to it towards 0, with the sign of x."""
     return _divided(x, y)[0].with_sign_of(x)
 
 
 def remainder(x: Number, y: Number) -> Number:
-    """Return x less the multiple of y that is nearest to it, the even one if two are."""
+    """Return x minus the nearest multiple of y, the even one in a tie."""
     rest, odd = _divided(x, y)
     size = abs(y)
     left = size - rest
@@ -613,7 +613,7 @@ def tan(x: Number) -> Number:
         for a, b in zip(usual[:2], chosen, strict=True)
     )
     turns = Whole(e, e.put(f"phi {e.integers} [ {usual[2].name}, %entry ], [ {quarter}, %huge ]"))
-    return where(abs(x) < _TINY[x.dtype], x, _tangent(r, low, turns))
+    return where(abs(x) < _LINEAR_LIMIT[x.dtype], x, _tangent(r, low, turns))
 
 
 def _reduce(x: Number) -> tuple[Number, Number, Whole]:
@@ -648,7 +648,7 @@ FUNCTIONS: dict[int, Callable[..., Number]] = {
 
 
 def _called(function: Callable[..., Number]) -> Rule:
-    return lambda e, *arguments: call(function, *(Number(e, each) for each in arguments)).name
+    return lambda e, *arguments: call(function, *(Number(e, argument) for argument in arguments)).name
 
 
 ELEMENTARY: dict[int, Rule] = {code: _called(function) for code, function in FUNCTIONS.items()}

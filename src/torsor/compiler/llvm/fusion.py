@@ -1,11 +1,11 @@
-"""Operations in the form that processors compute fastest: products fused with sums, and one division for several.
+"""Operations in the fastest form for processors: products fused with sums, and one division for several.
 
-Which product belongs to which sum is decided here, not by LLVM: so the same products are fused on every processor that
-can, whether LLVM optimises or not, and the plan of registers knows what each instruction takes.
+Which product belongs to which sum is decided here instead of in LLVM. The same products are then fused on every
+processor that can, whether LLVM optimises or not, and the register plan includes the cost of each instruction.
 
-A division takes as long as ten products or more, and on a card it has a branch. A number that divides several others is
-inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units of the last place,
-not 0.5, and infinite where d is so small that 1 / d is beyond the largest number.
+A division takes as long as ten products or more, and on a GPU it has a branch. A number that divides several others is
+therefore inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units in the last
+place instead of 0.5, and infinite if d is so small that 1 / d overflows.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ import casadi as ca
 from torsor.compiler.llvm.rules import RULES, Emitter, Rule
 from torsor.compiler.program import Operation, Program
 
-NEAR = 200  # operations between a product and its sum: two factors would wait in place of one product
+MAX_FUSION_DISTANCE = 200  # operations between a product and its sum: two factors would wait instead of one product
 
 # The codes of a b + c, a b - c and c - a b, with the arguments (a, b, c). CasADi has no such operations.
 PLUS, MINUS, FROM = 1001, 1002, 1003
@@ -24,8 +24,8 @@ PLUS, MINUS, FROM = 1001, 1002, 1003
 PRODUCTS = {ca.OP_MUL, PLUS, MINUS, FROM}
 """Operations whose first or second argument may be a constant factor."""
 
-_NOTHING = Operation(ca.OP_CONST, ())  # what remains of a product, a constant that nobody uses
-_LEAST = 2  # divisions by a number for which it is inverted
+_NOTHING = Operation(ca.OP_CONST, ())  # the remainder of a fused product: an unused constant
+_MIN_DIVISIONS = 2  # minimum number of divisions by a number for which it is inverted
 _JUMPS = {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMOD, ca.OP_REMAINDER}
 
 
@@ -39,11 +39,11 @@ FUSED_RULES: dict[int, Rule] = RULES | {
     MINUS: lambda e, a, b, c: _plus(e, a, b, e.put(f"fneg {e.vector} {c}")),
     FROM: lambda e, a, b, c: _plus(e, a, e.put(f"fneg {e.vector} {b}"), c),
 }
-"""The rules of ``rules.py`` and those of fused products; processors that have none multiply, then add."""
+"""The rules of ``rules.py`` and those of fused products; processors without fusion multiply, then add."""
 
 
 def fused(program: Program) -> Program:
-    """Return a program whose sums take products that nobody else uses as factors; indices of values remain.
+    """Return a program whose sums take otherwise unused products as factors; indices of values are kept.
 
     Of two products the second is fused: the first is known earlier, or would have to be negated.
     """
@@ -53,9 +53,17 @@ def fused(program: Program) -> Program:
         if code != ca.OP_ADD and code != ca.OP_SUB:
             continue
         first, second = arguments
-        if users[second] == 1 and index - second < NEAR and operations[second].code in (ca.OP_MUL, ca.OP_SQ):
+        if (
+            users[second] == 1
+            and index - second < MAX_FUSION_DISTANCE
+            and operations[second].code in (ca.OP_MUL, ca.OP_SQ)
+        ):
             product, other, kind = second, first, PLUS if code == ca.OP_ADD else FROM
-        elif users[first] == 1 and index - first < NEAR and operations[first].code in (ca.OP_MUL, ca.OP_SQ):
+        elif (
+            users[first] == 1
+            and index - first < MAX_FUSION_DISTANCE
+            and operations[first].code in (ca.OP_MUL, ca.OP_SQ)
+        ):
             product, other, kind = first, second, PLUS if code == ca.OP_ADD else MINUS
         else:
             continue
@@ -83,15 +91,15 @@ def _users(program: Program) -> list[int]:
 
 def with_reciprocals(program: Program) -> Program:
     """Return a program in which numbers that divide several others are inverted once."""
-    divisors = Counter(each.arguments[1] for each in program.operations if each.code == ca.OP_DIV)
-    # Where a result jumps, the last place matters: floor(49 / 49) is 1.
-    exact = {argument for each in program.operations if each.code in _JUMPS for argument in each.arguments}
+    divisors = Counter(item.arguments[1] for item in program.operations if item.code == ca.OP_DIV)
+    # If a result is discontinuous, the last place matters: floor(49 / 49) is 1.
+    exact = {argument for item in program.operations if item.code in _JUMPS for argument in item.arguments}
     operations: list[Operation] = []
     place: list[int] = []
     inverse: dict[int, int] = {}
     for index, operation in enumerate(program.operations):
-        arguments = tuple(place[each] for each in operation.taken) or operation.arguments
-        if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _LEAST and index not in exact:
+        arguments = tuple(place[item] for item in operation.taken) or operation.arguments
+        if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _MIN_DIVISIONS and index not in exact:
             x, d = arguments
             if d not in inverse:
                 inverse[d] = len(operations)
@@ -101,5 +109,5 @@ def with_reciprocals(program: Program) -> Program:
             operation = Operation(operation.code, arguments, operation.number)
         place.append(len(operations))
         operations.append(operation)
-    results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
+    results = tuple(tuple(None if item is None else place[item] for item in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)

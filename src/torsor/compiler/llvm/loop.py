@@ -1,8 +1,8 @@
 """LLVM code of the loop that NumPy calls: it packs W states into blocks, computes them, and unpacks the results.
 
-For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be any
-numbers. If the entries of a state are contiguous, several at a time are loaded for W states and transposed in
-registers: in place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
+For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be arbitrary.
+If the entries of a state are contiguous, several at a time are loaded for W states and transposed in registers: in
+place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from torsor.compiler.llvm.rules import Scalar
 
-# LLVM code that moves the entries of W states between rows, one for each state, and blocks, one for each entry.
+# LLVM code that moves the entries of W states between rows, one per state, and blocks, one per entry.
 #
-# Rows are loaded in parts of a few entries, and parts of several rows are put side by side in one vector, which x86-64
-# does while it loads. Then pairs of vectors are interleaved, within 128 bits as far as possible: in parts of c entries,
-# log2(c) shuffles for each entry. The way back does the same in the other order. Each vector knows which entry of which
-# row its numbers are, so that a wrong shuffle cannot go unnoticed.
+# Rows are loaded in parts of a few entries, and parts of several rows are combined in one vector, which x86-64 does
+# while it loads. Then pairs of vectors are interleaved, within 128 bits as far as possible: in parts of c entries,
+# log2(c) shuffles per entry. Unpacking does the same in reverse order. Each vector records which entry of which row its
+# numbers are, so that a wrong shuffle cannot go unnoticed.
 
 UNIT = 16  # bytes: every processor interleaves vectors within units of this length in one instruction
 
@@ -29,7 +29,7 @@ class _Vector(NamedTuple):
 
 
 class Transposer:
-    """Writes the code for W ``rows`` and a ``block``, given by their addresses; names in it begin with ``prefix``."""
+    """Writer of the code for W ``rows`` and a ``block``, given by their addresses; its names begin with ``prefix``."""
 
     def __init__(self, scalar: Scalar, rows: Sequence[str], block: str, prefix: str = ""):
         self.lines: list[str] = []
@@ -67,7 +67,7 @@ class Transposer:
     def _columns(self, parts: list[str], length: int) -> list[_Vector]:
         """Return blocks for rows that were loaded in parts."""
         unit = self._unit
-        # Rows side by side are those that the shuffles below do not bring together.
+        # Combined rows are those that the shuffles below do not bring together.
         if length <= unit:
             groups = [range(k, self._width, length) for k in range(length)]
         else:
@@ -92,23 +92,23 @@ class Transposer:
 
     def _stage(self, vectors: list[_Vector], distance: int, unit: int, gather: bool = False) -> list[_Vector]:
         """Interleave pairs of vectors whose numbers in the list differ by ``distance``."""
-        found = list(vectors)
+        result = list(vectors)
         for k in range(len(vectors)):
             if not k & distance:
-                found[k], found[k + distance] = self._interleaved(vectors[k], vectors[k + distance], unit, gather)
-        return found
+                result[k], result[k + distance] = self._interleaved(vectors[k], vectors[k + distance], unit, gather)
+        return result
 
     def _interleaved(self, a: _Vector, b: _Vector, unit: int, gather: bool) -> tuple[_Vector, _Vector]:
         """Return the even and the odd units of two vectors: unit by unit from both, or those of the first first."""
-        length, found = self._width, []
+        length, result = self._width, []
         for odd in (0, 1):
             starts = range(odd * unit, length, 2 * unit)
             sources = [0, length]
             pairs = product(sources, starts) if gather else product(starts, sources)
             picks = [first + second + k for first, second in pairs for k in range(unit)]
             both = a.labels + b.labels
-            found.append(_Vector(self._shuffle(a.name, b.name, length, picks), tuple(both[k] for k in picks)))
-        return found[0], found[1]
+            result.append(_Vector(self._shuffle(a.name, b.name, length, picks), tuple(both[k] for k in picks)))
+        return result[0], result[1]
 
     def _side_by_side(self, parts: list[str], length: int) -> str:
         while len(parts) > 1:
@@ -156,19 +156,19 @@ class Transposer:
 
 def _parts(count: int, longest: int) -> list[tuple[int, int]]:
     """Return first entry and length of parts, powers of 2; a single last entry is moved with the one before it."""
-    found, first = [], 0
+    result, first = [], 0
     while first < count:
         length = 1 << (min(longest, count - first).bit_length() - 1)
         if length == 1 and first:
             first, length = first - 1, 2
-        found.append((first, length))
+        result.append((first, length))
         first += length
-    return found
+    return result
 
 
-TILE = 4  # entries that are transposed at a time, at least
+TILE = 4  # minimum number of entries that are transposed at a time
 INLINE = 16  # entries of the largest array that is moved without a loop; no tile has more
-STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
+STACK = 65536  # bytes: larger buffers are allocated with malloc, because thread stacks are small
 
 
 def write_loop(
@@ -297,9 +297,9 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     # A scalar has no strides, a vector one; the values of missing strides do not matter.
     text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
     text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
-    found, wanted = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
+    result, expected = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
     return f"""{text}  %dense.row.{k} = icmp eq i64 %row.{k}, {scalar.size * columns}
-  %dense.column.{k} = icmp eq i64 {found}, {wanted}
+  %dense.column.{k} = icmp eq i64 {result}, {expected}
   %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}
 """
 
@@ -313,7 +313,7 @@ def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> st
 
 
 def _transposed(
-    move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, own: str
+    move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, address: str
 ) -> str:
     """Return code that packs or unpacks ``count`` entries of W rows, which are ``step`` bytes apart.
 
@@ -325,7 +325,7 @@ def _transposed(
         lines.append(f"  %{prefix}.o{row} = mul i64 {step}, {steps}")
         lines.append(f"  %{prefix}.{row} = getelementptr i8, ptr {base}, i64 %{prefix}.o{row}")
         rows.append(f"%{prefix}.{row}")
-    t = Transposer(scalar, rows, block, own)
+    t = Transposer(scalar, rows, block, address)
     (t.pack if move == "pack" else t.unpack)(count)
     return "\n".join(lines + t.lines)
 

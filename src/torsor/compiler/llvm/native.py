@@ -1,4 +1,4 @@
-"""Object code for this machine, and its addresses: large functions are compiled by several processes."""
+"""Object code for this machine, and its addresses; several processes compile large functions."""
 
 import ctypes
 import ctypes.util
@@ -21,34 +21,34 @@ from torsor.compiler.llvm import target
 from torsor.compiler.llvm.target import host
 
 LINKING = threading.RLock()
-# Characters of LLVM text from which other processes are worth their start: about a second of work.
-LARGE = 400_000
-# From this many modules, about 150,000 operations, LLVM does not optimise: it takes less than half of the time, and the
-# code is slower by an eighth to a half.
-HUGE = 72
+# Characters of LLVM text from which other processes are worth their startup: about a second of work.
+MIN_PARALLEL_LENGTH = 400_000
+# From this many modules on, about 150,000 operations, LLVM does not optimise: this takes less than half the time, and
+# the code is slower by an eighth to a half.
+MAX_OPTIMISED_MODULES = 72
 # The same limit for ``quick``: about 10,000 operations.
-QUICK = 5
+MAX_QUICK_MODULES = 5
 
 C_FUNCTIONS = (
     *("malloc", "free", "feclearexcept"),
-    # Where the processor has no such instructions: x86-64 before AVX2.
+    # For processors without such instructions: x86-64 before AVX2.
     *("fma", "fmaf", "floor", "floorf", "ceil", "ceilf"),
 )
-"""The functions of the C library that compiled code may call."""
+"""C library functions that compiled code may call."""
 
 
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; all cores of the machine compile large ones.
 
-    The first is always optimised, since packing states takes long otherwise. ``quick`` switches optimisation off from
-    fewer modules on, for code that runs only some hundred times.
-    llvmlite allows one thread of a process in LLVM at a time, so the work is divided among processes.
+    The first is always optimised, because packing states would be slow otherwise. ``quick`` disables optimisation from
+    fewer modules on, for code that runs only a few hundred times. llvmlite allows only one thread per process in LLVM
+    at a time, so the work is divided among processes.
     """
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
-    length = sum(len(text) for text in modules if not text.startswith(target.ENCODED))
-    level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
-    if length < LARGE or workers < 2 or python is None:
+    length = sum(len(module) for module in modules if not module.startswith(target.ENCODED_MARK))
+    level = 2 if len(modules) < (MAX_QUICK_MODULES if quick else MAX_OPTIMISED_MODULES) else 0
+    if length < MIN_PARALLEL_LENGTH or workers < 2 or python is None:
         return _objects(modules, level)
     parts = [list(range(len(modules)))[k::workers] for k in range(workers)]
     helpers = _Helpers(python)
@@ -69,13 +69,13 @@ def _objects(modules: Sequence[str], level: int) -> list[bytes]:
 
 
 def _python() -> str | None:
-    """Return the Python that other processes can run, or None: an application that embeds it must not start again."""
+    """Return the Python that other processes can run, or None: an embedding application must not be restarted."""
     is_python = "python" in Path(sys.executable or "").stem.lower() and not getattr(sys, "frozen", False)
     return sys.executable if is_python and Path(target.__file__).is_file() else None
 
 
 class _Helpers:
-    """Processes that compile. An interrupt of this process stops them; they do not get Ctrl-C of the terminal."""
+    """Compiling processes. An interrupt of this process stops them; they do not receive Ctrl-C from the terminal."""
 
     def __init__(self, python: str):
         self._python, self._stopped = python, False
@@ -83,15 +83,16 @@ class _Helpers:
         self._lock = threading.Lock()
 
     def stop(self) -> None:
-        """End all of them; those that would start later do nothing."""
+        """Stop all of them, including those that would start later."""
         with self._lock:
             self._stopped = True
-            for each in self._running:
-                each.kill()
+            for item in self._running:
+                item.kill()
 
     def emit(self, modules: list[str], level: int) -> list[bytes]:
-        """Compile in another process; if it fails for any reason but a signal that asks it to stop, here."""
-        # -P: the folder of the script has modules with the names of those of Python. No window is opened on Windows.
+        """Compile in another process, or in this one if that fails for any reason but a stop signal."""
+        # -P: the folder of the script has modules with the same names as those of Python. No window is opened on
+        # Windows.
         command, flags = [self._python, "-P", target.__file__], getattr(subprocess, "CREATE_NO_WINDOW", 0)
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         try:
@@ -100,10 +101,10 @@ class _Helpers:
                     return []
                 helper = subprocess.Popen(command, **pipes, creationflags=flags, start_new_session=True)
                 self._running.append(helper)
-            found, _ = helper.communicate(pickle.dumps((modules, level)))
+            result, _ = helper.communicate(pickle.dumps((modules, level)))
             if helper.returncode in (-signal.SIGINT, -signal.SIGTERM):
                 raise KeyboardInterrupt
-            objects: list[bytes] = pickle.loads(found) if helper.returncode == 0 else []
+            objects: list[bytes] = pickle.loads(result) if helper.returncode == 0 else []
         except (OSError, subprocess.SubprocessError, pickle.PickleError, EOFError):
             objects = []
         if objects or self._stopped:
@@ -112,9 +113,9 @@ class _Helpers:
 
 
 def link(objects: Sequence[bytes], names: Sequence[str], functions: Mapping[str, int] | None = None) -> Any:
-    """Return object code that is ready to run: a table of the addresses of ``names``, which keeps the code in memory.
+    """Return runnable object code: a table of the addresses of ``names``, which keeps the code in memory.
 
-    ``functions`` are the addresses of what the code may call besides ``C_FUNCTIONS``.
+    ``functions`` are the addresses that the code may call besides ``C_FUNCTIONS``.
     """
     library = llvm.JITLibraryBuilder()
     for content in objects:
@@ -136,9 +137,9 @@ _LIBRARIES = itertools.count()
 def _linker() -> Any:
     """Return LLVM's linker of this process.
 
-    JITLink places the code and the constants of an object file side by side. LLVM's older linker, RuntimeDyld, asks for
-    them one by one: in a process with large arrays they may be more than 2 GiB apart, beyond what an offset of 32 bits
-    reaches.
+    JITLink places the code and the constants of an object file side by side. LLVM's older linker, RuntimeDyld,
+    allocates them separately: in a process with large arrays they may be more than 2 GiB apart, beyond the reach of a
+    32-bit offset.
     """
     linker = llvm.create_lljit_compiler(host().machine(), use_jit_link=True)
     # Idle threads run code until the process ends, also while the interpreter is torn down.
@@ -152,29 +153,29 @@ def _c_library() -> dict[str, int]:
 
 
 def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
-    """Return the addresses of functions of the C library, as far as that of this platform has them."""
-    found: dict[str, int] = {}
+    """Return the addresses of C library functions that this platform has."""
+    result: dict[str, int] = {}
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.
-    wanted = {*names, *(("__chkstk",) if windows else ())}
-    # The last one starts a process to find its library, and is seldom needed.
+    needed = {*names, *(("__chkstk",) if windows else ())}
+    # The last one starts a process to find its library, and is rarely needed.
     libraries = ("ucrtbase", "ntdll") if windows else (None, "m")
-    for library in (ctypes.CDLL(ctypes.util.find_library(each) if each == "m" else each) for each in libraries):
-        for name in wanted - found.keys():
+    for library in (ctypes.CDLL(ctypes.util.find_library(item) if item == "m" else item) for item in libraries):
+        for name in needed - result.keys():
             # Some functions are older on Windows than their standard names.
             known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
-            function = next((getattr(library, each) for each in known if hasattr(library, each)), None)
+            function = next((getattr(library, item) for item in known if hasattr(library, item)), None)
             if function is not None:
-                found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-        if wanted <= found.keys():
+                result[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+        if needed <= result.keys():
             break
-    return found
+    return result
 
 
 def _locks() -> list[Any]:
     """Return the locks of linking and of llvmlite, in the order in which they are taken."""
-    own = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
-    return [LINKING, *([] if own is None else [own])]
+    llvmlite_lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+    return [LINKING, *([] if llvmlite_lock is None else [llvmlite_lock])]
 
 
 def _before_fork() -> None:
@@ -188,5 +189,5 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child of which no thread compiles must not inherit LLVM in the middle of the work of another thread.
+    # A forked child in which no thread compiles must not inherit LLVM in the middle of another thread's work.
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,4 +1,4 @@
-"""LLVM code of one piece of a program: a function without branches, with a plan of what is held in registers."""
+"""LLVM code of one piece of a program: a function without branches, with a register plan."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,34 +10,34 @@ import numpy as np
 from torsor.compiler.llvm.angles import Stage
 from torsor.compiler.llvm.fusion import FROM, FUSED_RULES, MINUS, PLUS, PRODUCTS
 from torsor.compiler.llvm.rules import Emitter, Rule, Scalar
-from torsor.compiler.llvm.target import PLANNED
+from torsor.compiler.llvm.target import PLANNED_MARK
 from torsor.compiler.program import Program, no_rule
 
-# A plan of what one piece of a program holds in registers; ``Piece`` and ``NeonPiece`` write code with it.
+# A register plan for one piece of a program; ``Piece`` and ``NeonPiece`` write code with it.
 #
-# LLVM's register allocator takes most of the compile time of a long function, and stores and loads more values than it
-# has to. Here the whole future of a piece is known, so the best choice is simple (Belady): when the registers are full,
-# the value goes whose next use is farthest away. It is stored, unless memory has it already, and loaded again before
-# that use.
+# LLVM's register allocator takes most of the compile time of a long function, and stores and loads more values than
+# necessary. Here the whole future of a piece is known, so the best choice is simple (Belady): if the registers are
+# full, the value with the farthest next use is evicted. It is stored, unless memory already has it, and loaded again
+# before that use.
 
-HELD = 7 / 8  # of the registers: the others are for constants, for arguments and for results on their way
+HELD_FRACTION = 7 / 8  # fraction of the registers: the others are for constants, arguments and intermediate results
 
-NEVER = 1 << 60  # when a value is used next that is not used again
+NEVER_USED = 1 << 60  # when a value is used next that is not used again
 
 Place = tuple[str, int]
 """A block in memory: the name of a pointer, and the number of the block."""
 
 Name = TypeVar("Name", str, int)
-"""What code calls a value that it holds: the name of a value, or the number of a register."""
+"""How code refers to a value that it holds: by the name of a value, or the number of a register."""
 
 
 class Plan(ABC, Generic[Name]):
-    """Writes operations, and knows where each value is. ``memory`` has the places of values of other pieces."""
+    """Writer of operations that tracks where each value is. ``memory`` has the places of values of other pieces."""
 
     def __init__(self, program: Program, memory: dict[int, Place], registers: int, spill: int):
         self.program = program
         self.spilled = spill  # places of scratch memory from here on are free
-        self._memory, self._registers = memory, int(HELD * registers)
+        self._memory, self._registers = memory, int(HELD_FRACTION * registers)
         self._own: dict[int, Place] = {}  # the places of values that were stored here
         self._held: dict[int, Name] = {}
         self._next_use: dict[int, int] = {}  # of the values that are held
@@ -48,19 +48,19 @@ class Plan(ABC, Generic[Name]):
         for index, uses in zip(indices, self._uses(indices), strict=True):
             code, arguments, number = operations[index]
             is_product = code in PRODUCTS
-            names = [held[each] if each in held else self.value(each, is_product) for each in arguments]
-            value = self.compute(code, number, names, len(uses) > 1 and uses[-2] == NEVER)
+            names = [held[item] if item in held else self.value(item, is_product) for item in arguments]
+            value = self.compute(code, number, names, len(uses) > 1 and uses[-2] == NEVER_USED)
             if index in stores:
                 for place in stores[index]:
                     self.store(value, place)
             for argument, use in zip(arguments, uses, strict=False):
-                if use != NEVER:
+                if use != NEVER_USED:
                     next_use[argument] = use
                 elif argument in held:
                     name = held.pop(argument)
                     if name != value:
                         self.release(name)
-            if uses[-1] != NEVER:
+            if uses[-1] != NEVER_USED:
                 held[index], next_use[index] = value, uses[-1]
             else:
                 self.release(value)
@@ -76,7 +76,7 @@ class Plan(ABC, Generic[Name]):
 
     @abstractmethod
     def compute(self, code: int, number: float, names: list[Name], ends: bool) -> Name:
-        """Write an operation; ``ends`` is whether its last argument is not used again."""
+        """Write an operation; ``ends`` tells whether its last argument is not used again."""
 
     @abstractmethod
     def value(self, index: int, is_factor: bool = False) -> Name:
@@ -87,20 +87,20 @@ class Plan(ABC, Generic[Name]):
         """Write a value to a block."""
 
     def release(self, name: Name) -> None:
-        """Note that nobody needs a value any more."""
+        """Record that a value is no longer needed."""
 
     def _uses(self, indices: Sequence[int]) -> list[list[int]]:
         """Return for each operation when its arguments are used next, and at the end when its value is used first."""
         operations = self.program.operations
         following: dict[int, int] = {}
-        found: list[list[int]] = []
+        result: list[list[int]] = []
         for position in range(len(indices) - 1, -1, -1):
             index = indices[position]
             arguments: tuple[int, ...] = operations[index].arguments
-            found.append([following.get(value, NEVER) for value in (*arguments, index)])
+            result.append([following.get(value, NEVER_USED) for value in (*arguments, index)])
             for argument in arguments:
                 following[argument] = position
-        return found[::-1]
+        return result[::-1]
 
     def _evict(self) -> None:
         """Free the registers whose values are used last."""
@@ -108,7 +108,7 @@ class Plan(ABC, Generic[Name]):
             index = max(self._held, key=self._next_use.__getitem__)
             value = self._held.pop(index)
             if index not in self._own and index not in self._memory:
-                # No place is used twice, since LLVM is told that what it loads does not change.
+                # No place is used twice, because LLVM is told that loaded values do not change.
                 self._own[index] = "%scratch", self.spilled
                 self.spilled += 1
                 self.store(value, self._own[index])
@@ -117,14 +117,14 @@ class Plan(ABC, Generic[Name]):
 
 # Machine code of one piece of a program for AArch64, written without LLVM.
 #
-# With a plan of registers, arithmetic on vectors is a few words of 32 bits for each operation: LLVM, which reads and
-# checks a text and goes through it some sixty times, takes thirty times as long to make the same ones. Pieces with
-# other operations (comparisons, elementary functions) are left to LLVM.
+# With a register plan, vector arithmetic is a few 32-bit words per operation. LLVM, which parses and checks text and
+# makes about sixty passes over it, takes thirty times as long to generate the same words. Pieces with other operations
+# (comparisons, elementary functions) are left to LLVM.
 
 REGISTERS = 32
 BLOCK = 16  # bytes of a register, and of a block of memory
-_NEAR = 4096  # blocks that an instruction reaches from a pointer
-REACH = _NEAR * 256  # blocks that are reached at all, with another instruction
+_SHORT_REACH = 4096  # blocks that an instruction reaches from a pointer
+MAX_REACH = _SHORT_REACH * 256  # blocks that are reached at all, with another instruction
 _LONG = 1 << 17  # words of code, behind which lies the table of constants: one instruction reaches twice as far
 
 # Instructions on four float32; with _DOUBLE on two float64. The fields are rd, rn << 5, rm << 16.
@@ -157,7 +157,7 @@ def can_encode(program: Program, part: Stage) -> bool:
 
 
 class NeonPiece(Plan[int]):
-    """Writes operations as machine code; values are held in the registers v0 to v31."""
+    """Writer of operations as machine code; values are held in the registers v0 to v31."""
 
     def __init__(self, program: Program, scalar: Scalar, memory: dict[int, Place], spill: int):
         super().__init__(program, memory, REGISTERS, spill)
@@ -168,7 +168,7 @@ class NeonPiece(Plan[int]):
         self._far: dict[Place, int] = {}  # the registers of pointers to blocks far from the beginning
 
     def compute(self, code: int, number: float, names: list[int], ends: bool) -> int:
-        """Write an operation, and return the register of its value: the last argument's if a sum may end it."""
+        """Write an operation, and return the register of its value: the last argument's if a sum may overwrite it."""
         words, kind = self._words, self._type
         if code in (PLUS, FROM):
             a, b, total = names
@@ -226,7 +226,7 @@ class NeonPiece(Plan[int]):
         self._words.append(_STR | self._address(place) | name)
 
     def release(self, name: int) -> None:
-        """Note that a register is free."""
+        """Record that a register is free."""
         self._free.append(name)
 
     def _load(self, place: Place) -> int:
@@ -244,9 +244,9 @@ class NeonPiece(Plan[int]):
     def _address(self, place: Place) -> int:
         """Return the fields of an instruction with the address of a block."""
         base, block = place
-        if block < _NEAR:
+        if block < _SHORT_REACH:
             return block << 10 | _POINTERS[base] << 5
-        begin = base, block // _NEAR * _NEAR
+        begin = base, block // _SHORT_REACH * _SHORT_REACH
         if begin not in self._far:
             if len(self._far) == len(_FAR_POINTERS):
                 self._far.clear()
@@ -261,7 +261,7 @@ class NeonPiece(Plan[int]):
         named = body[body >> 24 != _ADD_PAGES >> 24] & 31
         saves = bool(np.any((named >= 8) & (named < 16)))
         head, end = (list(_SAVE), [*_RESTORE, _RET]) if saves else ([], [_RET])
-        # A value that is a result many times makes code so long that the address takes a second instruction.
+        # A value that is a result many times makes the code so long that the address takes a second instruction.
         is_long = len(body) > _LONG
         length = len(head) + 1 + is_long + len(body) + len(end)
         distance = length + -length % 4 - len(head)  # in words, from the instruction that computes the address
@@ -274,7 +274,7 @@ class NeonPiece(Plan[int]):
 
 
 def write_encoded(name: str, code: bytes) -> str:
-    """Return LLVM code of a function that consists of machine code, which lies before its empty body."""
+    """Return LLVM code of a function that consists of machine code, which precedes its empty body."""
     data = f'[{len(code)} x i8] c"\\{code.hex(chr(92))}"'
     return f"define void @{name}(ptr %in, ptr %out, ptr %scratch) align {BLOCK} prologue {data} {{\n  unreachable\n}}\n"
 
@@ -283,7 +283,7 @@ READABLE = f"dereferenceable({1 << 30})"  # lets LLVM move loads
 
 
 class Piece(Plan[str]):
-    """Writes operations as LLVM code; what is held are its values."""
+    """Writer of operations as LLVM code; the values that it holds are LLVM values."""
 
     def __init__(self, program: Program, emitter: Emitter, memory: dict[int, Place], registers: int, spill: int):
         super().__init__(program, memory, registers, spill)
@@ -344,7 +344,7 @@ def write_piece(name: str, piece: Piece) -> str:
     head = f"define void @{name}(ptr noalias {READABLE} %in, ptr noalias %out, ptr {READABLE} %scratch) {{"
     e = piece.emitter
     body = "\n".join([_declarations(e), e.numbers(), head, "entry:", *e.lines, "  ret void", "}", "!0 = !{}", ""])
-    return body if e.functions else PLANNED + body  # elementary functions gain much by optimisation
+    return body if e.functions else PLANNED_MARK + body  # elementary functions benefit much from optimisation
 
 
 def _declarations(e: Emitter) -> str:

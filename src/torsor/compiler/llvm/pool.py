@@ -1,31 +1,31 @@
-"""LLVM code of the threads that share a batch: they wait, and compute, without the Python interpreter.
+"""LLVM code of the threads that share a batch: they wait and compute without the Python interpreter.
 
-There is one pool for each process. A call makes a job: its batch in chunks of states, and a counter of the chunks that
-are taken. The calling thread publishes the job, wakes helpers, and takes chunks itself until none is left. Helpers that
-come in time take chunks too. The call never waits for one that has not come; it does wait until those that came have
-left: they compute chunks of its batch, and the job lies in its own memory.
+There is one pool per process. A call creates a job: its batch in chunks of states, and a counter of the chunks that are
+taken. The calling thread publishes the job, wakes helpers, and takes chunks itself until none is left. Helpers that
+arrive in time take chunks too. The call never waits for helpers that have not arrived. It does wait until those that
+arrived have left, because they compute chunks of its batch and the job is in its own memory.
 
 - A helper counts itself ``active`` before it reads ``job``, and a call removes ``job`` before it reads ``active``: one
   of the two sees the other (both are sequentially consistent), so no helper touches a job that has ended.
-- A helper that finds no job spins for some ten microseconds, then sleeps. Waking a thread is a call of the system, so
-  the calling thread wakes one, and each that wakes up wakes two more.
+- A helper without a job spins for about ten microseconds, then sleeps. Waking a thread is a system call, so the
+  calling thread wakes one, and each woken thread wakes two more.
 - Only one job is shared at a time (``busy``). Threads that call meanwhile compute alone.
-- Helpers compute with the floating-point environment (rounding) of the calling thread, and block all signals: these
+- Helpers compute with the floating-point environment (rounding) of the calling thread, and block all signals, which
   are for the threads of Python.
 """
 
 import re
 from typing import NamedTuple
 
-# Batches in chunks: how a job and a compiled function are described to threads, and the code that computes chunks.
+# Batches in chunks: the description of a job and a compiled function for threads, and the code that computes chunks.
 
 
 class Compiled(NamedTuple):
-    """A compiled function as threads see it, in words of 8 bytes.
+    """A compiled function for threads, in words of 8 bytes.
 
-    ``run``, ``prepare``, ``blocks`` and ``memory`` are those of ``write_loop``, ``arrays`` is how many arrays it has.
-    Batches of fewer than ``least`` states are computed by one thread, larger ones by one for each ``share`` of states,
-    at most ``threads``, in chunks of ``smallest`` to ``largest`` states, multiples of ``width``.
+    ``run``, ``prepare``, ``blocks`` and ``memory`` are those of ``write_loop``; ``arrays`` is the number of its arrays.
+    Batches of fewer than ``least`` states are computed by one thread, larger ones by one per ``share`` of states, at
+    most ``threads``, in chunks of ``smallest`` to ``largest`` states, multiples of ``width``.
     """
 
     run: int
@@ -63,17 +63,17 @@ class Job(NamedTuple):
     helpers: int
 
 
-# Words of a job that threads write to, on a cache line of their own; then room for a floating-point environment.
+# Words of a job that threads write to, on their own cache line; then space for a floating-point environment.
 TAKEN, JOINED, ENVIRONMENT, JOB_WORDS = 16, 17, 24, 40
 ALIGN = 128  # bytes: two cache lines, which some processors load together; and the longest vector
-ROUNDS = 4  # chunks for each thread, at least, so that none waits long for the last
+ROUNDS = 4  # minimum number of chunks per thread, so that none waits long for the last
 
 
 def load(struct: str, layout: type[Compiled] | type[Job], *names: str) -> str:
     """Return code that loads words of a structure; those that end with an asterisk are pointers."""
     text = ""
-    for given in names:
-        name, kind = given.rstrip("*"), "ptr" if given.endswith("*") else "i64"
+    for field in names:
+        name, kind = field.rstrip("*"), "ptr" if field.endswith("*") else "i64"
         text += f"""  %p.{struct}.{name} = getelementptr i64, ptr %{struct}, i64 {layout._fields.index(name)}
   %{struct}.{name} = load {kind}, ptr %p.{struct}.{name}
 """
@@ -181,7 +181,7 @@ i32 pthread_mutex_init(ptr, ptr); i32 pthread_mutex_lock(ptr); i32 pthread_mutex
 i32 pthread_cond_init(ptr, ptr); i32 pthread_cond_signal(ptr); i32 pthread_cond_wait(ptr, ptr)
 """
 FUNCTIONS = tuple(re.findall(r"(\w+)\(", _DECLARED))
-"""The functions of the C library that the code calls."""
+"""C library functions that the code calls."""
 
 STACK = 4 << 20  # bytes of a helper's stack: some systems give new threads as little as 128 kB
 WAIT = 4  # how much longer a call spins for its helpers than a helper for the next call
@@ -195,9 +195,10 @@ _PAUSES = {
 def write_pool(family: str, set_mask: int) -> str:
     """Return the module of the pool.
 
-    ``family`` is x86_64, arm or another processor, and ``set_mask`` the system's SIG_SETMASK. The module has ``loop``,
-    which NumPy calls with a ``Compiled`` as data, ``share``, which computes a ``Job``, ``reset`` for a new process, and
-    ``pause``, which does nothing a number of times; ``spins`` is how many of these a helper waits before it sleeps.
+    ``family`` is x86_64, arm or another processor, and ``set_mask`` is the system's SIG_SETMASK. The module has
+    ``loop``, which NumPy calls with a ``Compiled`` as data, ``share``, which computes a ``Job``, ``reset`` for a new
+    process, and ``pause``, which does nothing a number of times; ``spins`` is the number of pauses before a helper
+    sleeps.
     """
     declare_pause, pause = _PAUSES.get(family, ("", ""))
     counts = ("busy", "active", "sleepers", "towake", "waiting", "workers")
@@ -247,7 +248,7 @@ _ONE_ROW = "".join(
     f"  %f.{name} = getelementptr i64, ptr %job, i64 {k}\n  store {value}, ptr %f.{name}\n"
     for k, (name, value) in enumerate(zip(Job._fields, _VALUES, strict=True))
 )
-# The call of NumPy: one row of states. How many threads, and how long the chunks are, follows from their number.
+# The call of NumPy: one row of states. Its length determines the number of threads and the chunk length.
 _LOOP = f"""
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %kernel) {{
 entry:
@@ -283,7 +284,7 @@ end:
 }}
 """
 
-# Computes a job, together with helpers if it wants some and the pool is free.
+# Computes a job, together with helpers if needed and if the pool is free.
 _SHARE = f"""
 define void @share(ptr %job) {{
 entry:
@@ -460,7 +461,7 @@ left:
 
 
 def _wait(pause: str) -> str:
-    """Return the function in which a call waits until no helper is active: it spins, then it sleeps."""
+    """Return the function in which a call waits until no helper is active: it spins, then sleeps."""
     return f"""
 define internal void @wait() {{
 entry:

@@ -1,6 +1,6 @@
-"""One rule for each CasADi operation: its LLVM instructions on vectors of W states.
+"""One rule per CasADi operation: its LLVM instructions on vectors of W states.
 
-A rule is a function of the ``Emitter`` and the names of the argument values; it returns the name of the result. The
+A rule is a function of the ``Emitter`` and the names of the argument values. It returns the name of the result. The
 CasADi virtual machine defines every operation. Elementary functions other than sin and cos are in ``elementary.py``.
 """
 
@@ -30,7 +30,7 @@ class Scalar:
         double = dtype == "float64"
         self.name, self.size = ("double", 8) if double else ("float", 4)
         self.integer = f"i{8 * self.size}"
-        # Adding 1.5 * 2^(digits - 1) to a number rounds it to a whole one, whose low bits are those of the sum.
+        # Adding 1.5 * 2^(digits - 1) to a number rounds it to an integer, whose low bits are those of the sum.
         self.rounder = 1.5 * 2.0**52 if double else 1.5 * 2.0**23
         # pi/2 as a sum of three numbers, each rounded down to the type: the range reduction of Cody and Waite. With
         # fused products the first difference is exact, so the reduced angle is accurate to its last digits up to the
@@ -60,25 +60,25 @@ class Scalar:
 
 
 def _to_float32(number: float) -> float:
-    """Return a number that can be packed as float32: too large numbers become infinite."""
+    """Return a number that can be packed as float32; overflowing numbers become infinite."""
     return float("inf") * (1 if number > 0 else -1) if abs(number) > 3.4028235677973366e38 else number
 
 
 Constants = Literal["operands", "vectors", "lanes"]
-"""How numbers reach instructions: as operands, as vectors in a table, or as lanes of vectors where that is possible."""
+"""How constants reach instructions: as operands, as vectors in a table, or as lanes of vectors if possible."""
 
-_SMALL = 4096  # integers below it take one instruction
-NEAR = 40  # instructions between two uses of a constant that share one load from the table
+_MAX_IMMEDIATE = 4096  # integers below it take one instruction
+MAX_REUSE_DISTANCE = 40  # instructions between two uses of a constant that share one load from the table
 
 
 def _is_immediate(number: float) -> bool:
-    """Whether AArch64 has an instruction that writes the number to a vector: n / 16 * 2^e with small n and e, or 0."""
+    """Return whether AArch64 can write the number in one instruction: n / 16 * 2^e with small n and e, or 0."""
     mantissa, exponent = math.frexp(abs(number)) if math.isfinite(number) else (0.1, 0)
     return number == 0 or (-2 <= exponent <= 5 and (mantissa * 32).is_integer())
 
 
 class Emitter:
-    """Writes the instructions of one function; values are vectors of W numbers of one type."""
+    """Writer of the instructions of one function; values are vectors of W numbers of one type."""
 
     def __init__(self, scalar: Scalar, width: int, constants: Constants = "operands", table: str = "@numbers"):
         self.scalar, self.width = scalar, width
@@ -88,7 +88,7 @@ class Emitter:
         self._recent: dict[tuple[str, int], tuple[str, int]] = {}
         self._recent_factors: dict[int, tuple[str, int]] = {}
         self._shared: list[int] = []
-        self._shared_since, self._shared_name = -NEAR, ""
+        self._shared_since, self._shared_name = -MAX_REUSE_DISTANCE, ""
         self.vector = f"<{width} x {scalar.name}>"
         self.integers = f"<{width} x {scalar.integer}>"
         self.bits = f"<{width} x i1>"
@@ -101,14 +101,14 @@ class Emitter:
         self._next = 0
 
     def put(self, instruction: str) -> str:
-        """Write ``name = instruction`` and return the name: a number, which LLVM reads faster than a word."""
+        """Write ``name = instruction`` and return the name: a number, which LLVM parses faster than a word."""
         name = f"%{self.prefix}{self._next}"
         self._next += 1
         self.lines.append(f"  {name} = {instruction}")
         return name
 
     def constant(self, number: float) -> str:
-        """Return a vector with one number in all lanes: an operand, or loaded from a table for neighbouring uses."""
+        """Return a vector with one number in all lanes: an operand, or loaded from a table for nearby uses."""
         if self.constants == "operands" or _is_immediate(number):
             return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
         return self._recalled(self.vector, self.scalar.bits(number))
@@ -116,8 +116,8 @@ class Emitter:
     def addend(self, number: float) -> str:
         """Return a constant to which a product is added.
 
-        AArch64 writes the sum to the register of the constant, so that it needs a new one each time. Loads are other
-        units' work than arithmetic, unlike copies of registers and immediate numbers.
+        AArch64 writes the sum to the register of the constant, so it needs a new one each time. Unlike register copies
+        and immediate numbers, loads do not occupy the arithmetic units.
         """
         if self.constants != "lanes":
             return self.constant(number)
@@ -125,7 +125,7 @@ class Emitter:
 
     def integer(self, number: int) -> str:
         """Return a vector with the same integer in all lanes."""
-        if self.constants == "operands" or abs(number) < _SMALL:
+        if self.constants == "operands" or abs(number) < _MAX_IMMEDIATE:
             return f"splat ({self.scalar.integer} {number})"
         return self._recalled(self.integers, number)
 
@@ -134,9 +134,9 @@ class Emitter:
         if self.constants != "lanes" or _is_immediate(number):
             return self.constant(number)
         bits = self.scalar.bits(number)
-        name, last = self._recent_factors.get(bits, ("", -NEAR))
-        if self._next - last >= NEAR:
-            if len(self._shared) == self.width or self._next - self._shared_since >= NEAR:
+        name, last = self._recent_factors.get(bits, ("", -MAX_REUSE_DISTANCE))
+        if self._next - last >= MAX_REUSE_DISTANCE:
+            if len(self._shared) == self.width or self._next - self._shared_since >= MAX_REUSE_DISTANCE:
                 self._shared, self._shared_since = [], self._next
                 self._shared_name = self._entry(self.vector, self._shared)
             mask = f"<{self.width} x i32> splat (i32 {len(self._shared)})"
@@ -146,9 +146,9 @@ class Emitter:
         return name
 
     def _recalled(self, kind: str, bits: int) -> str:
-        """Return a vector with the same bits in all lanes: one that was loaded a short time ago, or loaded now."""
-        name, last = self._recent.get((kind, bits), ("", -NEAR))
-        if self._next - last >= NEAR:
+        """Return a vector with the same bits in all lanes: one that was loaded recently, or loaded now."""
+        name, last = self._recent.get((kind, bits), ("", -MAX_REUSE_DISTANCE))
+        if self._next - last >= MAX_REUSE_DISTANCE:
             name = self._entry(kind, [bits] * self.width)
         self._recent[kind, bits] = name, self._next
         return name
@@ -160,7 +160,7 @@ class Emitter:
         return self.load(address, kind)
 
     def numbers(self) -> str:
-        """Return the table of constants; it is not declared constant, since LLVM would not load from it then."""
+        """Return the table of constants; it is not declared constant, because LLVM would not load from it then."""
         rows = []
         for lanes in self.table:
             padded = lanes + [0] * (self.width - len(lanes))
@@ -288,7 +288,7 @@ def _extreme(condition: str) -> Rule:
     return rule
 
 
-# Elementary functions are not in the table: ``elementary.py`` has them, and ``angles.py`` sin and cos.
+# Elementary functions are not in the table: they are in ``elementary.py``, and sin and cos in ``angles.py``.
 RULES: dict[int, Rule] = {
     ca.OP_ASSIGN: lambda e, a: a,
     ca.OP_LIFT: lambda e, a, b: a,

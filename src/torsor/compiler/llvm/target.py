@@ -1,6 +1,6 @@
 """The processors that LLVM compiles for: this machine, and others whose code can be generated and counted here.
 
-This file imports nothing of Torsor, because ``native`` runs it as a script in the processes that compile.
+This file imports nothing from Torsor, because ``native`` runs it as a script in the compiling processes.
 """
 
 import pickle
@@ -13,11 +13,11 @@ from typing import Literal
 import llvmlite
 import llvmlite.binding as llvm
 
-PLANNED = "; registers are planned\n"
-"""The first line of a module without branches whose instructions and registers are chosen already (``piece.py``)."""
+PLANNED_MARK = "; registers are planned\n"
+"""The first line of a module without branches whose instructions and registers are already chosen (``piece.py``)."""
 
-ENCODED = "; machine code\n"
-"""The first line of a module whose functions are machine code already (``piece.py``)."""
+ENCODED_MARK = "; machine code\n"
+"""The first line of a module whose functions are already machine code (``piece.py``)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Target:
 
     @property
     def is_arm(self) -> bool:
-        """Whether its instructions are those of AArch64, not of x86-64."""
+        """Whether its instructions are those of AArch64 (otherwise x86-64)."""
         return self.triple.startswith(("aarch64", "arm64"))
 
     @property
@@ -46,11 +46,11 @@ class Target:
 
     @property
     def constants(self) -> Literal["operands", "vectors", "lanes"]:
-        """How numbers best reach instructions.
+        """How constants best reach instructions.
 
-        AArch64 takes up to five instructions to make a number, but multiplies by a lane of a vector. AVX-512 copies a
-        number in memory to all lanes within an arithmetic instruction; AVX2 takes an instruction for it, unless memory
-        has all lanes already.
+        AArch64 takes up to five instructions to create a number, but multiplies by a lane of a vector. AVX-512
+        broadcasts a number in memory to all lanes within an arithmetic instruction. AVX2 takes an instruction for it,
+        unless memory already has all lanes.
         """
         return "lanes" if self.is_arm else "operands" if self.bits == 512 else "vectors"
 
@@ -66,7 +66,7 @@ class Target:
     def machine(self, level: int = 2) -> llvm.TargetMachine:
         """Return LLVM's code generator with the optimisation ``level`` 0 to 3."""
         initialize()
-        # Small code with relative addresses: constants lie beside the code, and need no instruction to find them.
+        # Small code with relative addresses: constants are next to the code, and need no instruction to find them.
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel="small", jit=True
         )
@@ -74,28 +74,28 @@ class Target:
     def objects(self, modules: Sequence[str], level: int = 2) -> list[bytes]:
         """Return the object code of each LLVM module."""
         machine = self._machines(level)
-        return [bytes(machine(text).emit_object(self._parse(text))) for text in modules]
+        return [bytes(machine(module).emit_object(self._parse(module))) for module in modules]
 
     def assembly(self, modules: Sequence[str], level: int = 2) -> str:
         """Return the assembly text of LLVM modules."""
         machine = self._machines(level)
-        return "\n".join(str(machine(text).emit_assembly(self._parse(text))) for text in modules)
+        return "\n".join(str(machine(module).emit_assembly(self._parse(module))) for module in modules)
 
     def _machines(self, level: int) -> Callable[[str], llvm.TargetMachine]:
         """Return a function that returns the code generator of a module.
 
-        On AArch64 there is nothing to optimise where registers are planned: without, LLVM makes the same instructions
-        in a tenth of the time. For x86-64 it would not use operands in memory, and copy registers.
+        If registers are planned, there is nothing to optimise on AArch64: without optimisation, LLVM generates the same
+        instructions in a tenth of the time. On x86-64 it would not use memory operands, and would copy registers.
         """
         made = cache(self.machine)
-        return lambda text: made(0 if self.is_arm and text.startswith(PLANNED) else level)
+        return lambda item: made(0 if self.is_arm and item.startswith(PLANNED_MARK) else level)
 
     def _parse(self, text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)
         module.triple = self.triple
         if "windows" in self.triple:
-            # JITLink registers the tables that unwind the stack (.eh_frame) by __register_frame, which Windows does not
-            # have. No exception passes through this code, so that it needs no such tables.
+            # JITLink registers the stack unwinding tables (.eh_frame) by __register_frame, which Windows does not have.
+            # No exception passes through this code, so it needs no such tables.
             for function in module.functions:
                 if not function.is_declaration:
                     function.add_function_attribute("nounwind")
@@ -104,7 +104,7 @@ class Target:
 
 @cache
 def initialize() -> None:
-    """Let LLVM write code for all processors and cards."""
+    """Let LLVM generate code for all processors and GPUs."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 
@@ -133,7 +133,7 @@ def host() -> Target:
     """Return the processor of this machine."""
     try:
         features = llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM does not know them on every platform; the name of the processor implies most of them
+    except RuntimeError:  # LLVM does not know them on every platform; the processor name implies most of them
         features = ""
     bits = 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
     triple = llvm.get_default_triple()

@@ -1,8 +1,8 @@
 """Vectors of an LLVM function as Python objects, so that the elementary functions read like formulas.
 
-``x * y + 1`` writes a product and a sum, each rounded once and never fused: with ``fma`` where fusion is wanted, an
-algorithm has the same bits on every processor and for every width. Comparisons are masks, ``where`` chooses; there are
-no branches, so each lane is computed for itself.
+``x * y + 1`` writes a product and a sum, each rounded once and never fused. With ``fma`` for explicit fusion, an
+algorithm has the same bits on every processor and for every width. Comparisons are masks, and ``where`` selects. There
+are no branches, so each lane is computed independently.
 """
 
 import struct
@@ -117,7 +117,7 @@ class Number(_Value):
     __slots__ = ()
 
     def like(self, number: "Number | float") -> "Number":
-        """Return a number in all lanes; a vector is returned as it is."""
+        """Return a number in all lanes; a vector is returned unchanged."""
         return number if isinstance(number, Number) else Number(self.emitter, self.emitter.constant(number))
 
     def _with(self, operation: str, other: "Number | float") -> "Number":
@@ -149,7 +149,7 @@ class Number(_Value):
         return self._compare("oeq", other)
 
     def unordered(self, other: "Number") -> Mask:
-        """Return in which lanes one of both is NaN."""
+        """Return in which lanes one of the two is NaN."""
         return self._compare("uno", other)
 
     def bits(self) -> Whole:
@@ -158,7 +158,7 @@ class Number(_Value):
         return Whole(e, e.put(f"bitcast {e.vector} {self.name} to {e.integers}"))
 
     def with_sign_of(self, other: "Number") -> "Number":
-        """Return the size of this with the sign of another."""
+        """Return the magnitude of this with the sign of another."""
         return Number(self.emitter, self.emitter.call("copysign", self.name, other.name))
 
     def sqrt(self) -> "Number":
@@ -166,7 +166,7 @@ class Number(_Value):
         return Number(self.emitter, self.emitter.call("sqrt", self.name))
 
     def floor(self) -> "Number":
-        """Return the next whole number below."""
+        """Return the next integer below."""
         return Number(self.emitter, self.emitter.call("floor", self.name))
 
     def power_of_two(self) -> "Number":
@@ -176,15 +176,15 @@ class Number(_Value):
         return ((low_bits + self.format.bias) << self.format.digits).as_bits()
 
     def between(self, low: float, high: float) -> "Number":
-        """Return the nearest number in an interval; NaN stays NaN."""
+        """Return the nearest number in an interval; NaN remains NaN."""
         return self.at_most(high).at_least(low)
 
     def at_most(self, high: float) -> "Number":
-        """Return the smaller of both numbers; NaN stays NaN."""
+        """Return the smaller of two numbers; NaN remains NaN."""
         return Number(self.emitter, self.emitter.call("minimum", self.name, self.like(high).name))
 
     def at_least(self, low: float) -> "Number":
-        """Return the larger of both numbers; NaN stays NaN."""
+        """Return the larger of two numbers; NaN remains NaN."""
         return Number(self.emitter, self.emitter.call("maximum", self.name, self.like(low).name))
 
     def flipped(self, mask: Mask) -> "Number":
@@ -195,7 +195,7 @@ class Number(_Value):
 def where(mask: Mask, a: Number | float, b: Number | float) -> Number:
     """Return a where the mask is set, and b elsewhere."""
     e = mask.emitter
-    names = (each.name if isinstance(each, Number) else e.constant(each) for each in (a, b))
+    names = (item.name if isinstance(item, Number) else e.constant(item) for item in (a, b))
     return Number(e, e.select(mask.name, *names))
 
 
@@ -205,7 +205,7 @@ def fma(a: Number, b: Number | float, c: Number | float) -> Number:
 
 
 def polynomial(x: Number, terms: Sequence[float]) -> Number:
-    """Return a polynomial, highest power first: its even and odd powers apart, since each then waits half as long."""
+    """Return a polynomial, highest power first, with even and odd powers separate to halve the latency."""
     square = x * x
     even, odd = (_horner(square, terms[start::2]) for start in ((len(terms) - 1) % 2, len(terms) % 2))
     return fma(odd, x, even)
@@ -247,20 +247,20 @@ def quotient(high: Number, low: Number, over: Number, over_low: Number) -> tuple
 
 
 def each_lane(function: str, results: Sequence[str], *arguments: Number) -> list[str]:
-    """Call an LLVM function of numbers for each lane; return one vector for each of its results, of the given types.
+    """Call a scalar LLVM function for each lane; return one vector for each of its results, of the given types.
 
-    It is for what has a loop or integers wider than a number. The arguments are passed as float64.
+    It is for functions with a loop or with integers wider than a number. The arguments are passed as float64.
     """
     e = arguments[0].emitter
     kind = results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"
-    found = ["poison"] * len(results)
+    result = ["poison"] * len(results)
     for lane in range(e.width):
         passed = []
         for argument in arguments:
             number = e.put(f"extractelement {e.vector} {argument.name}, i64 {lane}")
             passed.append(number if e.scalar.name == "double" else e.put(f"fpext float {number} to double"))
-        value = e.put(f"call {kind} {function}({', '.join(f'double {each}' for each in passed)})")
-        for k, each in enumerate(results):
+        value = e.put(f"call {kind} {function}({', '.join(f'double {entry}' for entry in passed)})")
+        for k, item in enumerate(results):
             part = value if len(results) == 1 else e.put(f"extractvalue {kind} {value}, {k}")
-            found[k] = e.put(f"insertelement <{e.width} x {each}> {found[k]}, {each} {part}, i64 {lane}")
-    return found
+            result[k] = e.put(f"insertelement <{e.width} x {item}> {result[k]}, {item} {part}, i64 {lane}")
+    return result

@@ -3,8 +3,8 @@
 A small displacement of joint k moves the composite that it carries, as one rigid body, relative to the parent. With the
 twist V and its rate A (-g for the base) of the parent, in the frame of body k, and V_k the twist of body k,
 
-    P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, by q
-    P3 = V x S + V_k x S                     change of the rate of twist, by v
+    P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, with q
+    P3 = V x S + V_k x S                     change of the rate of twist, with v
 
 and for the composite of joint k (inertia I, velocity products B, wrench F) the wrench changes by
 
@@ -16,8 +16,8 @@ with respect to a joint j above it are
 
     dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
 
-with I S and 2 B^T S transformed likewise. A rotor with spin momentum h is a joint without a body: h replaces I S, and
-w x h replaces both 2 B S and 2 B^T S. Where S depends on q, its derivatives are added to P1, P2 and P3.
+with I S and 2 B^T S transformed likewise. A rotor with spin momentum h is a joint without a body: h replaces I S, and w
+x h replaces both 2 B S and 2 B^T S. If S depends on q, its derivatives are added to P1, P2 and P3.
 
 External wrenches are constant in their links, or in the world. If constant in the world, they rotate relative to the
 link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [n] over the loads of its composite (x
@@ -43,36 +43,36 @@ from torsor.spatial import ad, cross, skew
 
 # Derivatives by CasADi, for trees with flexible links.
 #
-# The analytical recursions of this package are those of rigid bodies. The inertia of a body with assumed modes depends
-# on q, so its forces are differentiated as they are traced. Positions with quaternions change along ``integrate``: the
-# components of q change by E(q) per step (``configuration.steps``).
+# The analytical recursions of this package are for rigid bodies. The inertia of a body with assumed modes depends on q,
+# so its traced forces are differentiated. Positions with quaternions change along ``integrate``: the components of q
+# change by E(q) per step (``configuration.steps``).
 
 Rule = Callable[..., ca.SX]  # (tree, q, v, a, external) -> forces (nv x 1) or reactions (L x 6)
-Three = tuple[ca.SX, ...]  # derivatives by q, v and a (or tau)
+Three = tuple[ca.SX, ...]  # derivatives with respect to q, v and a (or tau)
 
 
 def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads") -> Three:
-    """Return the derivatives of a rule by q (along ``integrate``), v and a."""
-    given = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
-    at = {name: ca.SX.sym(name, *each.shape) for name, each in given.items() if each is not None}
+    """Return the derivatives of a rule with respect to q (along ``integrate``), v and a."""
+    arguments = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
+    at = {name: ca.SX.sym(name, *value.shape) for name, value in arguments.items() if value is not None}
     start, external = ca.SX.sym("start", tree.nq), at.get("external")
     if external is not None and loads.in_world:
         external = _turned(tree, start, at["q"], external, at.get("points"))
     result = rule(tree, at["q"], at["v"], at["a"], external)
     result = ca.densify(ca.vec(result.T) if result.size2() > 1 else result)  # a matrix with a row for each link by rows
     by_q = ca.jacobian(result, at["q"]) @ steps(tree, at["q"])
-    found = [ca.substitute(each, start, at["q"]) for each in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
-    results: Any = ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at))
+    derivatives = [ca.substitute(item, start, at["q"]) for item in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
+    results: Any = ca.Function("derivatives", list(at.values()), derivatives)(*(arguments[name] for name in at))
     return tuple(results)
 
 
 def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX | None) -> ca.SX:
-    """Return wrenches (L x 6) in the links' axes at q that are constant in the world, given at ``start``."""
-    before, after = (world_poses(tree, moves(tree, each)) for each in (start, q))
+    """Return wrenches (L x 6) in link axes at q that are constant in the world, given at ``start``."""
+    before, after = (world_poses(tree, moves(tree, item)) for item in (start, q))
     rows = [ca.SX(0, 6)]
     for i, body in enumerate(tree.bodies):
-        own = sx(body.link[:3, :3])
-        back = (after[i][0] @ own).T @ (before[i][0] @ own)
+        link_axes = sx(body.link[:3, :3])
+        back = (after[i][0] @ link_axes).T @ (before[i][0] @ link_axes)
         n, f = external[i, :3].T, external[i, 3:].T
         x = ca.SX.zeros(3, 1) if points is None else points[i, :].T
         f_now = back @ f
@@ -90,7 +90,7 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """The composite of a joint as one body: its inertia, twice D and P, and what loads add."""
+    """The composite of a joint as one body: its inertia, twice D and P, and the contribution of loads."""
 
     composite: Composite
     D: ca.SX
@@ -116,7 +116,7 @@ def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
 
 
 class Change(NamedTuple):
-    """Derivatives of the twist of a body (by q: P1) and of its rate (by q: P2, by v: P3, by a: S) for its joint."""
+    """Derivatives of the twist of a body (dq: P1) and of its rate (dq: P2, dv: P3, da: S) for its joint."""
 
     S: ca.SX
     P1: ca.SX
@@ -124,7 +124,7 @@ class Change(NamedTuple):
     P3: ca.SX
 
     def wrenches(self, carried: Carried) -> Three:
-        """Return the derivatives of the composite's wrench by q, v and a, without the rotation S x* F of the wrench."""
+        """Return dq, dv and da of the composite's wrench, without the rotation S x* F of the wrench."""
         return (
             carried.times_I(self.P2) + times_B(carried.D, carried.P, self.P1) + carried.times_E(self.S),
             carried.times_I(self.P3) + times_B(carried.D, carried.P, self.S),
@@ -148,7 +148,7 @@ def _parts(X: ca.SX, count: int) -> list[ca.SX]:
 
 @dataclass(frozen=True, eq=False)
 class _Propagated:
-    """Wrenches that are propagated to the root in one product: a column (6 x 1) of each kind for each coordinate."""
+    """Wrenches that are propagated to the root in one product: a column (6 x 1) of each kind per coordinate."""
 
     coordinates: list[tuple[int, float]]
     kinds: tuple[ca.SX, ...]
@@ -166,7 +166,7 @@ class _Propagated:
 
 
 class Setting:
-    """All quantities at a state that the derivatives are computed from."""
+    """All quantities at a state from which the derivatives are computed."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
         external = loads.external
@@ -188,7 +188,7 @@ class Setting:
             R, moment, force = sx(body.link[:3, :3]), loads.external[i, :3].T, loads.external[i, 3:].T
             point = ca.SX.zeros(3, 1) if loads.points is None else loads.points[i, :].T
             f.append(R @ force)
-            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the rest of the moment is a couple
+            x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the remaining moment is a couple
             Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
         return list(zip(*composite.carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
@@ -207,12 +207,12 @@ class Setting:
         return Change(move.S, P1, P2, P3)
 
     def columns(self, k: int) -> Three:
-        """Return the derivatives of the wrench through joint k by its own coordinates, for the joints above it."""
+        """Return dq, dv and da of the wrench through joint k for its own coordinates, for the joints above it."""
         by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
         return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
-        """Return the same for a rotor on body k; the derivative by its angle is zero."""
+        """Return the same for a rotor on body k; the derivative with respect to its angle is zero."""
         spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
         return tuple(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
 
@@ -223,17 +223,17 @@ class Setting:
         bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
         arrived = [_Propagated([], (ca.SX(6, 0),) * count) for _ in bodies]
         for k in reversed(range(len(bodies))):
-            for each in bodies[k].rotors:
-                arrived[k] = arrived[k].beside(_Propagated(coordinates(each), rotor(k, each)))
+            for item in bodies[k].rotors:
+                arrived[k] = arrived[k].beside(_Propagated(coordinates(item), rotor(k, item)))
             parent = bodies[k].parent
             if parent >= 0:
-                own = _Propagated(coordinates(bodies[k]), joint(k))
-                arrived[parent] = arrived[parent].beside(arrived[k].beside(own).up(self.moved[k]))
+                propagated = _Propagated(coordinates(bodies[k]), joint(k))
+                arrived[parent] = arrived[parent].beside(arrived[k].beside(propagated).up(self.moved[k]))
         return arrived
 
 
 def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
-    """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
+    """Return the derivatives of tau with respect to q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
     if tree.bends:
         return _traced(tree, inverse_dynamics, q, v, a, Loads(**loads))
     at = Setting(tree, q, v, a, Loads(**loads))
@@ -246,23 +246,24 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
         none, by_v, by_a = at.rotor_columns(k, rotor)
         return none, by_v, by_a, by_v, none  # its angle and the loads have no effect on it
 
-    found = Entries(tree), Entries(tree), Entries(tree)
+    result = Entries(tree), Entries(tree), Entries(tree)
     for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
-        S, each, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
+        S, item, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
         by_q, by_v, u, b, e = below.kinds
-        # Derivatives of the joint's force by the coordinates below, and of their forces by the joint's coordinates.
+        # Derivatives of the joint's force with respect to the coordinates below, and of their forces with respect to
+        # the joint's coordinates.
         force = S.T @ by_q, S.T @ by_v, S.T @ u
-        given = u.T @ each.P2 + b.T @ each.P1 + e.T @ S, u.T @ each.P3 + b.T @ S, u.T @ S
-        by_q, by_v, by_a = (S.T @ wrench for wrench in each.wrenches(carried))
+        by_upper = u.T @ item.P2 + b.T @ item.P1 + e.T @ S, u.T @ item.P3 + b.T @ S, u.T @ S
+        by_q, by_v, by_a = (S.T @ wrench for wrench in item.wrenches(carried))
         if at.moved[k].varies:
             by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
-        own = by_q, by_v, ca.triu2symm(ca.triu(by_a))
+        diagonal = by_q, by_v, ca.triu2symm(ca.triu(by_a))
         here, others = coordinates(body), below.coordinates
-        for entries, above, beneath, block in zip(found, force, given, own, strict=True):
+        for entries, above, beneath, block in zip(result, force, by_upper, diagonal, strict=True):
             entries.add_block(here, here, block)
             entries.add_block(here, others, above)
             entries.add_block(others, here, beneath)
-    dq, dv, da = found
+    dq, dv, da = result
     for (i, j), (K, D) in passive_jacobians(tree, q, v).items():
         for row, column in {(i, j), (j, i)}:
             dq.add_at(row, column, K)
@@ -271,7 +272,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 
 
 def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
-    """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
+    """Return the derivatives of the joint reactions (in link axes) with respect to q, v and a, each 6 L x nv."""
     if tree.bends:
         return _traced(tree, joint_wrenches, q, v, a, Loads(**loads))
     at = Setting(tree, q, v, a, Loads(**loads))
@@ -308,9 +309,9 @@ def forward_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, **l
 def hybrid_dynamics_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, tau: ca.SX, forced: frozenset[int], **loads: Any
 ) -> Three:
-    """Return the derivatives of the unknown a or tau of each coordinate by q, v and the given one, each nv x nv."""
+    """Return dq, dv and dgiven (nv x nv each) of the unknown a or tau of each coordinate."""
     a, _ = hybrid_dynamics(tree, q, v, a, tau, forced, Loads(**loads).external)
-    # Common subexpressions are eliminated here: the solution below is long and adds none.
+    # Common subexpressions are eliminated here, because the solution below is long and adds none.
     dq, dv, M = ca.cse(list(inverse_dynamics_derivatives(tree, q, v, a, **loads)))
     if not forced:
         return dq, dv, M
@@ -323,6 +324,6 @@ def hybrid_dynamics_derivatives(
     complete, by_force = ca.SX(*changes.shape), ca.SX(n, len(order))
     complete[order, :], by_force[order, :] = dx, inverse
     complete[others, :], by_force[others, :] = changes[others, :] + passed @ dx, passed @ inverse
-    given = ca.SX(n, n)
-    given[:, others], given[:, order] = complete[:, 2 * n :], by_force
-    return complete[:, :n], complete[:, n : 2 * n], given
+    by_given = ca.SX(n, n)
+    by_given[:, others], by_given[:, order] = complete[:, 2 * n :], by_force
+    return complete[:, :n], complete[:, n : 2 * n], by_given

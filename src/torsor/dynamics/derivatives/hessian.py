@@ -66,7 +66,7 @@ class _Virtual:
         return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a
 
     def climb(self, k: int, covectors: tuple[ca.SX, ...]) -> Iterator[tuple[int, list[ca.SX]]]:
-        """Yield the covectors, transposed, in the frame of body k and of each body above it."""
+        """Yield the transposed covectors in the frame of body k and of each body above it."""
         wide, width = ca.horzcat(*covectors), covectors[0].size2()
         for j, seen in climb(self.at.tree, self.at.moved, k, wide[:3, :], wide[3:, :]):
             yield j, [seen[:, width * c : width * (c + 1)].T for c in range(len(covectors))]
@@ -84,26 +84,26 @@ def inverse_dynamics_hessian(
     qq, qv, qa, vv = (Entries(tree) for _ in range(4))
     for k, body in enumerate(bodies):
         for j, (W_by_q, V_by_q, A_by_q, W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.covectors(k)):
-            other, each, W = bodies[j], at.change[j], virtual.change[j]
-            twice = W_by_q @ W + V_by_q @ each.P1 + A_by_q @ each.P2
-            qv.add(other, body, (W_by_v @ W + V_by_v @ each.P1).T)
+            other, item, W = bodies[j], at.change[j], virtual.change[j]
+            twice = W_by_q @ W + V_by_q @ item.P1 + A_by_q @ item.P2
+            qv.add(other, body, (W_by_v @ W + V_by_v @ item.P1).T)
             qa.add(other, body, (W_by_a @ W).T)
             if j == k:
                 qq.add(body, body, _symmetric(twice))
-                vv.add(body, body, _symmetric(V_by_v @ each.S))
+                vv.add(body, body, _symmetric(V_by_v @ item.S))
             else:
                 qq.add_both(body, other, twice)
-                vv.add_both(body, other, V_by_v @ each.S)
-                qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
-                qa.add(body, other, A_by_q @ each.S)
+                vv.add_both(body, other, V_by_v @ item.S)
+                qv.add(body, other, V_by_q @ item.S + A_by_q @ item.P3)
+                qa.add(body, other, A_by_q @ item.S)
     for k, rotor in rotors(at.moved):
         _, by_v, by_a = at.rotor_columns(k, rotor)
         turned = ca.vertcat(cross(sx(rotor.h), virtual.twist[k][:3]), ca.SX.zeros(3, 1))
         for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, (by_v, turned, by_a)):
-            each, W = at.change[j], virtual.change[j]
-            qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)
+            item, W = at.change[j], virtual.change[j]
+            qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ item.P1).T)
             qa.add(bodies[j], rotor, (W_by_a @ W).T)
-            vv.add_both(rotor, bodies[j], V_by_v @ each.S)
+            vv.add_both(rotor, bodies[j], V_by_v @ item.S)
     for (i, j), (spring, friction) in passive_hessians(tree, q, v, weight):
         qq.add_at(i, j, spring)
         vv.add_at(i, j, friction)
@@ -113,12 +113,12 @@ def inverse_dynamics_hessian(
 
 def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
     """Return the same Hessian by CasADi, for flexible links."""
-    given = [each for each in (q, v, a, weight, external) if each is not None]
-    at = [ca.SX.sym(f"x{k}", *each.shape) for k, each in enumerate(given)]
+    inputs = [item for item in (q, v, a, weight, external) if item is not None]
+    at = [ca.SX.sym(f"x{k}", *value.shape) for k, value in enumerate(inputs)]
     (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)
     forces = inverse_dynamics(tree, integrate(tree, x, step), v, a, *load)
     H = ca.hessian(ca.dot(weight, forces), ca.vertcat(step, v, a))[0]
-    return ca.Function("hessian", at, [ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))])(*given)
+    return ca.Function("hessian", at, [ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))])(*inputs)
 
 
 def _symmetric(block: ca.SX) -> ca.SX:
@@ -129,7 +129,7 @@ def _symmetric(block: ca.SX) -> ca.SX:
 def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
     """Return the tree with a constant S in every joint, and the external wrenches (L x 6) on its links.
 
-    Joints with a variable S are split into simple ones in series, with massless links; coordinates are unchanged.
+    Joints with a variable S are split into simple ones in series, with massless links. The coordinates are unchanged.
     """
     bodies: list[Body] = []
     last: list[int] = []  # the new index of each body
@@ -138,15 +138,15 @@ def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
         T, q, v = body.T, body.q.start, body.v.start
         for name, axes in kinds if len(kinds) > 1 else ():
             joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
-            own = slice(q, q + joint.nq), slice(v, v + joint.nv)
-            bodies.append(Body(above, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
-            T, q, v, above = make_pose(axes.T), own[0].stop, own[1].stop, len(bodies) - 1
+            slices = slice(q, q + joint.nq), slice(v, v + joint.nv)
+            bodies.append(Body(above, joint, *slices, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
+            T, q, v, above = make_pose(axes.T), slices[0].stop, slices[1].stop, len(bodies) - 1
         if len(kinds) > 1:
             bodies[-1] = replace(bodies[-1], P=body.P, link=body.link, rotors=body.rotors)
         else:
             bodies.append(replace(body, parent=above))
         last.append(len(bodies) - 1)
     if external is not None:
-        external, given = ca.SX.zeros(len(bodies), 6), external
-        external[last, :] = given
+        external, original = ca.SX.zeros(len(bodies), 6), external
+        external[last, :] = original
     return replace(tree, bodies=tuple(bodies)), external

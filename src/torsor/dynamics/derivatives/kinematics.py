@@ -1,4 +1,4 @@
-"""Derivatives of the velocity, acceleration and jerk of a link or frame by q, v, a and j.
+"""Derivatives of the velocity, acceleration and jerk of a link or frame with respect to q, v, a and j.
 
 With the twist V and its rate A of the body before joint k, in the frame of the body that it moves, and the twist (w, v)
 of the place, the joint contributes the columns
@@ -6,12 +6,12 @@ of the place, the joint contributes the columns
     of the twist of the place    dq: P1 = V x S                              dv: S
     of its rate                  dq: A x S + V x P1 - (w, v) x P1            dv: (2 V + S v_k - (w, v)) x S
 
-transformed to the place as twists: a displacement of the joint moves the body before it the other way, seen from the
-place. Where S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the origin is the
-linear part of the rate plus w x v: with its change, what (w, v) x (dw, dv) takes away becomes (w x dw, 2 v x dw).
-Components are in the axes of the place, which move with q, as those of ``velocity`` and ``acceleration`` do. In base
-axes, which do not, x becomes R x, whose change is R (dx + J_omega dq x x). Barman 2020, chapter III; Singh, Russell and
-Wensing 2022.
+transformed to the place as twists: seen from the place, a displacement of the joint moves the body before it the other
+way. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the origin is the linear
+part of the rate plus w x v. With its change, the term subtracted by (w, v) x (dw, dv) becomes (w x dw, 2 v x dw).
+Components are in the axes of the place, which move with q, like those of ``velocity`` and ``acceleration``. In base
+axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). Barman 2020, chapter III; Singh,
+Russell and Wensing 2022.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ from torsor.spatial import ad, skew
 def _changes(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, point: ca.SX | None
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return by coordinates (6 x nv): J, P1, and the derivatives of (omega', acceleration) by q and v, in own axes."""
+    """Return (6 x nv each) J, P1, and dq and dv of (omega', acceleration), in the place's own axes."""
     V = A = ca.SX.zeros(6, 1)
     kinds, columns = [[ca.SX(6, 0)] for _ in range(4)], Coordinates()
     above = joints_above(tree, moves(tree, q), place, point=point)
@@ -53,8 +53,8 @@ def _changes(
             P1, by_q, by_v = P1 + S_v, by_q + S_av + ad(both) @ S_v, by_v + S_vv
             A = A + move.bias(rate)
         V = V + S @ rate
-        for kind, each in zip(kinds, (S, P1, by_q, by_v), strict=True):
-            kind.append(joint.seen(each))
+        for kind, item in zip(kinds, (S, P1, by_q, by_v), strict=True):
+            kind.append(joint.seen(item))
         columns += coordinates(joint.body)
     gather = onto_coordinates(columns, tree.nv)
     J, P1, by_q, by_v = (ca.horzcat(*kind) @ gather for kind in kinds)
@@ -66,19 +66,19 @@ def _changes(
 def _in_base_axes(
     tree: Tree, q: ca.SX, place: Place, point: ca.SX | None, axes: str, J: ca.SX, rates: list[ca.SX]
 ) -> Callable[..., ca.SX]:
-    """Return the function that maps changes (6 x nv) of the rates of a place, in its own axes, to those in base axes.
+    """Return a function that maps changes (6 x nv) of the rates of a place from its own axes to base axes.
 
     ``rates`` are the twist and its rates in the place's own axes. The arguments are the changes of the rates, and
-    whether they are those by q, which turns and shifts the place by its Jacobian J.
+    whether they are with respect to q, which rotates and shifts the place by its Jacobian J.
     """
     body = body_in_base(tree, moves(tree, q), place.link)
     R_place, p = place_in_body(tree, place, point)
     R, x = body[0] @ R_place, body[1] + body[0] @ p
-    turn, shift, own = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]
+    turn, shift, rate_symbols = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]
     turned = R + R @ skew(turn)
-    w, linear = [turned @ each[:3] for each in own], [turned @ each[3:] for each in own]
+    w, linear = [turned @ entry[:3] for entry in rate_symbols], [turned @ entry[3:] for entry in rate_symbols]
     result = ca.vertcat(w[-1], linear[-1]) if axes == "aligned" else spatial_rate(w, [x + R @ shift, *linear])
-    symbols = ca.vertcat(turn, shift, *own)
+    symbols = ca.vertcat(turn, shift, *rate_symbols)
     derivative = ca.substitute(ca.jacobian(result, symbols), symbols, ca.vertcat(ca.SX.zeros(6, 1), *rates))
 
     def mapped(*changes: ca.SX, by_q: bool = False) -> ca.SX:
@@ -90,7 +90,7 @@ def _in_base_axes(
 def velocity_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return the derivatives of the twist of a place by q (along ``integrate``) and v, each 6 x nv."""
+    """Return the derivatives of the twist of a place with respect to q (along ``integrate``) and v, each 6 x nv."""
     J, P1, _, _ = _changes(tree, q, v, ca.SX.zeros(tree.nv, 1), place, point)
     if axes == "local" or place.link < 0:
         return P1, J
@@ -101,7 +101,7 @@ def velocity_derivatives(
 def acceleration_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of ``acceleration`` of a place by q, v and a, each 6 x nv."""
+    """Return the derivatives of ``acceleration`` of a place with respect to q, v and a, each 6 x nv."""
     J, P1, by_q, by_v = _changes(tree, q, v, a, place, point)
     if axes == "local" or place.link < 0:
         return by_q, by_v, J
@@ -113,7 +113,7 @@ def acceleration_derivatives(
 def jerk_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of ``jerk`` of a place by q, v, a and j, each 6 x nv, by CasADi."""
+    """Return the derivatives of ``jerk`` of a place with respect to q, v, a and j, each 6 x nv, by CasADi."""
     jerk = rates.jerk(tree, q, v, a, j, place, axes, point)
-    by_q, by_v, by_a, by_j = (ca.jacobian(jerk, each) for each in (q, v, a, j))
+    by_q, by_v, by_a, by_j = (ca.jacobian(jerk, item) for item in (q, v, a, j))
     return by_q @ steps(tree, q), by_v, by_a, by_j

@@ -1,1 +1,1 @@
-"""Closed loops over symbols: closure equations, constrained dynamics, multipliers, wrenches in cut joints."""
+"""Symbolic closed loops: closure equations, constrained dynamics, multipliers, wrenches in cut joints."""

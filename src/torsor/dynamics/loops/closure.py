@@ -1,12 +1,12 @@
-"""The equations of loop closure: residual, Jacobian, and the velocity terms of the second derivative (drift).
+"""Loop-closure equations: residual, Jacobian, and the velocity terms of the second derivative (drift).
 
-For each loop the pose of frame b relative to frame a follows from the joints between them, up to their common ancestor;
-the kind of the loop determines which of its entries are zero (``mechanism.loops``). With phi(q) = 0 for closed loops,
+For each loop the pose of frame b relative to frame a follows from the joints between them, up to their common ancestor.
+The kind of loop determines which of its entries are zero (``mechanism.loops``). With phi(q) = 0 for closed loops,
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Wheels also have equations of velocities alone, A(q) v = 0, which are no derivative of any phi(q)
-(``mechanism.wheels``): their rows of A and drift are as above, and those of phi are 0.
+Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q) (``mechanism.wheels``):
+their rows of A and drift are as above, and those of phi are 0.
 
 Khalil 2010, section 2.2, eqs. 3-5; here with the smallest number of equations for each kind of cut joint.
 """
@@ -107,11 +107,11 @@ class Chain:
     @cached_property
     def _gather(self) -> ca.SX:
         """The matrix that maps columns of the joints to coordinates (columns x nv)."""
-        return onto_coordinates([each for link in self.links for each in coordinates(link.body)], self.nv)
+        return onto_coordinates([coordinate for link in self.links for coordinate in coordinates(link.body)], self.nv)
 
     @cached_property
     def J(self) -> ca.SX:
-        """The columns of all joints, side by side."""
+        """Columns of all joints, side by side."""
         return ca.horzcat(ca.SX(6, 0), *(link.J for link in self.links))
 
     @cached_property
@@ -152,13 +152,13 @@ class Chain:
         V, A = [ca.SX.zeros(6, 1)], [ca.SX.zeros(6, 1)]
         for link in self.links:
             rate = link.body.rate(v)
-            own = link.J @ rate
-            rest = ad(V[-1]) @ own
+            twist = link.J @ rate
+            rest = ad(V[-1]) @ twist
             if link.move.varies:
                 rest = rest + link.seen(link.move.bias(rate))
             if a is not None:
                 rest = rest + link.J @ link.body.rate(a)
-            V.append(V[-1] + own)
+            V.append(V[-1] + twist)
             A.append(A[-1] + rest)
         return V, A
 
@@ -168,27 +168,27 @@ class Chain:
         return self._rules[1](*self.pose, V[-1], A[-1])
 
     def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
-        """Return the derivatives of r' and r'' by positions (along ``integrate``) and velocities."""
+        """Return the derivatives of r' and r'' with respect to positions (along ``integrate``) and velocities."""
         V, A = self._motion(v, a)
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
         for k, link in enumerate(self.links):
             J, before, after = link.J, k, k + 1
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
-            turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            shift = ad(V[kept]) @ J if J.size2() > 1 else own  # a single column does not move itself
+            turned, carried_columns = -ad(Z) @ J, ad(V[carried]) @ J
+            shift = ad(V[kept]) @ J if J.size2() > 1 else carried_columns  # a single column does not move itself
             by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ shift
-            by_v = own + turned
+            by_v = carried_columns + turned
             if link.move.varies:
                 rates = link.body.rate(v), link.body.rate(a)
-                S_by_q, rate_by_q, rate_by_v = (link.seen(each) for each in link.move.variations(*rates))
+                S_by_q, rate_by_q, rate_by_v = (link.seen(variation) for variation in link.move.variations(*rates))
                 turned = turned + S_by_q
                 by_q = by_q + rate_by_q + ad(V[before] - (V[-1] - V[after])) @ S_by_q
                 by_v = by_v + rate_by_v
             V_by_q.append(turned)
             A_by_q.append(by_q)
             A_by_v.append(by_v)
-        V_q, A_q, A_v = (ca.horzcat(*each) for each in (V_by_q, A_by_q, A_by_v))
+        V_q, A_q, A_v = (ca.horzcat(*item) for item in (V_by_q, A_by_q, A_by_v))
         W, (by_pose, second_by_pose, second_by_V) = self._W, self._rules[2](*self.pose, V[-1], A[-1])
         return (
             (by_pose @ self.J + W @ V_q) @ self._gather,
@@ -200,21 +200,21 @@ class Chain:
         """Return the derivative of J^T W^T forces with respect to q (nv x nv), for constant forces."""
         wrench, J = self._W.T @ forces, self.J
         N, F = skew(wrench[:3]), skew(wrench[3:])
-        found = J.T @ (self._rules[3](*self.pose, forces) @ J)
+        result = J.T @ (self._rules[3](*self.pose, forces) @ J)
         first = 0
         for link in self.links:
             last = first + link.J.size2()
             # (J_j x J_k) . wrench = J_k . dual_j
             dual = ca.vertcat(N @ link.J[:3, :] + F @ link.J[3:, :], F @ link.J[:3, :])
             turned = slice(first if link.turns_itself else last, J.size2())
-            found[turned, first:last] += J[:, turned].T @ dual
+            result[turned, first:last] += J[:, turned].T @ dual
             if link.move.varies:
                 R, p = link.pose
                 n, f = wrench[:3] - cross(p, wrench[3:]), wrench[3:]
-                own = link.move.turning(ca.vertcat(R.T @ n, R.T @ f))
-                found[first:last, first:last] += own if link.toward_b else -own
+                turning = link.move.turning(ca.vertcat(R.T @ n, R.T @ f))
+                result[first:last, first:last] += turning if link.toward_b else -turning
             first = last
-        return self._gather.T @ found @ self._gather
+        return self._gather.T @ result @ self._gather
 
 
 def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
@@ -259,7 +259,7 @@ def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
     stiffness = ca.jacobian(W.T @ forces, at) @ along
 
     def rule(name: str, inputs: list[ca.SX], *outputs: ca.SX) -> ca.Function:
-        here = (ca.substitute(each, step, ca.SX.zeros(3, 1)) for each in outputs)
+        here = (ca.substitute(output, step, ca.SX.zeros(3, 1)) for output in outputs)
         return ca.Function(name, inputs, list(map(ca.sparsify, here)))
 
     return (
@@ -310,7 +310,7 @@ class Coupled:
         return ca.sum2(self._row(2, v, 2))
 
     def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
-        """Return the derivatives of phi' and phi'' by positions and velocities (1 x nv each)."""
+        """Return the derivatives of phi' and phi'' with respect to positions and velocities (1 x nv each)."""
         by_q = self._row(2, a, 1) + self._row(3, v, 2)
         return self._row(2, v, 1), by_q, 2 * self._row(2, v, 1)
 
@@ -321,11 +321,11 @@ class Coupled:
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
-    """Return the coefficients of 1, x, x^2, ... of a polynomial without constant and of its first three derivatives."""
-    found = [[0.0, *coefficients]]
+    """Return the coefficients of 1, x, ... of a polynomial without constant term and of three derivatives."""
+    result = [[0.0, *coefficients]]
     for _ in range(3):
-        found.append([power * c for power, c in enumerate(found[-1])][1:])
-    return found
+        result.append([power * c for power, c in enumerate(result[-1])][1:])
+    return result
 
 
 def _polynomial(coefficients: list[float], x: ca.SX) -> ca.SX:
@@ -363,71 +363,71 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
 
 def velocity_rows(tree: Tree) -> list[int]:
     """Return the equations without a position level: the slips of wheels, whose closure error is always 0."""
-    found, first = list[int](), 0
+    result, first = list[int](), 0
     for closure in tree.closures:
         count, positions = (1, 1) if isinstance(closure, Relation) else (closure.loop.count, closure.loop.positions)
-        found += range(first + positions, first + count)
+        result += range(first + positions, first + count)
         first += count
-    return found
+    return result
 
 
 class Closures:
-    """The equations of closure at positions q: their Jacobian A, second derivative in time, and derivatives of these.
+    """The closure equations at positions q: their Jacobian A, second time derivative, and derivatives of these.
 
-    They are valid where the loops are closed; with ``exact``, A is that of ``closure_error`` everywhere.
+    They are valid if the loops are closed. If ``exact``, A is that of ``closure_error`` everywhere.
     """
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):
         moved = moves(tree, q)
         self._parts: list[Chain | Coupled] = [
-            Chain(tree, moved, each, exact) if isinstance(each, Cut) else Coupled(tree, q, each)
-            for each in tree.closures
+            Chain(tree, moved, closure, exact) if isinstance(closure, Cut) else Coupled(tree, q, closure)
+            for closure in tree.closures
         ]
         self._nv = tree.nv
 
     @property
     def chains(self) -> list[Chain]:
         """The chains of the cut joints."""
-        return [each for each in self._parts if isinstance(each, Chain)]
+        return [part for part in self._parts if isinstance(part, Chain)]
 
     @cached_property
     def A(self) -> ca.SX:
         """The Jacobian (c x nv)."""
-        return ca.vertcat(ca.SX(0, self._nv), *(each.jacobian() for each in self._parts))
+        return ca.vertcat(ca.SX(0, self._nv), *(part.jacobian() for part in self._parts))
 
     def drift(self, v: ca.SX) -> ca.SX:
         """Return phi'' for zero acceleration (c x 1)."""
-        return ca.vertcat(ca.SX(0, 1), *(each.second(v) for each in self._parts))
+        return ca.vertcat(ca.SX(0, 1), *(part.second(v) for part in self._parts))
 
     def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
         """Return the derivatives of phi' with respect to q, and of phi'' with respect to q and v (c x nv each)."""
-        start, parts = [ca.SX(0, self._nv)] * 3, (each.rate_derivatives(v, a) for each in self._parts)
+        start, parts = [ca.SX(0, self._nv)] * 3, (part.rate_derivatives(v, a) for part in self._parts)
         return tuple(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True))
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of A^T forces with respect to q (nv x nv), for constant forces (c x 1)."""
-        parts = (each.stiffness(force) for each, force in self._shared(forces))
+        parts = (item.stiffness(force) for item, force in self._shared(forces))
         return sum(parts, start=ca.SX(self._nv, self._nv))
 
     def wrenches(self, forces: ca.SX) -> list[ca.SX]:
         """Return the wrench (6 x 1) of a on b in each cut joint, at frame a in its axes."""
-        return [each.wrench(force) for each, force in self._cut(forces)]
+        return [item.wrench(force) for item, force in self._cut(forces)]
 
     def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> list[ca.SX]:
         """Return the changes (6 x k each) of these wrenches for steps dq (nv x k) and changes of the forces (c x k)."""
         parts = zip(self._cut(forces), self._cut(changes), strict=True)
-        return [each.wrench_changes(force, dq, change) for (each, force), (_, change) in parts]
+        return [item.wrench_changes(force, dq, change) for (item, force), (_, change) in parts]
 
     def _shared(self, forces: ca.SX) -> Iterator[tuple[Chain | Coupled, ca.SX]]:
         """Yield each closure with its rows of the forces."""
         first = 0
-        for each in self._parts:
-            yield each, forces[first : first + each.count, :]
-            first += each.count
+        for part in self._parts:
+            yield part, forces[first : first + part.count, :]
+            first += part.count
 
     def _cut(self, forces: ca.SX) -> Iterator[tuple[Chain, ca.SX]]:
         """Yield each chain with its rows of the forces."""
-        return ((each, force) for each, force in self._shared(forces) if isinstance(each, Chain))
+        return ((item, force) for item, force in self._shared(forces) if isinstance(item, Chain))
 
 
 def closure_jacobian(tree: Tree, q: ca.SX) -> ca.SX:

@@ -1,7 +1,7 @@
 """Dynamics with closed loops, in the active (driven) coordinates.
 
-A largest independent subset of the equations of closure A v = 0 is chosen, and as many coordinates are dependent (d).
-The independent coordinates x determine the motion:
+A largest independent subset of the closure equations A v = 0 is chosen, and as many coordinates are dependent (d). The
+independent coordinates x determine the motion:
 
     v = G x,   G = [1; -A_d^-1 A_x]             a = G x' + g,   g = [0; -A_d^-1 drift]
 
@@ -10,9 +10,10 @@ drives:
 
     G^T ID(q, v, a) = G_a^T tau_a        M_c x' + H_c = G_a^T tau_a,   M_c = G^T M G,   H_c = G^T ID(q, v, g)
 
-(Khalil 2010, eqs. 55-58). With redundant actuation, the solution of least tau^T share^-1 tau is chosen, where ``share``
-are the weights of the drives. The forces in the cut joints are the Lagrange multipliers of A. A single column of motion
-or force is solved with A_d itself, without G: G^T maps forces of the dependent coordinates by -A_x^T A_d^-T.
+(Khalil 2010, eqs. 55-58). With redundant actuation, the solution with the smallest tau^T share^-1 tau is chosen, where
+``share`` holds the weights of the drives. The forces in the cut joints are the Lagrange multipliers of A. A single
+column of motion or force is solved with A_d itself, without G: G^T maps forces of the dependent coordinates by -A_x^T
+A_d^-T.
 """
 
 from collections.abc import Iterator
@@ -33,11 +34,11 @@ from torsor.spatial import skew
 
 
 class ClosureChoice(NamedTuple):
-    """The chosen equations of closure (``rows``), the independent coordinates, and the active (driven) ones.
+    """The chosen closure equations (``rows``), the independent coordinates, and the active (driven) ones.
 
-    ``coupled``: the weights of the drives are a matrix. ``units`` (c) and ``length`` (m) are the scales of
-    errors of closure and of steps of coordinates. For dynamics with multipliers no coordinates are independent;
-    ``scales`` then has the entry of A M^-1 A^T of each chosen equation at a configuration far from singular.
+    ``coupled``: the weights of the drives are a matrix. ``units`` (c) and ``length`` (m) are the scales of closure
+    errors and of coordinate steps. For dynamics with multipliers no coordinates are independent; ``scales`` then has
+    the entry of A M^-1 A^T of each chosen equation at a configuration far from singular.
     """
 
     rows: tuple[int, ...]
@@ -64,7 +65,7 @@ class Linkage:
 
     @cached_property
     def G(self) -> ca.SX:
-        """The matrix v = G x of all coordinates (nv) for the independent ones."""
+        """The matrix G of v = G x, from the independent to all coordinates (nv)."""
         return self.complete(ca.SX.eye(len(self.independent)), self._A_x)
 
     @cached_property
@@ -84,11 +85,11 @@ class Linkage:
         return self.complete(ca.SX(len(self.independent), right.size2()), right)
 
     def among_active(self, x_active: ca.SX) -> ca.SX:
-        """Return the rates of the independent coordinates, from those of the active ones."""
+        """Return the rates of the independent coordinates from those of the active ones."""
         return x_active[[self.choice.active.index(k) for k in self.independent], :]  # a column, even if empty
 
     def by_active(self, columns: ca.SX) -> ca.SX:
-        """Return derivatives by the active coordinates from those by the independent ones; zero for the others."""
+        """Convert derivatives from the independent to the active coordinates, with zeros for the others."""
         spread = ca.SX(columns.size1(), len(self.active))
         spread[:, [self.choice.active.index(k) for k in self.independent]] = columns
         return spread
@@ -96,7 +97,7 @@ class Linkage:
     def velocities(self, v_active: ca.SX) -> ca.SX:
         """Return v (nv x 1) of all coordinates."""
         x = self.among_active(v_active)
-        return ca.densify(self.complete(x, self._A_x @ x))  # dense, also where a coordinate cannot move
+        return ca.densify(self.complete(x, self._A_x @ x))  # dense, also if a coordinate cannot move
 
     def drift(self, v: ca.SX) -> ca.SX:
         """Return phi'' for zero acceleration, of the chosen equations."""
@@ -115,10 +116,10 @@ class Linkage:
         """Return the forces of the active coordinates and the multipliers that are equivalent to tau (nv x 1)."""
         passed = self.multipliers(tau)
         needed = tau[self.independent] - self._A_x.T @ passed  # G^T tau
-        given = Sharing(self, share).forces(needed)
+        active_forces = Sharing(self, share).forces(needed)
         if self.is_redundant:  # only then are dependent coordinates driven
-            passed = self.multipliers(tau - self.driven(given))
-        return given, passed
+            passed = self.multipliers(tau - self.driven(active_forces))
+        return active_forces, passed
 
     def driven(self, tau_active: ca.SX) -> ca.SX:
         """Return the forces (nv x k) of all coordinates, from those of the active ones."""
@@ -164,7 +165,7 @@ class Driven:
         self.v, self.a = linkage.motion(v_active, a_active)
         self.tau = inverse_dynamics(linkage.tree, linkage.q, self.v, self.a, external)
         self.given, self.passed = linkage.balance(self.tau, share)
-        self.multipliers = linkage.all_rows(self.passed)  # (c x 1) of all equations of closure
+        self.multipliers = linkage.all_rows(self.passed)  # (c x 1) of all closure equations
 
 
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice) -> ca.SX:
@@ -212,7 +213,7 @@ def projected_mass(linkage: Linkage, M: ca.SX) -> ca.SX:
 def loop_forces(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the multipliers (c x 1) of the equations of closure: the forces of a on b in each cut joint."""
+    """Return the multipliers (c x 1) of the closure equations: the forces of a on b in each cut joint."""
     return Driven(Linkage(tree, q, choice), v_active, a_active, share, external).multipliers
 
 
@@ -221,30 +222,30 @@ def loop_forces(
 # With the independent coordinates fixed, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, eqs. 3-4).
 # Errors are relative to the size of the mechanism, so that tolerances do not depend on it.
 
-LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
+MAX_STEP = 1.0  # step of any coordinate, in rad or mechanism sizes
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return a trial of assembly (nq + nv + 2): the positions after the step dv, Newton's next step, error and side.
+    """Return an assembly trial (nq + nv + 2): the positions after the step dv, the next Newton step, error and side.
 
     The side is the independence of the columns of A_d, with the sign of its determinant, which changes at a
-    singularity. One column has them all, so that the assembly calls one function per step.
+    singularity. One column holds everything, so that the assembly calls one function per step.
     """
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
     dependent = [k for k in range(tree.nv) if k not in choice.independent]
     newton, side = reflected(closure_jacobian(tree, there)[rows, dependent], error[rows])
-    longest = ca.SX(LONGEST * characteristic_scales(tree, choice.length)[1])[dependent]
+    longest = ca.SX(MAX_STEP * characteristic_scales(tree, choice.length)[1])[dependent]
     step = ca.SX.zeros(tree.nv, 1)
     step[dependent] = ca.fmax(ca.fmin(-newton, longest), -longest)
     return ca.vertcat(there, step, ca.norm_2(error / ca.SX(choice.units)), side)
 
 
 def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return (3 x 1) the residual of closure, the distance from singularity, and the residual of redundant equations.
+    """Return (3 x 1) the closure residual, the distance from singularity, and the residual of redundant equations.
 
     The second is 0 where dependent coordinates can move while the independent ones are fixed. The third is the rate of
-    the equations that are left out, for motions that satisfy the chosen ones: 0 if they are redundant.
+    the dropped equations for motions that satisfy the chosen ones: 0 if they are redundant.
     """
     linkage, units = Linkage(tree, q, choice), ca.SX(choice.units)
     unseen = ca.SX(0)
@@ -287,15 +288,15 @@ def loop_loads(tree: Tree, q: ca.SX, multipliers: ca.SX) -> ca.SX:
 
 def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]:
     """Yield the two places of each cut joint, and the chain between them."""
-    cuts = (each for each in tree.closures if isinstance(each, Cut))
+    cuts = (closure for closure in tree.closures if isinstance(closure, Cut))
     for cut, chain in zip(cuts, closures.chains, strict=True):
         yield cut.a, cut.b, chain
 
 
-def loads(tree: Tree, closures: Closures, found: list[ca.SX], external: Load) -> ca.SX:
+def loads(tree: Tree, closures: Closures, wrenches: list[ca.SX], external: Load) -> ca.SX:
     """Return the wrenches (L x 6) of the environment and of cut joints on the links, at their origins in their axes."""
     total = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
-    for (a, b, chain), wrench in zip(ends(tree, closures), found, strict=True):
+    for (a, b, chain), wrench in zip(ends(tree, closures), wrenches, strict=True):
         for place, load in ((a, -wrench), (b, chain.at_b(wrench))):
             if place.link >= 0:
                 total[place.link, :] += on_link(place, load).T
@@ -330,13 +331,13 @@ def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
 # Where the motion of the active coordinates is given and all others are free of force, the active coordinates are
 # equations too: with their rows S, [A; S] a = [-drift; a_active], and their multipliers are the forces of the drives.
 
-# The error e of an integrator is 1e-5 at most. Newton's first step leaves about e^2, and the second, with the same
+# The error e of an integrator is at most 1e-5. The first Newton step leaves about e^2, and the second, with the same
 # matrix, about e^3.
 CORRECTIONS = 2
-# Residual of closure, relative to the size of the mechanism, up to which loops count as closed.
-CLOSED = 1e-10
+# Closure residual, relative to the size of the mechanism, up to which loops count as closed.
+CLOSURE_TOLERANCE = 1e-10
 # A margin above this does not vanish within one step of a reasonable length.
-NEAR = 0.1
+SAFE_MARGIN = 0.1
 
 
 class _WithMultipliers:
@@ -356,7 +357,7 @@ class _WithMultipliers:
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return the y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active coordinates stay."""
+        """Return the y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active ones are kept."""
         kept = ca.SX.zeros(self.A.size1() - len(self.rows), 1)
         return x - self.spread(self.Z @ self.factors.solve(ca.vertcat(rate, kept)))
 
@@ -371,7 +372,7 @@ class _WithMultipliers:
         return u, self.Z.T @ (u * self.r)
 
     def result(self, value: ca.SX, margin: bool) -> ca.SX:
-        """Return a result, with the margin below it if asked for: one function then has both."""
+        """Return a result, with the margin below it if requested, so that one function has both."""
         return ca.vertcat(value, self.margin) if margin else value
 
     def accelerations(
@@ -410,7 +411,7 @@ def closed_forward_dynamics(
 def closed_inverse_dynamics(
     tree: Tree, q: ca.SX, v: ca.SX, a_active: ca.SX, choice: ClosureChoice, external: Load = None, margin: bool = False
 ) -> ca.SX:
-    """Return the forces (N x 1) of the active coordinates that give them a_active; all others are free of force."""
+    """Return the forces (N x 1) of the active coordinates for accelerations a_active; all others have no drive."""
     system = _WithMultipliers(tree, q, choice)
     _, loose = system.free(-inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
     missing = ca.vertcat(-system.closures.drift(v)[system.rows], a_active) - loose
@@ -420,7 +421,7 @@ def closed_inverse_dynamics(
 def closed_loop_forces(
     tree: Tree, q: ca.SX, v: ca.SX, tau: ca.SX, choice: ClosureChoice, external: Load = None, margin: bool = False
 ) -> ca.SX:
-    """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
+    """Return lambda (c x 1) of M a + h = tau + A^T lambda for all closure equations, 0 for redundant ones."""
     system = _WithMultipliers(tree, q, choice)
     kept = -system.accelerations(v, tau, external)[1]
     return system.result(placed(system.closures.A.size1(), system.rows, kept), margin)
@@ -433,7 +434,7 @@ def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, mar
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return the distance of the chosen equations from dependence: the least part of a row independent of those before.
+    """Return the distance of the chosen equations from dependence: the smallest independent part of a row.
 
     Lengths are in the norm of M^-1 and relative to those at a regular configuration, so that units do not matter.
     """
@@ -441,7 +442,7 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops (v is NaN if it fails), margin, and relative rate of closure left."""
+    """Return the nearest (q, v) with closed loops (v is NaN if it fails), margin, and remaining closure rate."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
@@ -452,7 +453,7 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
     units = ca.SX([choice.units[k] for k in system.rows])
     rate = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), A @ v / units)) / ca.fmax(1, ca.norm_2(v))
-    return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
+    return q, ca.if_else(gap <= CLOSURE_TOLERANCE, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
 
 
 def projected_end(
@@ -460,11 +461,11 @@ def projected_end(
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
 
-    The margin is negative where, at the rate of this step, it vanishes within the next. As positions that could not be
-    closed, velocities that open loops, or let wheels slip, become NaN: the step was too long.
+    The margin is negative if, at the rate of this step, it vanishes within the next. Like positions that could not be
+    closed, velocities that open loops or let wheels slip become NaN, because the step was too long.
     """
     before = closure_margin(tree, q, choice)
     q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)
-    v_next = ca.if_else(rate <= CLOSED, v_next, ca.SX.nan(tree.nv, 1))
-    vanishes = ca.logic_and(2 * after <= before, after < NEAR)
+    v_next = ca.if_else(rate <= CLOSURE_TOLERANCE, v_next, ca.SX.nan(tree.nv, 1))
+    vanishes = ca.logic_and(2 * after <= before, after < SAFE_MARGIN)
     return q_next, v_next, ca.if_else(vanishes, -after, after)

@@ -32,7 +32,7 @@ from torsor.dynamics.trees.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class MotionDerivatives:
-    """Derivatives of v and a of all coordinates by the independent ones and their rates (nv x m each)."""
+    """Derivatives of v and a of all coordinates with respect to the independent ones and their rates (nv x m each)."""
 
     linkage: Linkage
     v: ca.SX
@@ -40,22 +40,25 @@ class MotionDerivatives:
 
     @cached_property
     def _rate_derivatives(self) -> list[ca.SX]:
-        return [each[self.linkage.rows, :] for each in self.linkage.closures.rate_derivatives(self.v, self.a)]
+        return [
+            rate_derivative[self.linkage.rows, :]
+            for rate_derivative in self.linkage.closures.rate_derivatives(self.v, self.a)
+        ]
 
     @cached_property
     def v_by_q(self) -> ca.SX:
-        """Derivative of v by x; that by x' is G."""
+        """Derivative of v with respect to x; that with respect to x' is G."""
         return self.linkage.following(self._rate_derivatives[0] @ self.linkage.G)
 
     @cached_property
     def a_by_q(self) -> ca.SX:
-        """Derivative of a by x."""
+        """Derivative of a with respect to x."""
         _, by_q, by_v = self._rate_derivatives
         return self.linkage.following(by_q @ self.linkage.G + by_v @ self.v_by_q)
 
     @cached_property
     def a_by_v(self) -> ca.SX:
-        """Derivative of a by x'; that by x'' is G."""
+        """Derivative of a with respect to x'; that with respect to x'' is G."""
         return self.linkage.following(self._rate_derivatives[2] @ self.linkage.G)
 
 
@@ -77,7 +80,7 @@ class Balance:
         return cls(MotionDerivatives(driven.linkage, driven.v, driven.a), driven.tau, driven.passed, **loads)
 
     def changes(self) -> Three:
-        """Return the derivatives by q, v and a, in all coordinates."""
+        """Return dq, dv and da, in all coordinates."""
         G, motion = self.linkage.G, self.motion
         by_q = self.dq @ G + self.dv @ motion.v_by_q + self.M @ motion.a_by_q
         return by_q, self.dv @ G + self.M @ motion.a_by_v, self.M @ G
@@ -102,15 +105,15 @@ class Balance:
         """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
         if linkage.is_redundant:  # only then are dependent coordinates driven
-            given = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ each for each in changes)))
-            changes = tuple(each - drive for each, drive in zip(changes, given, strict=True))
+            drive_changes = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ change for change in changes)))
+            changes = tuple(change - drive for change, drive in zip(changes, drive_changes, strict=True))
         return tuple(map(linkage.multipliers, changes))
 
 
 def constrained_velocity_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice
 ) -> tuple[ca.SX, ca.SX]:
-    """Return the derivatives of v by the active coordinates and their velocities (nv x N each)."""
+    """Return dq and dv of v with respect to the active coordinates and their velocities (nv x N each)."""
     linkage = Linkage(tree, q, choice)
     v = linkage.velocities(v_active)
     return linkage.by_active(MotionDerivatives(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
@@ -119,7 +122,7 @@ def constrained_velocity_derivatives(
 def constrained_acceleration_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, choice: ClosureChoice
 ) -> Three:
-    """Return the derivatives of a by the active coordinates, their velocities and accelerations (nv x N each)."""
+    """Return dq, dv and da of a with respect to the active coordinates and their rates (nv x N each)."""
     linkage = Linkage(tree, q, choice)
     motion = MotionDerivatives(linkage, *linkage.motion(v_active, a_active))
     return linkage.by_active(motion.a_by_q), linkage.by_active(motion.a_by_v), linkage.by_active(linkage.G)
@@ -128,7 +131,7 @@ def constrained_acceleration_derivatives(
 def constrained_inverse_dynamics_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
+    """Return dq, dv and da of the drive forces with respect to the active coordinates and their rates (N x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     return tuple(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
 
@@ -136,7 +139,7 @@ def constrained_inverse_dynamics_derivatives(
 def constrained_forward_dynamics_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return the derivatives of the active accelerations by the active coordinates, velocities and forces (N x N)."""
+    """Return dq, dv and dtau of the active accelerations with respect to the active coordinates (N x N each)."""
     linkage = Linkage(tree, q, choice)
     v, M = linkage.velocities(v_active), mass_matrix(tree, q)
     external = Loads(**loads).external
@@ -145,7 +148,7 @@ def constrained_forward_dynamics_derivatives(
     passed = linkage.multipliers(tau - linkage.driven(tau_active))
     by_q, by_v, _ = Balance(motion, tau, passed, **loads).projected()
     factors, active = Squares(constrained.projected_mass(linkage, M)), linkage.active
-    x_by_q, x_by_v, x_by_tau = (factors.solve(each) for each in (-by_q, -by_v, linkage.G_active.T))
+    x_by_q, x_by_v, x_by_tau = (factors.solve(item) for item in (-by_q, -by_v, linkage.G_active.T))
     return (
         linkage.by_active(linkage.G_active @ x_by_q + motion.a_by_q[active, :]),
         linkage.by_active(linkage.G_active @ x_by_v + motion.a_by_v[active, :]),
@@ -156,10 +159,10 @@ def constrained_forward_dynamics_derivatives(
 def loop_force_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return the derivatives of the multipliers by the active coordinates and their rates (c x N each)."""
+    """Return dq, dv and da of the multipliers with respect to the active coordinates and their rates (c x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
-    return tuple(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))
+    return tuple(linkage.all_rows(linkage.by_active(passed_change)) for passed_change in balance.passed_changes(share))
 
 
 # Derivatives of the wrenches in cut joints, and in the joints of the tree with closed loops.
@@ -169,16 +172,16 @@ def loop_force_derivatives(
 
 
 class _Wrenches:
-    """The wrenches in the cut joints, and their derivatives by the independent coordinates and their rates."""
+    """The wrenches in the cut joints, and their derivatives with respect to the independent coordinates."""
 
     def __init__(self, balance: Balance, share: ca.SX):
         self.linkage, self.closures = balance.linkage, balance.linkage.closures
         forces = self.linkage.all_rows(balance.passed)
         self.found = self.closures.wrenches(forces)
-        changes = [self.linkage.all_rows(each) for each in balance.passed_changes(share)]
+        changes = [self.linkage.all_rows(passed_change) for passed_change in balance.passed_changes(share)]
         none = ca.SX(*self.linkage.G.shape)
         self.dq = self.linkage.G, none, none  # positions depend on the coordinates alone
-        self.changes = [self.closures.wrench_changes(forces, *each) for each in zip(self.dq, changes, strict=True)]
+        self.changes = [self.closures.wrench_changes(forces, *item) for item in zip(self.dq, changes, strict=True)]
 
     def on_bodies(self, kind: int) -> list[ca.SX | None]:
         """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""
@@ -196,7 +199,7 @@ class _Wrenches:
 def loop_wrench_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> Three:
-    """Return the derivatives of the cut joints' wrenches by the active coordinates and their rates (6 cuts x N)."""
+    """Return dq, dv and da of the cut-joint wrenches with respect to the active coordinates (6 cuts x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, none = _Wrenches(balance, share), ca.SX(0, len(choice.active))
     return tuple(ca.vertcat(none, *map(balance.linkage.by_active, kind)) for kind in wrenches.changes)
@@ -205,19 +208,19 @@ def loop_wrench_derivatives(
 def constrained_joint_wrench_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> Three:
-    """Return the derivatives of the joint reactions by the active coordinates and their rates (6 L x N each)."""
+    """Return dq, dv and da of the joint reactions with respect to the active coordinates (6 L x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, linkage, motion = _Wrenches(balance, share), balance.linkage, balance.motion
     total = constrained.loads(tree, linkage.closures, wrenches.found, external)
     dq, dv, da = joint_wrench_derivatives(tree, q, motion.v, motion.a, external=total)
     G = linkage.G
-    found = [dq @ G + dv @ motion.v_by_q + da @ motion.a_by_q, dv @ G + da @ motion.a_by_v, da @ G]
+    result = [dq @ G + dv @ motion.v_by_q + da @ motion.a_by_q, dv @ G + da @ motion.a_by_v, da @ G]
     moved = moves(tree, q)
-    for kind, rows in enumerate(found):
+    for kind, rows in enumerate(result):
         parts = ca.vertsplit(rows, 6) if tree.bodies else []
         for k, load in enumerate(wrenches.on_bodies(kind)):
             if load is not None:
                 for j, seen in climb(tree, moved, k, *to_body(tree.bodies[k], load)):
                     parts[j] = parts[j] - to_link(tree.bodies[j], seen[:3, :], seen[3:, :])
-        found[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
-    return tuple(found)
+        result[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
+    return tuple(result)

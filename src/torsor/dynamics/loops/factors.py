@@ -1,4 +1,4 @@
-"""Matrix factorisations without pivoting, since a fixed sequence of operations cannot choose pivots.
+"""Matrix factorisations without pivoting, because a fixed sequence of operations cannot choose pivots.
 
 ``Columns`` is a QR factorisation of any matrix by modified Gram-Schmidt, which needs no pivots; ``Squares`` is L D L^T
 of a positive definite one. Both keep structural zeros.
@@ -8,7 +8,7 @@ import casadi as ca
 
 
 def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
-    """Return a matrix with so many rows: those given at their places, and structural zeros elsewhere."""
+    """Return a matrix with this many rows: those given at their places, and structural zeros elsewhere."""
     whole = ca.SX(count, rows.size2())
     whole[places, :] = rows
     return whole
@@ -17,8 +17,8 @@ def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
 
-    The columns of Q are eliminated from the right-hand side one after the other, as from those of A, so that the
-    solution is backward stable although Q loses orthogonality (Bjorck 1967); likewise, in reverse order, for A^T.
+    The columns of Q are eliminated from the right-hand side one by one, as from those of A, so that the solution is
+    backward stable although Q loses orthogonality (Bjorck 1967). The same holds, in reverse order, for A^T.
     """
 
     def __init__(self, A: ca.SX):
@@ -31,7 +31,7 @@ class Columns:
             self._Q.append(column / self._R[j, j])
 
     def independence(self) -> ca.SX:
-        """Return 1 for orthogonal columns, and 0 where one is a linear combination of others."""
+        """Return 1 for orthogonal columns, and 0 if one is a linear combination of others."""
         return _independence(self._R)
 
     def solve(self, B: ca.SX) -> ca.SX:
@@ -56,11 +56,11 @@ class Columns:
 def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return A^-1 b (n x 1) by Householder reflections, and the independence of A's columns times sign(det A)."""
     n, side = A.size1(), ca.SX(1)
-    columns = [ca.vertsplit(each) for each in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
+    columns = [ca.vertsplit(item) for item in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
     R = ca.SX(n, n)
     for j in range(n):
         x = columns[j][j:]
-        length, toward = ca.sqrt(sum(each**2 for each in x)), ca.if_else(x[0] >= 0, 1, -1)
+        length, toward = ca.sqrt(sum(item**2 for item in x)), ca.if_else(x[0] >= 0, 1, -1)
         mirror = [x[0] + toward * length, *x[1:]]
         scale = length * (length + toward * x[0])
         for column in columns[j + 1 :]:
@@ -84,8 +84,8 @@ def _back(R: ca.SX, Y: list[ca.SX], width: int) -> ca.SX:
 def _independence(R: ca.SX) -> ca.SX:
     """Return the independence of the columns of Q R, from 0 (dependent) to 1 (orthogonal).
 
-    For each column, the fraction of its length that is orthogonal to the columns before it; of these, the inverse of
-    the root mean square of the inverses. Unlike their minimum, it does not hide NaN.
+    For each column it takes the fraction of its length that is orthogonal to the columns before it, and of these the
+    inverse of the root mean square of the inverses. Unlike their minimum, it does not hide NaN.
     """
     n, total = R.size2(), ca.SX(0)
     for j in range(n):
@@ -105,7 +105,7 @@ class Squares:
         ordered = M[self.order, self.order]
         self.D, self.L_T = ca.ldl(ordered, False)[:2] if self.order else (ca.SX(0, 1), ordered)  # L^T without its ones
         above, right_of = self.L_T.sparsity().get_triplet()
-        self._pairs = list(zip(above, right_of, strict=True))  # column after column
+        self._pairs = list(zip(above, right_of, strict=True))  # column by column
 
     def forth(self, right: ca.SX) -> list[ca.SX]:
         """Return the rows of L^-1 times the right-hand side, whose rows are in the order of elimination."""
@@ -131,7 +131,7 @@ class Squares:
         return placed(rows.size1(), self.order, rows)
 
     def inverse(self) -> ca.SX:
-        """Return M^-1, in the order of elimination; one triangle is computed, since a row needs only later ones."""
+        """Return M^-1, in the order of elimination; one triangle is computed, because a row needs only later ones."""
         rows = [row / self.D[k] for k, row in enumerate(self.forth(ca.densify(ca.SX.eye(len(self.order)))))]
         triangle = self.back([row[:, : k + 1] for k, row in enumerate(rows)], len(rows))
         return ca.SX(ca.tril2symm(triangle))

@@ -215,13 +215,13 @@ def _flexible_coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 def _brackets(tree: Tree, x: ca.SX) -> ca.SX:
     """Return ad_x (nv x nv): Lie brackets of velocities; only rotations and poses do not commute."""
-    found = ca.SX(tree.nv, tree.nv)
+    result = ca.SX(tree.nv, tree.nv)
     for body in tree.bodies:
         if body.joint.type == "spherical":
-            found[body.v, body.v] = skew(x[body.v])
+            result[body.v, body.v] = skew(x[body.v])
         elif body.joint.type == "free":
-            found[body.v, body.v] = ad(x[body.v])
-    return found
+            result[body.v, body.v] = ad(x[body.v])
+    return result
 
 
 def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:

@@ -1,4 +1,4 @@
-"""The configuration space: steps, differences and charts, joint by joint. Angles of motors are plain numbers."""
+"""The configuration space: steps, differences and charts, joint by joint. Motor angles are plain numbers."""
 
 import casadi as ca
 
@@ -12,7 +12,7 @@ def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
 
 
 def steps(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return E (nq x nv), the derivative of the components of positions by a step along ``integrate``, at zero."""
+    """Return E (nq x nv), the derivative of position components with respect to a step along ``integrate``, at zero."""
     u = ca.SX.sym("u", tree.nv)
     return ca.substitute(ca.jacobian(integrate(tree, q, u), u), u, ca.SX.zeros(tree.nv, 1))
 
@@ -37,8 +37,8 @@ def chart_rate(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
 
 def chart_velocity(tree: Tree, u: ca.SX, u_rate: ca.SX) -> ca.SX:
     """Return the velocity (nv x 1) at which the local coordinates u have the rate u_rate."""
-    own = (body for body in tree.bodies if not body.joint.follows)
-    parts = [body.joint.kind.chart_velocity(u[body.v], u_rate[body.v]) for body in own]
+    leaders = (body for body in tree.bodies if not body.joint.follows)
+    parts = [body.joint.kind.chart_velocity(u[body.v], u_rate[body.v]) for body in leaders]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(u_rate[j] for _, j in tree.motors))
 
 

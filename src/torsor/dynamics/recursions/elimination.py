@@ -2,12 +2,12 @@
 
 A joint with several coordinates is eliminated one coordinate at a time, which is the same as all at once. A coordinate
 that acts on several bodies (a motor on another link, joints with a common coordinate) is eliminated at their common
-ancestor. Two short cuts serve flexible links:
+ancestor. Two shortcuts serve flexible links:
 
 - the modes of a link that carries nothing have a constant mass matrix, so that they are eliminated at once, without
   divisions, and terms that cancel are known beforehand (``Shape.condensed``);
-- where few coordinates move a body on a flexible link, its motion is substituted by them, which takes fewer operations
-  than to transform its inertia from body to body.
+- if few coordinates move a body on a flexible link, its motion is expressed in them, which takes fewer operations
+  than transforming its inertia from body to body.
 """
 
 from collections.abc import Set
@@ -39,12 +39,12 @@ class Articulated:
     def of(cls, body: Body, condensed: tuple[Shape, ...] = ()) -> "Articulated":
         """Return the inertia of a body, the modes of some of its flexible links being eliminated."""
         rigid = replace(body, shapes=tuple(shape for shape in body.shapes if shape not in condensed))
-        found = cls(rigid.J, sx(skew(rigid.ms)), sx(body.mass * ca.SX.eye(3)))
+        result = cls(rigid.J, sx(skew(rigid.ms)), sx(body.mass * ca.SX.eye(3)))
         for shape in condensed:
-            whole = ca.vertcat(ca.horzcat(found.A, found.B), ca.horzcat(found.B.T, found.C))
+            whole = ca.vertcat(ca.horzcat(result.A, result.B), ca.horzcat(result.B.T, result.C))
             left = shape.condensed(whole)
-            found = cls(mirror(left[:3, :3]), left[:3, 3:], mirror(left[3:, 3:]))
-        return found
+            result = cls(mirror(left[:3, :3]), left[:3, 3:], mirror(left[3:, 3:]))
+        return result
 
     def times(self, S: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) of an acceleration."""
@@ -81,8 +81,8 @@ def mirror(matrix: ca.SX) -> ca.SX:
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
 
 
-# How many coordinates a motion is substituted by at most, and how many of them may be those of ordinary joints: beyond
-# that, to transform the inertia takes fewer operations (counted on arms with beams and on rods).
+# Maximum number of coordinates for this substitution, and how many of them may be those of ordinary joints: beyond
+# that, transforming the inertia takes fewer operations (counted on arms with beams and on rods).
 FEW, FEW_RIGID = 7, 1
 
 Stiffness = dict[tuple[int, int], ca.SX]
@@ -155,7 +155,7 @@ class Elimination:
         return self._outward()
 
     def _is_alone(self, shape: Shape) -> bool:
-        """Whether the modes of a flexible link act on the body that it is clamped to alone, by a constant mass."""
+        """Return whether the modes of a flexible link act only on its clamping body, by a constant mass."""
         modes = _own(shape.modal)
         bodies = [body for i, body in enumerate(self.tree.bodies) if i not in self.light]
         others = {k for body in bodies for k in _own(body)}
@@ -166,7 +166,7 @@ class Elimination:
         return bool(mass.is_constant() and np.array_equal(ca.DM(mass).full(), shape.modal.mass))
 
     def _is_moved_by_few(self, j: int) -> bool:
-        """Whether body j is moved by few coordinates, all unknown, and is a flexible link or carried by one."""
+        """Return whether body j is moved by few coordinates, all unknown, and is a flexible link or carried by one."""
         bodies, chain = self.tree.bodies, [j]
         while bodies[chain[-1]].parent >= 0:
             chain.append(bodies[chain[-1]].parent)
@@ -211,8 +211,8 @@ class Elimination:
         """Eliminate, from the tips to the root."""
         for j in reversed(range(len(self.tree.bodies))):
             body, pending = self.tree.bodies[j], self.pending[j]
-            own = _own(body)
-            for shape in self.alone[j]:  # the inertia of the body has been without them
+            coordinates = _own(body)
+            for shape in self.alone[j]:  # the inertia of the body already excludes them
                 modes, U, inverse = _own(shape.modal), shape.momenta, sx(shape.modal.compliance)
                 y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
                 for k in modes:
@@ -223,12 +223,12 @@ class Elimination:
                 if rotor.v in self.D and rotor.v not in self.condensed:
                     pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(*rotor.momentum)
             # Next to the ground, few coordinates are eliminated last, without the motion of the body.
-            last = body.parent < 0 and j in self.few and len({*pending, *own}) <= FEW
-            for k in [k for k in pending if self.ends[k] == j and k not in own and not last]:
+            last = body.parent < 0 and j in self.few and len({*pending, *coordinates}) <= FEW
+            for k in [k for k in pending if self.ends[k] == j and k not in coordinates and not last]:
                 self._eliminate(j, k)
-            later = {k for k in own if k in self.D and k not in pending and self.ends[k] != j} - self.condensed
+            later = {k for k in coordinates if k in self.D and k not in pending and self.ends[k] != j} - self.condensed
             later = later if body.parent >= 0 else set()
-            for index, k in enumerate(own):
+            for index, k in enumerate(coordinates):
                 if k in self.D and k not in later and k not in self.condensed:
                     S = body.joint.ratio * self.moved[j].S[:, index]
                     alone = k not in pending and self.D[k][k].is_zero()
@@ -237,7 +237,7 @@ class Elimination:
                     if self.ends[k] == j and not last:
                         self._eliminate(j, k, _axis(S) if alone else None)
             if j in self.few and not last:
-                # All coordinates that move the body are substituted for its motion, and its inertia is not passed up.
+                # All coordinates that move the body replace its motion, and its inertia is not passed up.
                 self.motions[j], left = self._columns(j, later), dict(pending)
                 for k, Z in self.motions[j].items():
                     self._substitute(k, Z, self.inertia[j], self.force[j], left)
@@ -246,16 +246,16 @@ class Elimination:
         for k in sorted(self.D):
             self.last.append(self._pivot(k, ca.SX.zeros(6, 1), {}))
 
-    def _columns(self, j: int, own: set[int]) -> dict[int, ca.SX]:
-        """Return the motion (6 x 1) of body j for a unit of each unknown coordinate above it, and of its ``own``."""
+    def _columns(self, j: int, coordinates: set[int]) -> dict[int, ca.SX]:
+        """Return the motion (6 x 1) of body j for a unit of each unknown coordinate above it and of ``coordinates``."""
         body, move = self.tree.bodies[j], self.moved[j]
         if body.parent >= 0 and body.parent not in self.columns:
             self.columns[body.parent] = self._columns(body.parent, set(_own(self.tree.bodies[body.parent])))
-        found = {k: move.down_twist(Z) for k, Z in self.columns.get(body.parent, {}).items()}
+        result = {k: move.down_twist(Z) for k, Z in self.columns.get(body.parent, {}).items()}
         for index, k in enumerate(_own(body)):
-            if k in own:
-                found[k] = found.get(k, ca.SX.zeros(6, 1)) + body.joint.ratio * move.S[:, index]
-        return found
+            if k in coordinates:
+                result[k] = result.get(k, ca.SX.zeros(6, 1)) + body.joint.ratio * move.S[:, index]
+        return result
 
     def _pass_up(self, j: int, parent: int, later: set[int]) -> None:
         body, move = self.tree.bodies[j], self.moved[j]
@@ -263,7 +263,7 @@ class Elimination:
         pending = {k: move.up_both(U) for k, U in self.pending[j].items()}
         for index, k in enumerate(_own(body)):
             if k in later:
-                # Nothing below depends on this coordinate: its U is found in the parent's axes, and not transformed.
+                # Nothing below depends on this coordinate: its U is computed in the parent's axes, and not transformed.
                 self.late[j].append(_Step(k, body.joint.ratio * move.S[:, index]))
                 self._substitute(k, body.joint.ratio * move.S_before[:, index], inertia, force, pending)
         self.force[parent] = self.force[parent] + move.shifted(force)
@@ -274,13 +274,13 @@ class Elimination:
 
     def _outward(self) -> tuple[dict[int, ca.SX], ca.SX]:
         """Return the unknown accelerations, and the forces of all coordinates due to them, root to tips."""
-        found: dict[int, ca.SX] = {}
+        result: dict[int, ca.SX] = {}
 
         def solve(pivot: _Pivot, A: ca.SX) -> None:
             rest = pivot.u - ca.dot(pivot.U, A)
             for m, c in pivot.c.items():
-                rest = rest - c * found[m]
-            found[pivot.k] = rest * pivot.inverse
+                rest = rest - c * result[m]
+            result[pivot.k] = rest * pivot.inverse
 
         for pivot in reversed(self.last):
             solve(pivot, ca.SX.zeros(6, 1))
@@ -290,13 +290,13 @@ class Elimination:
             above = acceleration[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1)
             A = ca.vertcat(move.down(above[:3]), move.down(above[3:] - skew(move.p) @ above[:3]))
             for step in self.late[j]:
-                A = A + step.S * found[step.k]
+                A = A + step.S * result[step.k]
             if j in self.motions:
-                A = sum((Z * found[k] for k, Z in self.motions[j].items()), start=ca.SX.zeros(6, 1))
+                A = sum((Z * result[k] for k, Z in self.motions[j].items()), start=ca.SX.zeros(6, 1))
             # With the joint's own unknowns eliminated, this is the wrench through the joint.
             wrench = self.inertia[j].times(A) + self.force[j]
             for k, U in self.pending[j].items():
-                wrench = wrench + U * found[k]
+                wrench = wrench + U * result[k]
             for index, k in enumerate(_own(body)):
                 if k not in self.ends:
                     forces.append((k, body.joint.ratio * ca.dot(move.S[:, index], wrench)))
@@ -305,15 +305,15 @@ class Elimination:
                     solve(act, A)
                 elif isinstance(act, _Shape):
                     x = act.y - act.inverse @ (act.U.T @ A)
-                    found |= {k: x[index] for index, k in enumerate(act.modes)}
+                    result |= {k: x[index] for index, k in enumerate(act.modes)}
                 else:
-                    A = A + act.S * found[act.k]
+                    A = A + act.S * result[act.k]
             others = (rotor for rotor in move.body.rotors if rotor.v not in self.ends)
             forces += [(rotor.v, ca.dot(ca.vertcat(*rotor.momentum), A)) for rotor in others]
             acceleration.append(A)
         for i, j, m in self.tree.coupled:
-            forces += [(to, m * found[of]) for to, of in ((i, j), (j, i)) if of in found and to not in found]
-        return found, gather(self.tree.nv, forces)
+            forces += [(to, m * result[of]) for to, of in ((i, j), (j, i)) if of in result and to not in result]
+        return result, gather(self.tree.nv, forces)
 
 
 def _own(part: Body | Modal) -> range:
@@ -322,12 +322,12 @@ def _own(part: Body | Modal) -> range:
 
 
 def _weightless(tree: Tree) -> set[int]:
-    """Return the bodies that have no inertia, and carry none."""
+    """Return the bodies that have no inertia and carry none."""
     heavy = [bool(body.modal or body.rotors or isinstance(body.P, ca.SX) or np.any(body.P)) for body in tree.bodies]
     for j in reversed(range(len(heavy))):
         if heavy[j] and tree.bodies[j].parent >= 0:
             heavy[tree.bodies[j].parent] = True
-    return {j for j, each in enumerate(heavy) if not each}
+    return {j for j, item in enumerate(heavy) if not item}
 
 
 def _ends(bodies: list[Body], unknown: Set[int], stiffness: Stiffness) -> dict[int, int]:

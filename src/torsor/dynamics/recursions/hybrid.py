@@ -1,20 +1,21 @@
 """Hybrid dynamics: each coordinate is driven by motion (its acceleration is given) or by force (its force is given).
 
-All by force is forward dynamics (Khalil calls it direct dynamics); the base by force and the joints by motion is the
-inverse dynamics of a moving base; all by motion is inverse dynamics. The equations are always linear in the unknowns:
+If all are driven by force, this is forward dynamics (Khalil calls it direct dynamics). If the base is driven by force
+and the joints by motion, it is the inverse dynamics of a moving base. If all are driven by motion, it is inverse
+dynamics. The equations are always linear in the unknowns:
 
     1. inverse dynamics with the unknown accelerations at zero gives the forces tau0;
     2. the unknown accelerations x solve M_ff x = tau_f - tau0_f, by elimination from the tips to the root (articulated
        bodies, Khalil 2010, eqs. 36-54, without velocities, which step 1 includes):
 
            U = I S,  D = S^T U + Ia,  u = r - S^T p      I, p: articulated inertia and force of the body
-           to the parent go  I - U U^T / D  and  p + U u / D
+           passed to the parent:  I - U U^T / D  and  p + U u / D
 
     3. and from the root to the tips  x = (u - U^T A) / D,  A <- A + S x;
     4. the forces of coordinates driven by motion are tau0 + S^T (I A + p).
 
-``elimination`` does steps 2 to 4. A body whose motion it substitutes by few coordinates keeps its wrench of step 1 in
-p, so that the wrench is projected on the coordinates once.
+``elimination`` does steps 2 to 4. A body whose motion is expressed in few coordinates keeps its wrench of step 1 in p,
+so that the wrench is projected on the coordinates once.
 """
 
 import casadi as ca
@@ -32,8 +33,8 @@ def hybrid_dynamics(
     known = ca.vertcat(ca.SX.zeros(0, 1), *(ca.SX(0) if k in forced else a[k] for k in range(tree.nv)))
     elimination = Elimination(tree, moves(tree, q), forced, {})
     tau0, wrenches = inverse_dynamics_with_cuts(tree, q, v, known, external, elimination.few)
-    found, extra = elimination.solve({k: tau[k] - tau0[k] for k in forced}, wrenches)
-    all_a = [found[k] if k in forced else a[k] for k in range(tree.nv)]
+    result, extra = elimination.solve({k: tau[k] - tau0[k] for k in forced}, wrenches)
+    all_a = [result[k] if k in forced else a[k] for k in range(tree.nv)]
     all_tau = [tau[k] if k in forced else tau0[k] + extra[k] for k in range(tree.nv)]
     return ca.vertcat(ca.SX.zeros(0, 1), *all_a), ca.vertcat(ca.SX.zeros(0, 1), *all_tau)
 

@@ -29,7 +29,7 @@ from functools import partial
 import casadi as ca
 
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
-from torsor.dynamics.loops.constrained import CLOSED, ClosureChoice
+from torsor.dynamics.loops.constrained import CLOSURE_TOLERANCE, ClosureChoice
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, chart_carry, chart_rate, chart_velocity
@@ -46,15 +46,15 @@ Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
 # Steep friction takes longer: first with secants from rest (chords), which always converge, then with tangents.
 EVALUATIONS, EVALUATIONS_WITH_FRICTION, CHORDS = 7, 16, 8
 # Residual of the equations relative to momenta and impulses.
-CONVERGED = 1e-6
+RESIDUAL_TOLERANCE = 1e-6
 
 
 def midpoint_step(
     tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches at the midpoint.
+    """Return (q, v) after a step of length h (s); ``forces`` holds tau and the external wrenches at the midpoint.
 
-    With ``choice``, q has closed loops; v has to be projected by ``closed_state``.
+    If ``choice`` is given, q has closed loops; v has to be projected by ``closed_state``.
     """
     if not tree.nv:
         return q, v
@@ -66,7 +66,7 @@ def midpoint_step(
     L = kinetic_energy(tree, moved, v_s) - gravity_energy(tree, moved)
     L_by_q = ca.substitute(ca.gradient(L, s), s, ca.SX.zeros(tree.nv, 1))
     lagrangian_force = ca.Function("lagrangian_force", [q_s, v_s], [L_by_q])
-    with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
+    with_friction = {k for passive in tree.passives if passive.coulomb for k in passive.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     outer = outer_jacobians(tree, near, v, forces)
     # Friction is concave in the speed: Newton's method converges from rest, and may overshoot from higher speeds.
@@ -85,27 +85,31 @@ def midpoint_step(
         if loops is not None:
             residual = residual + loops.A_T @ loops.multipliers  # the impulse at the start
         if k < evaluations - 1:
-            own = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
-            solve = newton_solver(tree, near, own, outer, h / 2)
+            passive_terms = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
+            solve = newton_solver(tree, near, passive_terms, outer, h / 2)
             change = solve(residual)
             w = w + (change if loops is None else loops.closing(w, change, solve))
     q_end = chart(tree, q, h * w)
     v_end = _solve(tree, q_end, mu1, {})
-    converged = ca.norm_1(residual) <= CONVERGED * scale
+    converged = ca.norm_1(residual) <= RESIDUAL_TOLERANCE * scale
     if loops is not None:
-        converged = ca.logic_and(converged, ca.norm_inf(loops.error(w)) <= CLOSED)
+        converged = ca.logic_and(converged, ca.norm_inf(loops.error(w)) <= CLOSURE_TOLERANCE)
     return q_end, ca.if_else(converged, v_end, ca.SX.nan(tree.nv, 1))
 
 
 def newton_solver(
-    tree: Tree, q: ca.SX, own: dict[tuple[int, int], tuple[ca.SX, ca.SX]], outer: tuple[ca.SX, ca.SX] | None, h: ca.SX
+    tree: Tree,
+    q: ca.SX,
+    passive_terms: dict[tuple[int, int], tuple[ca.SX, ca.SX]],
+    outer: tuple[ca.SX, ca.SX] | None,
+    h: ca.SX,
 ) -> Callable[[ca.SX], ca.SX]:
     """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
 
-    ``own`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of other forces
+    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` of others
     (``outer_jacobians``); without these, the elimination of ``hybrid`` solves it.
     """
-    stiffness = {key: h**2 * K + h * D for key, (K, D) in own.items()}
+    stiffness = {key: h**2 * K + h * D for key, (K, D) in passive_terms.items()}
     if outer is None:
         return partial(_solve, tree, q, stiffness=stiffness)
     A = mass_matrix(tree, q) + h**2 * outer[0] + h * outer[1]
@@ -128,7 +132,7 @@ class _Loops:
         self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the expected end
 
     def error(self, w: ca.SX) -> ca.SX:
-        """Return the closure error after a step with the mean rate w; of wheels, how far they slip at its middle."""
+        """Return the closure error after a step with the mean rate w; for wheels, their slip at its middle."""
         error = closure_error(self.tree, chart(self.tree, self.q, self.h * w))
         if self._velocities:
             u = self.h / 2 * w
@@ -145,16 +149,16 @@ class _Loops:
 
 
 def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
-    """Return minus the derivatives of tau and external wrenches by q and v, or None if they do not depend on them."""
+    """Return minus the derivatives of tau and external wrenches with respect to q and v, or None if there are none."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)
     tau, external = forces(moved, x)
     F = tau if external is None else tau + load_force(tree, moved, external)
-    found = ca.jacobian(F, s), ca.jacobian(F, x)
-    if not any(each.nnz() for each in found):
+    result = ca.jacobian(F, s), ca.jacobian(F, x)
+    if not any(item.nnz() for item in result):
         return None
     at = ca.vertcat(here, s, x), ca.vertcat(q, ca.SX.zeros(tree.nv, 1), v)
-    K, D = (ca.substitute(-ca.densify(each), *at) for each in found)
+    K, D = (ca.substitute(-ca.densify(item), *at) for item in result)
     return K, D
 
 
@@ -163,7 +167,7 @@ def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, c
     u, rate, x = (ca.SX.sym(name, tree.nv) for name in ("u", "rate", "x"))
     velocity, turned, carried = chart_velocity(tree, u, rate), chart_rate(tree, u, x), chart_carry(tree, u, x)
     by_rate, by_u = ca.jacobian(velocity, rate), ca.jacobian(velocity, u)
-    v_w, v_u = (ca.substitute(each, ca.vertcat(u, rate), ca.vertcat(h / 2 * w, w)) for each in (by_rate, by_u))
+    v_w, v_u = (ca.substitute(item, ca.vertcat(u, rate), ca.vertcat(h / 2 * w, w)) for item in (by_rate, by_u))
     B, C = ca.jacobian(turned, x), ca.jacobian(carried, x)
     e = v_w.T @ (mu + h / 2 * Q) + h / 2 * (v_u.T @ mu)
     mu1 = ca.substitute(B, u, h * w).T @ e
@@ -173,8 +177,8 @@ def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, c
 def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX:
     """Return x with (M + stiffness) x = residual, in O(n); ``stiffness`` has entries (i, j), i <= j."""
     rows = dict(enumerate(ca.vertsplit(residual)))
-    found, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness).solve(rows, {})
-    return ca.vertcat(*(found[k] for k in range(tree.nv)))
+    result, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness).solve(rows, {})
+    return ca.vertcat(*(result[k] for k in range(tree.nv)))
 
 
 # One step of a diagonally implicit Runge-Kutta method of order 2 that is L-stable: stiff motion is damped.
@@ -200,7 +204,7 @@ GAMMA = 1 - 1 / math.sqrt(2)
 def sdirk_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: tuple[Forces, Forces]) -> tuple[ca.SX, ca.SX]:
     """Return (q, v) after a step of length h (s); v is NaN if Newton's method does not converge.
 
-    ``forces`` give tau and the external wrenches at the times of the two stages, g h and h after the start.
+    ``forces`` holds tau and the external wrenches at the times of the two stages, g h and h after the start.
     """
     if not tree.nv:
         return q, v
@@ -217,7 +221,7 @@ def _stage(
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return u, u' and v' of a stage that begins at (u0, v0), and whether its equations are solved."""
     (u0, v0), g = begin, GAMMA * h
-    with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
+    with_friction = {k for item in tree.passives if item.coulomb for k in item.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     near = chart(tree, q, u0)
     outer = outer_jacobians(tree, near, v0, forces)
@@ -231,10 +235,10 @@ def _stage(
         tau, external = forces(here, v)
         residual = tau - inverse_dynamics(tree, here, v, k, external)
         if count < evaluations - 1:
-            own = passive_jacobians(tree, here, v, chord=count < CHORDS)
-            k = k + newton_solver(tree, near, own, outer, g)(residual)
+            passive_terms = passive_jacobians(tree, here, v, chord=count < CHORDS)
+            k = k + newton_solver(tree, near, passive_terms, outer, g)(residual)
             continue
         momenta = ca.norm_1(inertial_force(tree, here, v0)) + ca.norm_1(inertial_force(tree, here, v))
         passive = ca.norm_1(spring_force(tree, here)) + ca.norm_1(friction_force(tree, v))
         scale = ca.norm_1(tau) + ca.norm_1(inertial_force(tree, here, k)) + passive + momenta / ca.fabs(h)
-    return u, chart_rate(tree, u, v0 + g * k), k, ca.norm_1(residual) <= CONVERGED * scale
+    return u, chart_rate(tree, u, v0 + g * k), k, ca.norm_1(residual) <= RESIDUAL_TOLERANCE * scale

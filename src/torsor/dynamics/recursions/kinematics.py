@@ -33,8 +33,8 @@ def symmetric(A: ca.SX) -> ca.SX:
 class Move:
     """The transform of a joint: constant rotation, then the joint's; its motion subspace S; and the body itself at q.
 
-    The two rotations are applied one after the other: the constant one is often a permutation, which takes no
-    operations, and the joint's usually changes two components only.
+    The two rotations are applied in sequence: the constant one is often a permutation, which takes no operations, and
+    that of the joint usually changes only two components.
     """
 
     def __init__(self, body: Body, q: ca.SX):
@@ -76,27 +76,27 @@ class Move:
         return ca.SX.zeros(6, 1) if bias is None else sx(bias)
 
     def variations(self, v: ca.SX, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Return the derivatives of S v and of S a + S' v by the joint's positions, and of S' v by v (6 x nv each)."""
+        """Return dq of S v, dq of S a + S' v and dv of S' v (6 x nv each)."""
         q, rate = ca.SX.sym("q", self._kind.nq), ca.SX.sym("rate", self._kind.nv)
         S, S_rate = self._kind.subspace(q, self._pitch), sx(self._kind.subspace_rate(q, rate, self._pitch))
-        found = ca.jacobian(S @ rate, q), ca.jacobian(S @ a + S_rate @ rate, q), ca.jacobian(S_rate @ rate, rate)
+        result = ca.jacobian(S @ rate, q), ca.jacobian(S @ a + S_rate @ rate, q), ca.jacobian(S_rate @ rate, rate)
         here = ca.vertcat(q, rate), ca.vertcat(self._position, v)
-        by_q, rate_by_q, rate_by_v = (ca.substitute(each, *here) for each in found)
+        by_q, rate_by_q, rate_by_v = (ca.substitute(item, *here) for item in result)
         return by_q, rate_by_q, rate_by_v
 
     def S_rates(self, rates: list[ca.SX]) -> list[ca.SX]:
-        """Return S and, where it varies, its rates (6 x nv each), as many as there are ``rates`` of the joint."""
+        """Return S and, if it varies, its time derivatives (6 x nv each), one per entry of ``rates``."""
         if not self.varies:
             return [self.S]
         q, x = ca.SX.sym("q", self._kind.nq), [ca.SX.sym(f"x{k}", self._kind.nv) for k in range(len(rates))]
-        found = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
-        for _ in rates[1:]:  # where S varies, the velocities are the rates of the positions
-            found.append(ca.jtimes(found[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
+        result = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
+        for _ in rates[1:]:  # if S varies, the velocities are the rates of the positions
+            result.append(ca.jtimes(result[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
         here = ca.vertcat(q, *x), ca.vertcat(self._position, *rates)
-        return [ca.reshape(ca.substitute(each, *here), self.S.shape) for each in found]
+        return [ca.reshape(ca.substitute(item, *here), self.S.shape) for item in result]
 
     def turning(self, wrench: ca.SX) -> ca.SX:
-        """Return the derivative of S^T wrench by the joint's positions (nv x nv), for a constant wrench."""
+        """Return the derivative of S^T wrench with respect to the positions (nv x nv), for a constant wrench."""
         q = ca.SX.sym("q", self._kind.nq)
         derivative = ca.jacobian(self._kind.subspace(q, self._pitch).T @ wrench, q)
         return ca.substitute(derivative, q, self._position)
@@ -122,7 +122,7 @@ class Move:
 
 
 def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
-    """Return R D R^T, about a coordinate axis with 11 operations: trace and skew part of its plane stay the same."""
+    """Return R D R^T; about a coordinate axis it takes 11 operations (trace and skew part of its plane are kept)."""
     # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
     others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
     stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
@@ -156,7 +156,7 @@ def moves(tree: Tree, q: ca.SX) -> list[Move]:
 def motions(
     tree: Tree, moved: list[Move], v: ca.SX | None, a: ca.SX | None, gravity: ca.SX | None = None
 ) -> list[Motion]:
-    """Return the motion of each body, root to tips. No v or a means zero; with gravity, the base accelerates by -g."""
+    """Return the motion of each body, root to tips. None means zero; with gravity, the base accelerates by -g."""
     zero = ca.SX.zeros(3, 1)
     ground = Motion(zero, zero, zero if gravity is None else -gravity, ca.SX.zeros(3, 3))
     motion: list[Motion] = []

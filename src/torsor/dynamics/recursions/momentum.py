@@ -95,7 +95,7 @@ def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1)."""
+    """Return the momentum (6 x 1) of the moving links in base axes: angular about the centre of mass, then linear."""
     moved, (h, p, first) = moves(tree, q), [ca.SX.zeros(3, 1)] * 3
     bodies = zip(moved, twists(tree, moved, v), world_poses(tree, moved), strict=True)
     for move, V, (R, origin) in bodies:
@@ -110,17 +110,17 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 Pose = tuple[ca.SX, ca.SX]
 
 
-def _whole(tree: Tree, moved: list[Move], each: list[Composite]) -> Composite:
+def _whole(tree: Tree, moved: list[Move], composites_of: list[Composite]) -> Composite:
     """Return all moving links as one rigid body in base axes, about the base's origin."""
     total = Composite(ca.SX.zeros(3, 3), ca.SX.zeros(3, 1), 0.0)
-    for body, move, composite in zip(tree.bodies, moved, each, strict=True):
+    for body, move, composite in zip(tree.bodies, moved, composites_of, strict=True):
         if body.parent < 0:
             total = total + composite.up(move)
     return total
 
 
 def _centre(whole: Composite) -> ca.SX:
-    """Return the centre of mass; without mass, where momentum is the same about every point, the base's origin."""
+    """Return the centre of mass, or the base origin without mass: momentum is then the same about every point."""
     return ca.SX.zeros(3, 1) if ca.SX(whole.m).is_zero() else whole.ms / whole.m
 
 
@@ -132,18 +132,18 @@ def _about(pose: Pose, centre: ca.SX, F: ca.SX) -> ca.SX:
 
 
 def _columns(tree: Tree, q: ca.SX) -> tuple[list[ca.SX], ca.SX, list[Move], list[Composite], list[Pose], ca.SX]:
-    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre they were made from."""
+    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre that they come from."""
     moved = moves(tree, q)
-    each, poses = composites(tree, moved), world_poses(tree, moved)
-    centre = _centre(_whole(tree, moved, each))
+    item, poses = composites(tree, moved), world_poses(tree, moved)
+    centre = _centre(_whole(tree, moved, item))
     parts, of = [ca.SX(6, 0)], Coordinates()
-    for move, composite, pose in zip(moved, each, poses, strict=True):
+    for move, composite, pose in zip(moved, item, poses, strict=True):
         parts.append(_about(pose, centre, ca.vertcat(*composite.momentum(move.S))))
         of += coordinates(move.body)
     for k, rotor in rotors(moved):
         parts.append(_about(poses[k], centre, ca.vertcat(*rotor.momentum)))
         of += coordinates(rotor)
-    return parts, onto_coordinates(of, tree.nv), moved, each, poses, centre
+    return parts, onto_coordinates(of, tree.nv), moved, item, poses, centre
 
 
 def centroidal_momentum_matrix(tree: Tree, q: ca.SX) -> ca.SX:
@@ -157,7 +157,7 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     if tree.bends:  # the inertia of its bodies changes with q
         A = centroidal_momentum_matrix(tree, q)
         return ca.reshape(ca.jtimes(ca.vec(ca.densify(A)), q, steps(tree, q) @ v), A.shape)
-    columns, gather, moved, each, poses, centre = _columns(tree, q)
+    columns, gather, moved, item, poses, centre = _columns(tree, q)
     twist = twists(tree, moved, v)
     rates = []  # of the inertia of each body, as the base sees it, in the body's axes
     for body, V in ((move.body, V) for move, V in zip(moved, twist, strict=True)):
@@ -166,7 +166,7 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         rates.append(Composite(ca.triu2symm(ca.triu(D + D.T)), ms_rate, 0.0))
     rates = summed(tree, moved, rates)
     changes = [ca.SX(6, 0)]
-    for k, (move, composite) in enumerate(zip(moved, each, strict=True)):
+    for k, (move, composite) in enumerate(zip(moved, item, strict=True)):
         S_rate = ad(twist[k]) @ move.S + move.S_rate(move.body.rate(v))
         F_rate = ca.vertcat(*composite.momentum(S_rate)) + ca.vertcat(*rates[k].momentum(move.S))
         changes.append(_about(poses[k], centre, F_rate))
@@ -208,7 +208,7 @@ def composite_inertia(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def _over_mass(tree: Tree, momentum: ca.SX) -> ca.SX:
-    """Return linear momentum or its rates over the mass; not a number without mass."""
+    """Return linear momentum or its rates divided by the mass; NaN without mass."""
     mass = total_mass(tree)
     return ca.SX.nan(*momentum.shape) if mass.is_zero() else momentum / mass
 

@@ -94,7 +94,7 @@ def _project(
 
 
 def _forces(tree: Tree, q: ca.SX, v: Rate, a: Rate, external: Load = None) -> ca.SX:
-    """Return the forces of the motion of the bodies (nv x 1), gravity included; no v or a means zero."""
+    """Return the forces of the motion of the bodies (nv x 1), including gravity; None for v or a means zero."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion, v)

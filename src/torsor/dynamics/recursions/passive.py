@@ -23,7 +23,7 @@ def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
 
 
 def _acts(strength: float | str | ca.SX) -> bool:
-    """Whether a stiffness, a damping or a friction is not zero; an input counts as not zero."""
+    """Return whether a stiffness, damping or friction is not zero; an input counts as not zero."""
     return isinstance(strength, ca.SX) or bool(strength)
 
 
@@ -42,8 +42,8 @@ def _onto_coordinates(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca
 
 def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
     """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v, of friction and of the dampers of springs."""
-    rubbing = (each for each in tree.passives if _acts(each.coulomb) or _acts(each.damping))
-    return _onto_coordinates(tree, ((each, _friction(each, _along(each, each.v, v))) for each in rubbing))
+    rubbing = (passive for passive in tree.passives if _acts(passive.coulomb) or _acts(passive.damping))
+    return _onto_coordinates(tree, ((item, _friction(item, _along(item, item.v, v))) for item in rubbing))
 
 
 def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
@@ -53,8 +53,8 @@ def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
 
 def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
     """Return K(x) x of the springs for each coordinate (nv x 1)."""
-    springs = (each for each in tree.passives if _acts(each.stiffness))
-    return _onto_coordinates(tree, ((each, _spring(each, _deflection(each, q))) for each in springs))
+    springs = (passive for passive in tree.passives if _acts(passive.stiffness))
+    return _onto_coordinates(tree, ((spring, _spring(spring, _deflection(spring, q))) for spring in springs))
 
 
 def _spring(passive: Passive, x: ca.SX) -> ca.SX:
@@ -75,20 +75,22 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
 def passive_jacobians(
     tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False
 ) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
-    """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
+    """Return the entries (i, j), i <= j, of the symmetric dq and dv of the passive forces.
 
-    With ``chord``, the slope of friction is that of the line from rest, which is never too small.
+    If ``chord``, the slope of friction is that of the line from rest, which is never too small.
     """
     x = ca.SX.sym("x")
-    found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
-    for each in tree.passives:
-        K = ca.substitute(ca.gradient(_spring(each, x), x), x, _deflection(each, q) if _acts(each.stiffness) else 0)
-        D = _friction_slope(each, _along(each, each.v, v), chord)
-        for (i, j), c in _pairs(each):
+    result: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
+    for passive in tree.passives:
+        K = ca.substitute(
+            ca.gradient(_spring(passive, x), x), x, _deflection(passive, q) if _acts(passive.stiffness) else 0
+        )
+        D = _friction_slope(passive, _along(passive, passive.v, v), chord)
+        for (i, j), c in _pairs(passive):
             if i <= j:
-                before = found.get((i, j), (ca.SX(0), ca.SX(0)))
-                found[i, j] = before[0] + c * K, before[1] + c * D
-    return found
+                before = result.get((i, j), (ca.SX(0), ca.SX(0)))
+                result[i, j] = before[0] + c * K, before[1] + c * D
+    return result
 
 
 def _pairs(passive: Passive) -> Iterator[tuple[tuple[int, int], float]]:
@@ -100,15 +102,15 @@ def _pairs(passive: Passive) -> Iterator[tuple[tuple[int, int], float]]:
 def passive_hessians(
     tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX
 ) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
-    """Yield the second derivatives (by q, by v) of weight . passive forces: summands of symmetric matrices."""
+    """Yield the second derivatives (dq, dv) of weight . passive forces, as summands of symmetric matrices."""
     x = ca.SX.sym("x")
-    for each in tree.passives:
-        laws = _spring(each, x), _friction(each, x)
-        at = _deflection(each, q) if _acts(each.stiffness) else 0, _along(each, each.v, v)
-        along = _along(each, each.v, weight)
+    for passive in tree.passives:
+        laws = _spring(passive, x), _friction(passive, x)
+        at = _deflection(passive, q) if _acts(passive.stiffness) else 0, _along(passive, passive.v, v)
+        along = _along(passive, passive.v, weight)
         curvature = [along * ca.substitute(ca.hessian(law, x)[0], x, here) for law, here in zip(laws, at, strict=True)]
         if not all(change.is_zero() for change in curvature):
-            yield from ((pair, (c * curvature[0], c * curvature[1])) for pair, c in _pairs(each))
+            yield from ((pair, (c * curvature[0], c * curvature[1])) for pair, c in _pairs(passive))
 
 
 def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -118,5 +120,5 @@ def passive_force(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 
 def spring_energy(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the energy (J) in the springs: the sum of the integrals of K(x) x."""
-    springs = (each for each in tree.passives if _acts(each.stiffness))
-    return sum((energy_at(each.stiffness, _deflection(each, q)) for each in springs), start=ca.SX(0))
+    springs = (passive for passive in tree.passives if _acts(passive.stiffness))
+    return sum((energy_at(spring.stiffness, _deflection(spring, q)) for spring in springs), start=ca.SX(0))

@@ -46,11 +46,11 @@ def place_in_body(tree: Tree, place: Place, point: ca.SX | None = None) -> tuple
 
 def bodies_above(tree: Tree, link: int) -> list[int]:
     """Return the indices of a body and of those that carry it, from the body to the root."""
-    found = list[int]()
+    result = list[int]()
     while link >= 0:
-        found.append(link)
+        result.append(link)
         link = tree.bodies[link].parent
-    return found
+    return result
 
 
 def body_in_base(tree: Tree, moved: list[Move], link: int) -> tuple[ca.SX, ca.SX]:
@@ -77,10 +77,10 @@ def in_axes(
     angular: Sequence[ca.SX],
     linear: Sequence[ca.SX],
 ) -> ca.SX:
-    """Return the last of the rates of a place (6 x 1) in the axes asked for.
+    """Return the last of the rates of a place (6 x 1) in the requested axes.
 
-    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in the body's axes;
-    only the twist at the base's origin needs more than the last ones.
+    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in body axes. Only the
+    twist at the base origin needs more than the last ones.
     """
     R, p = place_in_body(tree, place, point)
     if axes == "local":
@@ -88,7 +88,7 @@ def in_axes(
     R, origin = body_in_base(tree, moved, place.link)
     if axes == "aligned":
         return ca.vertcat(R @ angular[-1], R @ linear[-1])
-    return spatial_rate([R @ each for each in angular], [origin + R @ p, *(R @ each for each in linear)])
+    return spatial_rate([R @ item for item in angular], [origin + R @ p, *(R @ item for item in linear)])
 
 
 def links(tree: Tree) -> list[Place]:
@@ -164,7 +164,7 @@ def acceleration(
     motion = motions(tree, moved, v, a)[place.link]
     w, x_rate = list[ca.SX](), list[ca.SX]()
     if axes == "world":
-        w, x_rate = ([each] for each in twist_at(twists(tree, moved, v)[place.link], p))
+        w, x_rate = ([item] for item in twist_at(twists(tree, moved, v)[place.link], p))
     return in_axes(tree, moved, place, point, axes, [*w, motion.wd], [*x_rate, motion.a + motion.U @ p])
 
 
@@ -179,7 +179,7 @@ class JointAbove(NamedTuple):
 
     def seen(self, X: ca.SX) -> ca.SX:
         """Return twists of the body (columns) as the place, or the observer, sees them."""
-        if self.local:  # the shift comes first: columns of joints have many zeros
+        if self.local:  # the shift comes first, because columns of joints have many zeros
             return ca.vertcat(self.R.T @ X[:3, :], self.R.T @ (X[3:, :] - skew(self.p) @ X[:3, :]))
         w = self.R @ X[:3, :]
         return ca.vertcat(w, self.R @ X[3:, :] + skew(self.p) @ w)
@@ -190,18 +190,18 @@ def joints_above(
 ) -> list[JointAbove]:
     """Return the joints above a place, root to place."""
     R, p = place_in_body(tree, place, point)
-    found, above = list[JointAbove](), bodies_above(tree, place.link)
+    result, above = list[JointAbove](), bodies_above(tree, place.link)
     if axes == "local":
         for k in above:
-            found.append(JointAbove(tree.bodies[k], moved[k], R, p, local=True))
+            result.append(JointAbove(tree.bodies[k], moved[k], R, p, local=True))
             R, p = moved[k].up(R), moved[k].p + moved[k].up(p)
-        return found[::-1]
+        return result[::-1]
     R_base, here = body_in_base(tree, moved, place.link)
     at = here + R_base @ p if axes == "aligned" else ca.SX.zeros(3, 1)
     for k in reversed(above):
         R, p = body_in_base(tree, moved, k)
-        found.append(JointAbove(tree.bodies[k], moved[k], R, p - at, local=False))
-    return found
+        result.append(JointAbove(tree.bodies[k], moved[k], R, p - at, local=False))
+    return result
 
 
 def _jacobians(
@@ -209,33 +209,33 @@ def _jacobians(
 ) -> tuple[ca.SX, ca.SX]:
     """Return the Jacobian of a place and, given v, its rate (both 6 x nv)."""
     above = joints_above(tree, moves(tree, q), place, axes, point)
-    columns = [each.seen(each.move.S) for each in above]
+    columns = [entry.seen(entry.move.S) for entry in above]
     # Structural zeros where no joint is above.
     J = _gathered(tree, above, columns)
     if v is None:
         return J, J
-    rates = [each.body.rate(v) for each in above]
+    rates = [entry.body.rate(v) for entry in above]
     parts = [column @ rate for column, rate in zip(columns, rates, strict=True)]
     before = list(accumulate(parts))
     after = list(accumulate(parts[:0:-1], initial=ca.SX.zeros(6, 1)))[::-1]
     changes = []
-    for k, (each, column) in enumerate(zip(above, columns, strict=True)):
+    for k, (item, column) in enumerate(zip(above, columns, strict=True)):
         if axes == "local":
             change = -(ad(after[k]) @ column)
         else:
             relative = before[k] if axes == "world" else ca.vertcat(before[k][:3], -after[k][3:])
             change = ad(relative) @ column
-        changes.append(each.seen(each.move.S_rate(rates[k])) + change)
+        changes.append(item.seen(item.move.S_rate(rates[k])) + change)
     return J, _gathered(tree, above, changes)
 
 
 def _gathered(tree: Tree, above: list[JointAbove], columns: list[ca.SX]) -> ca.SX:
     """Return the columns of joints as columns of coordinates (6 x nv)."""
-    found = [ca.SX(6, 1)] * tree.nv
-    for each, block in zip(above, columns, strict=True):
-        for c, index in enumerate(range(each.body.v.start, each.body.v.stop)):
-            found[index] = found[index] + each.body.joint.ratio * block[:, c]
-    return ca.horzcat(ca.SX.zeros(6, 0), *found)
+    result = [ca.SX(6, 1)] * tree.nv
+    for item, block in zip(above, columns, strict=True):
+        for c, index in enumerate(range(item.body.v.start, item.body.v.stop)):
+            result[index] = result[index] + item.body.joint.ratio * block[:, c]
+    return ca.horzcat(ca.SX.zeros(6, 0), *result)
 
 
 def jacobian(tree: Tree, q: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None) -> ca.SX:
@@ -261,8 +261,8 @@ def jacobian_rate(
 # All of them come from orthonormal columns Q of L^-1 J^T, W = L L^T: the products J W^-1 J^T, which square the
 # condition number, are not inverted for the null space. Rows that depend on the ones before are left out there.
 
-# A row whose part that is orthogonal to the others is shorter than this fraction of it counts as dependent on them.
-DEPENDENT = 1e-9
+# A row counts as dependent if its part orthogonal to the others is shorter than this fraction of it.
+DEPENDENCE_TOLERANCE = 1e-9
 PARTS = {"all": slice(0, 6), "angular": slice(0, 3), "linear": slice(3, 6)}
 
 
@@ -271,11 +271,11 @@ def _orthonormal(A: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
     units, lengths = list[ca.SX](), list[ca.SX]()
     for column in ca.horzsplit(ca.densify(A)):
         rest = column
-        for _ in range(2):  # once loses orthogonality where columns are nearly dependent
+        for _ in range(2):  # one pass loses orthogonality if columns are nearly dependent
             for unit in units:
                 rest = rest - unit * ca.dot(unit, rest)
         length, before = ca.norm_2(rest), ca.norm_2(column)
-        dependent = length <= DEPENDENT * before  # false for NaN, which must not become zero
+        dependent = length <= DEPENDENCE_TOLERANCE * before  # false for NaN, which must not become zero
         units.append(ca.if_else(dependent, 0, rest / ca.if_else(dependent, 1, length)))
         lengths.append(length)
     return units, lengths
@@ -295,7 +295,7 @@ def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point:
 
 
 def manipulability_gradient(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return the derivative of ``manipulability`` by q (nv x 1), along ``integrate``."""
+    """Return the derivative of ``manipulability`` (nv x 1) with respect to q, along ``integrate``."""
     return steps(tree, q).T @ ca.gradient(manipulability(tree, q, place, rows, point), q)
 
 

@@ -1,4 +1,4 @@
-"""Rates of the forces, of any order: the recursion of inverse dynamics over components and their time derivatives.
+"""Time derivatives of forces, of any order: inverse dynamics over components and their time derivatives.
 
 Every x is a jet x, x', x'', ... of its components, so that products obey Leibniz' rule. Between the frames of a joint,
 with w_J the joint's own angular velocity in the axes of the child, the rates are
@@ -7,8 +7,8 @@ with w_J the joint's own angular velocity in the axes of the child, the rates ar
 
 and the rest is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. The
 wrench of a body and its rate then cost the same. Order 1 is Guarino Lo Bianco 2009, eqs. 3-21, for trees and every
-kind of joint, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of a body
-with assumed modes depends on q: its forces are differentiated by CasADi, as they are traced.
+joint type, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of a body
+with assumed modes depends on q, so CasADi differentiates its traced forces.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,9 +40,9 @@ def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[A
 class _U:
     """A rate of U = [w'] + [w][w].
 
-    In the rates of the diagonal of [w][w] every product occurs twice. The diagonal is kept apart and halved, and the
-    factor 2 is applied to the vectors that U multiplies: these are constants, except the displacement of a prismatic
-    joint.
+    In the rates of the diagonal of [w][w] every product occurs twice. The diagonal is stored separately and halved, and
+    the factor 2 is applied to the vectors that U multiplies: these are constants, except the displacement of a
+    prismatic joint.
     """
 
     def __init__(self, w: Jet, m: int):
@@ -68,16 +68,16 @@ class _Turning:
 
     def __init__(self, move: Move, w: Jet):
         self.move, self.w = move, w
-        # In the axes of the parent, w_J has other rates from the second on.
+        # In parent axes, w_J has other rates from the second on.
         self._seen = w[:1] + self._rates_in_parent(w[1:]) if len(w) > 1 else w
 
     def _rates_in_parent(self, jet: Jet) -> Jet:
         """Return x, x' + w_J x x, ...: the rates relative to the parent, in the child's axes."""
-        found, rates = jet[:1], jet
+        result, rates = jet[:1], jet
         while len(rates) > 1:
             rates = [rates[m + 1] + _product(cross, self.w, rates, m) for m in range(len(rates) - 1)]
-            found = [*found, rates[0]]
-        return found
+            result = [*result, rates[0]]
+        return result
 
     def up(self, jet: Jet) -> Jet:
         """Return components in the parent's axes."""
@@ -90,12 +90,12 @@ class _Turning:
         for level in range(1, len(jet)):
             levels.append([])
             for total in range(level, len(jet)):  # one more rate relative to the child, x' - w_J x x
-                found = levels[0][total]
+                result = levels[0][total]
                 for k in range(total):  # vectors are summed before the cross product
                     below = range(min(level, total - k))
                     first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
-                    found = found + cross(sum(rest, start=first), self._seen[k])
-                levels[level].append(found)
+                    result = result + cross(sum(rest, start=first), self._seen[k])
+                levels[level].append(result)
         return [rates[0] for rates in levels]
 
 
@@ -115,16 +115,19 @@ class _Recursion:
             self._outward(body, move, *((self.w[k], self.a[k], self.U[k]) if k >= 0 else still))
 
     def _outward(self, body: Body, move: Move, w_above: Jet, a_above: Jet, U_above: list[_U]) -> None:
-        own = [body.rate(each) for each in self.rates]
-        S = move.S_rates(own)
-        twist = [_product(lambda S, x: S @ x, S, own, m) if move.varies else S[0] @ own[m] for m in range(len(own))]
-        wJ, vJ = [each[:3] for each in twist], [each[3:] for each in twist]
+        joint_rates = [body.rate(rate) for rate in self.rates]
+        S = move.S_rates(joint_rates)
+        twist = [
+            _product(lambda S, x: S @ x, S, joint_rates, m) if move.varies else S[0] @ joint_rates[m]
+            for m in range(len(joint_rates))
+        ]
+        wJ, vJ = [item[:3] for item in twist], [item[3:] for item in twist]
         joint = _Turning(move, wJ)
         p = [move.p, *joint.up(vJ)[: len(self.orders) - 1]]
         carried = joint.down(w_above)
-        w = [carried[m] + wJ[m] for m in range(len(own))]
+        w = [carried[m] + wJ[m] for m in range(len(joint_rates))]
         a_origin = joint.down([a_above[m] + _product(lambda U, r: U @ r, U_above, p, m) for m in self.orders])
-        across = [2 * carried[m] + wJ[m] for m in range(len(own))]
+        across = [2 * carried[m] + wJ[m] for m in range(len(joint_rates))]
         a = [a_origin[m] + vJ[m + 1] + _product(cross, across, vJ, m) for m in self.orders]
         self.w.append(w)
         self.a.append(a)
@@ -164,7 +167,7 @@ class _Recursion:
 
     def forces(self, wrench: list[tuple[Jet, Jet]]) -> list[ca.SX]:
         """Return the jet of the forces of the motion of the bodies, each nv x 1."""
-        found = []
+        result = []
         for m in self.orders:
             forces: list[tuple[int, ca.SX]] = []
             for i, body in enumerate(self.tree.bodies):
@@ -173,21 +176,21 @@ class _Recursion:
                 force = _product(lambda S, x: S.T @ x, S, both, m) if varies else S[0].T @ both[m]
                 forces += enumerate(ca.vertsplit(body.joint.ratio * force), body.v.start)
                 forces += [(rotor.v, ca.dot(sx(rotor.h), self.w[i][m + 1])) for rotor in body.rotors]
-            found.append(gather(self.tree.nv, forces))
-        return found
+            result.append(gather(self.tree.nv, forces))
+        return result
 
 
 def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
     """Return the jet of the forces of springs, dampers and friction."""
-    springs = (each for each in tree.passives if each.q)
-    places = {k: v for each in springs for k, v in zip(each.q, each.v, strict=True)}
+    springs = (passive for passive in tree.passives if passive.q)
+    places = {k: v for spring in springs for k, v in zip(spring.q, spring.v, strict=True)}
     x, y = ca.SX.sym("x", tree.nq), [ca.SX.sym(f"y{k}", tree.nv) for k in range(len(rates))]
     x_rate = ca.vertcat(ca.SX.zeros(0, 1), *(y[0][places[k]] if k in places else 0 for k in range(tree.nq)))
-    found = [passive_force(tree, x, y[0])]
+    result = [passive_force(tree, x, y[0])]
     for _ in rates[2:]:
-        found.append(ca.jtimes(found[-1], ca.vertcat(x, *y[:-1]), ca.vertcat(x_rate, *y[1:])))
+        result.append(ca.jtimes(result[-1], ca.vertcat(x, *y[:-1]), ca.vertcat(x_rate, *y[1:])))
     here = ca.vertcat(x, *y), ca.vertcat(q, *rates)
-    return [ca.substitute(each, *here) for each in found]
+    return [ca.substitute(item, *here) for item in result]
 
 
 def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
@@ -199,26 +202,26 @@ def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> 
 
 
 def _traced(
-    tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
+    tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, rates: Sequence[ca.SX], external: Sequence[ca.SX]
 ) -> tuple[ca.SX, ...]:
-    """Return a result and its rates by CasADi; ``given`` are v, a, j, ..., ``external`` loads and their rates."""
-    x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *each.shape) for each in external]
-    y = [ca.SX.sym("rate", tree.nv) for _ in given]
+    """Return a result and its rates by CasADi; ``rates`` are v, a, j, ..., ``external`` are loads and their rates."""
+    x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *item.shape) for item in external]
+    y = [ca.SX.sym("rate", tree.nv) for _ in rates]
     state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
     change = ca.vertcat(steps(tree, x) @ y[0], *y[1:], *map(ca.vec, load[1:]))
-    found = [rule(tree, x, y[0], y[1], load[0] if load else None)]
-    for _ in given[2:]:
-        found.append(ca.reshape(ca.jtimes(ca.vec(found[-1]), state, change), found[-1].shape))
-    results: Any = ca.Function("rates", [x, *y, *load], found)(q, *given, *external)
+    result = [rule(tree, x, y[0], y[1], load[0] if load else None)]
+    for _ in rates[2:]:
+        result.append(ca.reshape(ca.jtimes(ca.vec(result[-1]), state, change), result[-1].shape))
+    results: Any = ca.Function("rates", [x, *y, *load], result)(q, *rates, *external)
     return tuple(results)
 
 
 def force_rate(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """Return tau and its rates (nv x 1 each): one for each given rate of a, which are j and those in ``more``.
+    """Return tau and its time derivatives (nv x 1 each): one for each of j and the derivatives in ``more``.
 
-    ``external_rate`` are the rates of the components of ``external`` in the links' axes.
+    ``external_rate`` holds the rates of the components of ``external`` in link axes.
     """
     rates = [v, a, j, *more.values()]
     loads = _load_rates(rates, external, external_rate)

@@ -1,4 +1,4 @@
-"""Regressors: inverse dynamics, energy and power are linear in the parameters; these are the matrices.
+"""Regressors: matrices of the linear dependence of inverse dynamics, energy and power on the parameters.
 
 A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench of each parameter at
 unit value is a column of Newton's and Euler's equations, and is transformed to the joints above like any other. Rotor
@@ -78,13 +78,13 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 
 
 def _refuse_modes(tree: Tree) -> None:
-    """Raise ModelError for links with assumed modes: their forces are not linear in inertial parameters alone."""
+    """Raise ModelError for links with assumed modes, whose forces are not linear in the inertial parameters."""
     bent = next((body.joint.child for body in tree.bodies if body.modal), None)
     if bent is not None:
-        found = f"link {bent!r} has assumed modes, and the inertia of modes is not among the parameters"
+        message = f"link {bent!r} has assumed modes, whose inertia is not among the parameters"
         names = (body.joint.name for body in tree.bodies if isinstance(body.joint.flexible, Modes))
         fix = f"make the link rigid: robot.fix({next(names)!r}, 0)"
-        raise ModelError(found, value=bent, allowed="rigid links and rods", fix=fix)
+        raise ModelError(message, value=bent, allowed="rigid links and rods", fix=fix)
 
 
 def power_regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
@@ -114,7 +114,7 @@ def inertial(P: Array) -> Array:
 
 
 def parameters(mechanism: Mechanism) -> Array:
-    """Return pi (p,): ten for each link, then rotor inertia, Coulomb and viscous friction of each joint velocity."""
+    """Return pi (p,): ten per link, then rotor inertia, Coulomb and viscous friction of each joint velocity."""
     values: list[float] = []
     for link in mechanism.links:
         values += inertial(pseudo_inertia(*link.body)).tolist()
@@ -125,9 +125,9 @@ def parameters(mechanism: Mechanism) -> Array:
 
 def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
     """Return the names of the parameters in their order: "link2.mx", "joint3.coulomb"."""
-    links = [f"{link.name}.{each}" for link in mechanism.links for each in INERTIAL]
+    links = [f"{link.name}.{item}" for link in mechanism.links for item in INERTIAL]
     drives = ("rotor_inertia", "coulomb", "viscous")
-    return (*links, *(f"{v}.{each}" for joint in mechanism.joints for v in joint.velocity_names for each in drives))
+    return (*links, *(f"{v}.{drive}" for joint in mechanism.joints for v in joint.velocity_names for drive in drives))
 
 
 # Changes of the parameters that do not change any force: Khalil's rules for regrouping inertial parameters.
@@ -147,7 +147,7 @@ def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
 # Khalil and Bennis 1995; Gautier and Khalil 1990 (Khalil 2010, section 2, refers to them). The rules hold for every
 # robot. They are complete for usual ones: ``robot.inertial.base`` checks them by a numerical rank.
 
-PARALLEL = 1e-9  # sine of an angle that counts as zero
+PARALLEL_TOLERANCE = 1e-9  # sine of an angle that counts as zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +178,13 @@ def _common(directions: Array) -> Array | None:
     if not lengths.size:
         return None
     u = np.asarray(directions[:, 0] / lengths[0])
-    return u if np.linalg.norm(np.cross(u, (directions / lengths).T)) <= PARALLEL else None
+    return u if np.linalg.norm(np.cross(u, (directions / lengths).T)) <= PARALLEL_TOLERANCE else None
 
 
 def _along(u: Array, vectors: Array) -> bool:
     """Return whether all vectors (3 x any) are parallel to u, or zero."""
     across = np.linalg.norm(np.cross(u, vectors.T), axis=-1)
-    return bool((across <= PARALLEL * np.maximum(np.linalg.norm(vectors, axis=0), 1e-3)).all())
+    return bool((across <= PARALLEL_TOLERANCE * np.maximum(np.linalg.norm(vectors, axis=0), 1e-3)).all())
 
 
 class _Row:
@@ -212,14 +212,14 @@ def regroupings(tree: Tree) -> Array:
     """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
     bent = next((body.joint.name for body in tree.bodies if body.joint.flexible is not None), None)
     if bent is not None:
-        text = f"the rules of regrouping are those of rigid links, and joint {bent!r} is flexible"
-        raise ModelError(text, value=bent, fix=f"fix it first: robot.fix({bent!r}, 0)")
+        message = f"the regrouping rules are for rigid links, but joint {bent!r} is flexible"
+        raise ModelError(message, value=bent, fix=f"fix it first: robot.fix({bent!r}, 0)")
     row, motions = _Row(tree), _possible_motions(tree)
-    found = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]
-    found += _moves_to_parents(tree, row, motions)
-    found += _rotors(tree, row, motions)
-    found += _of_one_coordinate(tree, row)
-    return np.array(found).reshape(len(found), row.starts[-1])
+    result = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]
+    result += _moves_to_parents(tree, row, motions)
+    result += _rotors(tree, row, motions)
+    result += _of_one_coordinate(tree, row)
+    return np.array(result).reshape(len(result), row.starts[-1])
 
 
 def _possible_motions(tree: Tree) -> list[_PossibleMotion]:
@@ -276,7 +276,7 @@ def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
 
 def _moves_to_parents(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array]:
     """Return the changes that move inertia between a link and its parent."""
-    found = []
+    result = []
     for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
         parts = [body.joint.kind.invisible(P) for P in parameter_basis()]
         if motion.u is not None and not motion.turns.size and _along(motion.u, motion.slides):
@@ -285,37 +285,39 @@ def _moves_to_parents(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> 
         for P in parts:
             if P.any():
                 on_parent = row.link(body.parent, move_pseudo_inertia(body.T, P)) if body.parent >= 0 else 0.0
-                found.append(row.link(i, P) - on_parent)
-    return found
+                result.append(row.link(i, P) - on_parent)
+    return result
 
 
 def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array]:
     """Return the changes that move inertia between a rotor and the joint's own link."""
-    found = []
+    result = []
     for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
         S = np.array(body.joint.kind.subspace(body.joint.kind.neutral, body.joint.pitch), dtype=float)
         if motion.turns.shape[1] > 1:  # of several rotors, only three equal ones are equivalent to a link, a ball
             if not motion.turns_before.size:
                 rotors = sum(row.drive(i, int(k)) for k in np.flatnonzero(S[:3].any(axis=0)))
-                found.append(row.link(i, _second(np.eye(3), np.eye(3) / 2)) - rotors)
+                result.append(row.link(i, _second(np.eye(3), np.eye(3) / 2)) - rotors)
             continue
         before = _common(motion.turns_before)
         orthogonal = before is not None and np.abs(before @ motion.turns).max(initial=0) < 1e-9
         apart = not motion.turns_before.size or orthogonal
         for k in np.flatnonzero(S[:3].any(axis=0)) if apart else ():
             J = np.outer(S[:3, k], S[:3, k])
-            found.append(row.link(i, _second(np.eye(3), second_moment(J))) - row.drive(i, int(k)))
-        pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
+            result.append(row.link(i, _second(np.eye(3), second_moment(J))) - row.drive(i, int(k)))
+        pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL_TOLERANCE * np.linalg.norm(
+            tree.gravity
+        )
         if body.parent < 0 and not pulled:
             mass = parameter_basis()[0]
-            found.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))
-    return found
+            result.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))
+    return result
 
 
 def _of_one_coordinate(tree: Tree, row: _Row) -> list[Array]:
     """Return the changes that move rotor inertia and friction from following joints to their leaders."""
     leaders = {body.v.start: i for i, body in reversed(list(enumerate(tree.bodies)))}
-    found = []
+    result = []
     for i, body in enumerate(tree.bodies):
         first = leaders[body.v.start]
         leader = tree.bodies[first].joint
@@ -324,5 +326,5 @@ def _of_one_coordinate(tree: Tree, row: _Row) -> list[Array]:
         ratio = abs(body.joint.ratio / leader.ratio)
         same = abs(leader.smooth * ratio - body.joint.smooth) <= 1e-12 * body.joint.smooth
         for what, value in ((0, ratio**2), (2, ratio**2), *([(1, ratio)] if same else [])):
-            found.append(row.drive(i, 0, what) - value * row.drive(first, 0, what))
-    return found
+            result.append(row.drive(i, 0, what) - value * row.drive(first, 0, what))
+    return result

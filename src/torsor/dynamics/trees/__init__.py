@@ -1,1 +1,1 @@
-"""The tree that the recursions run on: bodies in joint frames, simplified trees, and numbers replaced by symbols."""
+"""The tree of the recursions: bodies in joint frames, simplified trees, and numbers replaced by symbols."""

@@ -1,6 +1,6 @@
-"""Numbers of the mechanism that are inputs: their symbols replace the values in the tree.
+"""Parameters of the mechanism that are inputs: their symbols replace the values in the tree.
 
-Masses do not move frames, so that a lean tree stays valid: the difference from the nominal pseudo-inertia of a body is
+Masses do not move frames, so a lean tree remains valid: the difference from the nominal pseudo-inertia of a body is
 added in its frame of the tree. The pose of a joint in its parent follows from the frames of the user's links,
 
     T = L_parent placement L^-1 Rz(-turn)        L: pose of the link's frame in the body's frame
@@ -26,8 +26,8 @@ _POSES = ("origin", "turn", "point")
 
 
 def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
-    """Return the bodies whose poses or joint frames depend on free numbers."""
-    numbers = [number for each in free for number, _ in each.coefficients if number.part == "joints"]
+    """Return the bodies whose poses or joint frames depend on free parameters."""
+    numbers = [number for parameter in free for number, _ in parameter.coefficients if number.part == "joints"]
     frames = {number.index for number in numbers if number.field == "point"}
     poses = {number.index for number in numbers if number.field in _POSES}
     poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
@@ -35,19 +35,19 @@ def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
 
 
 class _Values:
-    """The numbers of the mechanism: values, or expressions of the free numbers."""
+    """The numbers of the mechanism: values, or expressions of the free parameters."""
 
     def __init__(self, mechanism: Mechanism, free: Sequence[Free], p: ca.SX):
         self.mechanism = mechanism
         self.given: dict[Number, ca.SX] = {}
-        for k, each in enumerate(free):
-            for number, coefficient in each.coefficients:
+        for k, item in enumerate(free):
+            for number, coefficient in item.coefficients:
                 # For a number with one coefficient of 1 this is exactly p[k].
                 before = self.given.get(number, ca.SX(read_number(mechanism, number)))
-                self.given[number] = (before - coefficient * each.value) + coefficient * p[k]
+                self.given[number] = (before - coefficient * item.value) + coefficient * p[k]
 
     def has(self, part: str, index: int, *fields: str) -> bool:
-        """Whether any of these fields depends on a free number."""
+        """Return whether any of these fields depends on a free parameter."""
         return any(n.part == part and n.index == index and n.field in fields for n in self.given)
 
     def vector(self, part: str, index: int, field: str, length: int) -> ca.SX:
@@ -57,17 +57,17 @@ class _Values:
 
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
-    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers.
+    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free parameters.
 
-    ``plain`` is for a tree that is not lean: p replaces the numbers, and is not the difference from them.
+    ``plain`` is for a tree that is not lean: p replaces the numbers instead of being the difference from them.
     """
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
     for i in symbolic.frames:
         if bodies[i].modal:
             name = bodies[i].joint.name
-            found = f"the point of joint {name!r} is an input, but a flexible link is clamped to its link"
-            raise ModelError(found, where=mechanism.name, fix="choose other numbers as inputs")
+            message = f"the point of joint {name!r} is an input, but a flexible link is clamped to its link"
+            raise ModelError(message, where=mechanism.name, fix="choose other parameters as inputs")
         R = sx(mechanism.joints[i].frame[:3, :3])
         bodies[i] = replace(bodies[i], link=_pose(R.T, -R.T @ values.vector("joints", i, "point", 3)))
     for i in range(len(bodies)):
@@ -85,7 +85,7 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
 
 
 def _pseudo_inertia(values: _Values, i: int) -> ca.SX:
-    m, c, six = (values.vector("links", i, *each) for each in (("mass", 1), ("com", 3), ("inertia", 6)))
+    m, c, six = (values.vector("links", i, *item) for item in (("mass", 1), ("com", 3), ("inertia", 6)))
     inertia = ca.SX(3, 3)
     for k, (row, column) in enumerate(PAIRS):
         inertia[row, column] = inertia[column, row] = six[k]
@@ -99,7 +99,7 @@ def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
 
 
 def _joint_pose(values: _Values, i: int, body: Body, above: ca.SX, plain: bool, frames: bool) -> ca.SX:
-    """Return T of a body of a lean or ``plain`` tree; ``frames`` says whether the frames of some joints are inputs."""
+    """Return T of a body of a lean or ``plain`` tree; ``frames`` tells whether the frames of some joints are inputs."""
     joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
     turns, T, link = values.has("joints", i, "turn"), sx(body.T), sx(body.link)
     if not plain and not frames and not turns:  # only the origin is an input

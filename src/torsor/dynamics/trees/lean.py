@@ -1,6 +1,6 @@
-"""An equivalent tree with fewer nonzero numbers, for results that depend on the coordinates alone.
+"""An equivalent tree with fewer nonzero numbers, for results that depend only on the coordinates.
 
-Generalised forces and the mass matrix do not change under four transformations, all exact:
+Four exact transformations do not change generalised forces and the mass matrix:
 
 - a joint frame may be shifted along its axis (a prismatic one in any direction), so its origin is moved to the point
   nearest to the parent's origin, which makes components of the placement zero;
@@ -8,8 +8,8 @@ Generalised forces and the mass matrix do not change under four transformations,
   regrouping), which makes three of ten inertial parameters zero at a revolute joint and six at a prismatic one;
 - the frame of a revolute joint may be rotated about its axis, which makes an oblique placement a rotation about x, as
   in the modified Denavit-Hartenberg convention, or an inertia simpler;
-- a body that turns about its z axis alone, as those of a planar mechanism do, has forces that depend on the sum of its
-  second moments along x and y alone, which may be divided between them as it is best.
+- a body that rotates only about its z axis, as in a planar mechanism, has forces that depend only on the sum of its
+  second moments along x and y, which may be divided between them arbitrarily.
 
 Tracing folds the zeros: docs/contribute/architecture.md has the number of operations saved.
 """
@@ -38,7 +38,7 @@ NOTHING = SymbolicFrames()
 
 def lean(tree: Tree, symbolic: SymbolicFrames = NOTHING) -> Tree:
     """Return an equivalent tree that takes fewer operations; its poses and joint wrenches differ from the robot's."""
-    # The modes of flexible links are in the frame of the body that they are clamped to, which is not moved.
+    # The modes of flexible links are in the frame of the body to which they are clamped, which is not moved.
     clamps = frozenset(i for i, body in enumerate(tree.bodies) if body.modal)
     symbolic = SymbolicFrames(symbolic.poses, symbolic.frames | clamps)
     bodies = _align(_regroup(_slide(list(tree.bodies), symbolic), symbolic), symbolic)
@@ -46,7 +46,7 @@ def lean(tree: Tree, symbolic: SymbolicFrames = NOTHING) -> Tree:
 
 
 def _slide(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: shift each joint frame, as far as its joint allows, to the point nearest to the parent's origin."""
+    """Root to tips: shift each joint frame, as its joint allows, to the point nearest to the parent's origin."""
     slid: list[Body] = []
     shifts: list[Array] = []
     for i, body in enumerate(bodies):
@@ -66,7 +66,7 @@ def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     for i in reversed(range(len(bodies))):
         parent = bodies[i].parent
         if i in symbolic.poses or (parent >= 0 and bodies[parent].joint.flexible is not None and not P[parent].any()):
-            continue  # the tip of a flexible link that has no inertia shall not get any
+            continue  # the tip of a flexible link without inertia must not get any
         invisible = bodies[i].joint.kind.invisible(P[i])
         P[i] = P[i] - invisible
         if bodies[i].parent >= 0:
@@ -77,7 +77,7 @@ def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     """Root to tips: rotate each joint frame about its axis to the angle with the lowest cost.
 
-    Only where the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
+    This applies only if the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
     """
     children: dict[int, list[int]] = defaultdict(list)
     for i, body in enumerate(bodies):
@@ -90,15 +90,15 @@ def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
             directions = [family[0].P[:2, 3], *(child.T[:2, k] for child in family[1:] for k in (2, 3))]
             angles = [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
             options = [_rotate_frame(family, angle) for angle in angles]
-            best = min(options, key=_cost)  # of equal costs the first: angle zero, the original frame
+            best = min(options, key=_cost)  # among equal costs the first: angle zero, the original frame
             for k, body in zip([i, *children[i]], best, strict=True):
                 aligned[k] = body
     return aligned
 
 
 def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: of each body that turns about its z axis alone, divide the sum of its second moments anew."""
-    z, found = np.array([0.0, 0.0, 1.0]), list(bodies)
+    """Root to tips: for each body that rotates only about its z axis, redistribute the sum of its second moments."""
+    z, result = np.array([0.0, 0.0, 1.0]), list(bodies)
     axes: list[Array | None] = []  # about which each body turns: zero if it does not turn, None if there are several
     for i, body in enumerate(bodies):
         above = axes[body.parent] if body.parent >= 0 else np.zeros(3)
@@ -113,10 +113,11 @@ def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
         if axis is not None and np.array_equal(np.abs(axis), z):
             P = body.P.copy()
             whole = P[0, 0] + P[1, 1]
-            # In halves it is the same in all frames turned about z; where no parent takes it over, one term is less.
+            # Equal halves are the same in all frames rotated about z; if no parent takes it over, there is one term
+            # less.
             P[0, 0], P[1, 1] = (whole, 0.0) if body.parent < 0 or body.modal else (whole / 2, whole / 2)
-            found[i] = replace(body, P=P, modal=tuple(each.planar() for each in body.modal))
-    return found
+            result[i] = replace(body, P=P, modal=tuple(item.planar() for item in body.modal))
+    return result
 
 
 def _rotate_frame(family: list[Body], angle: float) -> list[Body]:

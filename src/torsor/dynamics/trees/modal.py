@@ -41,7 +41,7 @@ _CROSS[[0, 1, 2], [1, 2, 0], [2, 0, 1]], _CROSS[[0, 1, 2], [2, 0, 1], [1, 2, 0]]
 
 @dataclass(frozen=True, eq=False)
 class Modal:
-    """The polynomials of a flexible link, in the frame of the body that it is clamped to.
+    """The polynomials of a flexible link, in the frame of the body to which it is clamped.
 
     ``q`` and ``v`` are the coordinates; B (3, n), Gamma (3, n, n), D0 (3, 3, n), D1 (3, 3, n, n) with the pair (k, l)
     last, s (3, n), c (3, n, n) with the pair (l, k) last, and G (3, n, n): axial(G) as a quadratic form in the rates.
@@ -73,7 +73,7 @@ class Modal:
         return cls(q, v, **{name: _without_rounding(part) for name, part in parts.items()}, mass=modes.mass_matrix)
 
     def planar(self) -> "Modal":
-        """Return integrals with the same forces for a body that turns about its z axis alone, with fewer terms."""
+        """Return integrals with the same forces for a body that rotates only about its z axis, with fewer terms."""
         D0, D1 = self.D0.copy(), self.D1.copy()
         for D in (D0, D1):
             D[0, 0], D[1, 1] = D[0, 0] + D[1, 1], 0.0
@@ -108,12 +108,12 @@ class Modal:
 
     def at(self, eta: ca.SX) -> "Shape":
         """Return the inertia at a shape."""
-        each = range(self.B.shape[1])
-        bent = [_sx(self.Gamma[:, k, :]) @ eta for k in each]
-        b = [_sx(self.B[:, k]) + bent[k] for k in each]
-        ms = _sx(self.B) @ eta + 0.5 * sum((bent[k] * eta[k] for k in each), start=ca.SX.zeros(3, 1))
-        slopes = [sum((_sx(self.D1[:, :, k, i]) * eta[i] for i in each), start=ca.SX.zeros(3, 3)) for k in each]
-        D = [_sx(self.D0[:, :, k]) + slopes[k] for k in each]
+        item = range(self.B.shape[1])
+        bent = [_sx(self.Gamma[:, k, :]) @ eta for k in item]
+        b = [_sx(self.B[:, k]) + bent[k] for k in item]
+        ms = _sx(self.B) @ eta + 0.5 * sum((bent[k] * eta[k] for k in item), start=ca.SX.zeros(3, 1))
+        slopes = [sum((_sx(self.D1[:, :, k, i]) * eta[i] for i in item), start=ca.SX.zeros(3, 3)) for k in item]
+        D = [_sx(self.D0[:, :, k]) + slopes[k] for k in item]
         return Shape(self, eta, b, D, ms, self._second_moments(eta, slopes))
 
     def _second_moments(self, eta: ca.SX, slopes: list[ca.SX]) -> ca.SX:
@@ -179,33 +179,33 @@ class Shape:
         known, U = self.modal.condensed, self.momenta
         rest = ca.SX.zeros(6, 6)
         rest[:3, :3], rest[:3, 3:] = rotational_inertia(self.Sigma), skew(self.ms)
-        lost, found = U @ (_sx(self.modal.compliance) @ U.T), ca.SX.zeros(6, 6)
+        lost, result = U @ (_sx(self.modal.compliance) @ U.T), ca.SX.zeros(6, 6)
         for i, j in combinations_with_replacement(range(6), 2):
             if known.linear[i, j]:
-                found[i, j] = body[i, j] - known.lost[i, j] + _sx(known.first[i, j]).T @ self.eta
+                result[i, j] = body[i, j] - known.lost[i, j] + _sx(known.first[i, j]).T @ self.eta
             elif known.fixed[i, j]:
-                found[i, j] = body[i, j] - known.lost[i, j] + rest[i, j]
+                result[i, j] = body[i, j] - known.lost[i, j] + rest[i, j]
             else:
-                found[i, j] = body[i, j] + rest[i, j] - lost[i, j]
-        return found
+                result[i, j] = body[i, j] + rest[i, j] - lost[i, j]
+        return result
 
     def wrench(self, w: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the moment and force that the rates eta' of the shape add at the angular velocity w."""
-        each = range(len(self.b))
-        E = sum((self.D[k] * rates[k] for k in each), start=ca.SX.zeros(3, 3))
-        ms_rate = sum((self.b[k] * rates[k] for k in each), start=ca.SX.zeros(3, 1))
+        item = range(len(self.b))
+        E = sum((self.D[k] * rates[k] for k in item), start=ca.SX.zeros(3, 3))
+        ms_rate = sum((self.b[k] * rates[k] for k in item), start=ca.SX.zeros(3, 1))
         n = _turning(skew(2 * w) @ E) + cross(w, _sx(self.modal.s) @ rates) + _form(self.modal.G, rates)
         return n, cross(2 * w, ms_rate) + _form(self.modal.Gamma, rates)
 
     def forces(self, w: ca.SX, wd: ca.SX, U: ca.SX, a: ca.SX, rates: ca.SX | None) -> list[ca.SX]:
         """Return the force of each coordinate due to the motion of the body, and to the rates eta' of the shape."""
-        found = []
+        result = []
         for k, (b, D) in enumerate(zip(self.b, self.D, strict=True)):
             force = ca.dot(U, D) + ca.dot(_sx(self.modal.s[:, k]), wd) + ca.dot(b, a)
             if rates is not None:
                 force = force + ca.dot(w, _sx(2 * self.modal.c[:, :, k]) @ rates)
-            found.append(force)
-        return found
+            result.append(force)
+        return result
 
 
 def _turning(A: Any) -> Any:
@@ -228,11 +228,11 @@ def _sx(values: Array) -> ca.SX:
 
 
 def _without_rounding(values: Array) -> Array:
-    """Return numbers with those that are zero up to rounding made exact, so that tracing folds them."""
+    """Return numbers with exact zeros for rounding errors, so that tracing folds them."""
     return np.where(np.abs(values) <= 1e-13 * np.abs(values).max(initial=0.0), 0.0, values)
 
 
 def _difference(a: Array, b: Array) -> Array:
-    """Return a - b, exact zeros where both are equal up to rounding."""
+    """Return a - b, with exact zeros where both are equal up to rounding."""
     scale = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
     return np.where(np.abs(a - b) <= 1e-13 * scale, 0.0, a - b)

@@ -1,6 +1,6 @@
-"""The tree that the recursions run on: bodies in joint frames, whose z axis is the joint's axis.
+"""The tree of the recursions: bodies in joint frames, whose z axis is the joint axis.
 
-It is independent of the convention of the description: a body has a constant pose in its parent's frame, a joint that
+It is independent of the convention of the description. A body has a constant pose in its parent's frame, a joint that
 moves it from there, and a pseudo-inertia. Frames of the user's links are stored as poses in the body's frame.
 """
 
@@ -18,9 +18,9 @@ from torsor.mechanism import Coordinate, Coupling, CutJoint, Joint, Mechanism, M
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import inverse_pose, make_pose, move_pseudo_inertia, pseudo_inertia, rotational_inertia
 
-Numbers = Any  # an array, or SX where some of its numbers are inputs (see ``imposed``)
+Numbers = Any  # an array, or SX if some of its numbers are inputs (see ``imposed``)
 
-# Entries below this fraction of their neighbours are rounding left over from products of rotations.
+# Entries below this fraction of their neighbours are rounding errors from products of rotations.
 ROUNDING = 4e-15
 
 
@@ -35,7 +35,7 @@ class Rotor:
     @property
     def momentum(self) -> tuple[ca.SX, ca.SX]:
         """(angular, linear) momentum (3 x 1 each) for a unit rate."""
-        h, b = (ca.densify(ca.SX(np.zeros(3) if each is None else each)) for each in (self.h, self.b))
+        h, b = (ca.densify(ca.SX(np.zeros(3) if item is None else item)) for item in (self.h, self.b))
         return h, b
 
 
@@ -88,32 +88,32 @@ class Body:
         """Return the body with the inertia that it has at the positions q: that of flexible links changes."""
         if not self.modal:
             return self
-        shapes = tuple(each.at(q[each.q]) for each in self.modal)
+        shapes = tuple(item.at(q[item.q]) for item in self.modal)
         modes = (
-            Rotor(each.v.start + k, *momenta)
-            for each, shape in zip(self.modal, shapes, strict=True)
+            Rotor(item.v.start + k, *momenta)
+            for item, shape in zip(self.modal, shapes, strict=True)
             for k, momenta in enumerate(zip(shape.h, shape.b, strict=True))
         )
         return replace(self, rotors=(*self.rotors, *modes), shapes=shapes)
 
     @property
     def Sigma(self) -> ca.SX:
-        """Second moments (3 x 3), with those that the shape of flexible links adds."""
+        """Second moments (3 x 3), including the contribution of flexible links."""
         return sum((shape.Sigma for shape in self.shapes), start=ca.densify(ca.SX(self.P[:3, :3])))
 
     @property
     def ms(self) -> ca.SX:
-        """First moments (3 x 1), with those that the shape of flexible links adds."""
+        """First moments (3 x 1), including the contribution of flexible links."""
         return sum((shape.ms for shape in self.shapes), start=ca.densify(ca.SX(self.P[:3, 3])))
 
     @property
     def J(self) -> ca.SX:
-        """Rotational inertia (3 x 3), with that which the shape of flexible links adds."""
+        """Rotational inertia (3 x 3), including the contribution of flexible links."""
         return ca.densify(ca.SX(rotational_inertia(self.Sigma if self.shapes else self.P[:3, :3])))
 
     @property
     def mass(self) -> float | ca.SX:
-        """The mass (kg): a number, or a symbol where it is an input."""
+        """The mass (kg): a number, or a symbol if it is an input."""
         return float(self.P[3, 3]) if isinstance(self.P, np.ndarray) else self.P[3, 3]
 
     def position(self, q: ca.SX) -> ca.SX:
@@ -158,7 +158,7 @@ class Tree:
     coupled: tuple[tuple[int, int, float], ...] = ()  # inertia (i, j, m), i < j, between coordinates: modal masses
 
     def armature_times(self, a: ca.SX) -> ca.SX:
-        """Return the forces (nv x 1) that accelerate the armature, and the modal masses of flexible links."""
+        """Return the forces (nv x 1) that accelerate the armature and the modal masses of flexible links."""
         forces = ca.densify(ca.SX(self.armature)) * a
         for i, j, m in self.coupled:
             forces[i], forces[j] = forces[i] + m * a[j], forces[j] + m * a[i]
@@ -288,7 +288,7 @@ def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
         strengths: dict[tuple[int, ...], float] = {(k,): float(rest[k]) for k in np.flatnonzero(rest).tolist()}
         strengths |= {(i, j): float(matrix[i, j]) for i, j in np.argwhere(np.triu(matrix, 1)).tolist()}
         for used, strength in strengths.items():
-            q, v = (tuple(each.start + k for k in used) for each in (at.q, at.v))
+            q, v = (tuple(item.start + k for k in used) for item in (at.q, at.v))
             force: Any = {name: strength}
             yield Passive(q if name == "stiffness" else (), v, (1.0,) * len(used), **force)
 
@@ -299,9 +299,9 @@ def _spring(joint: Joint, at: Coordinate) -> Passive:
     return Passive(*where, joint.offset - spring.rest, spring.stiffness, spring.damping)
 
 
-def _transmission(joint: Joint, at: Coordinate, own: Coordinate) -> Passive:
+def _transmission(joint: Joint, at: Coordinate, motor_at: Coordinate) -> Passive:
     motor: Any = joint.motor
-    where = (own.q.start, at.q.start), (own.v.start, at.v.start), (1.0, -joint.ratio)
+    where = (motor_at.q.start, at.q.start), (motor_at.v.start, at.v.start), (1.0, -joint.ratio)
     return Passive(*where, -joint.offset, motor.stiffness, motor.damping)
 
 
@@ -314,7 +314,7 @@ def spring_along(mechanism: Mechanism, index: int) -> Passive:
 
 
 def tidy(body: Body) -> Body:
-    """Return the body with exact zeros and ones where they differ only by rounding."""
+    """Return the body with exact zeros and ones for entries that differ from them only by rounding."""
     rotors = tuple(replace(rotor, h=_drop(rotor.h, np.abs(rotor.h).max())) for rotor in body.rotors)
     return replace(body, T=tidy_pose(body.T), P=tidy_inertia(body.P), link=tidy_pose(body.link), rotors=rotors)
 
@@ -324,14 +324,14 @@ def _drop(values: Array, scale: float) -> Array:
 
 
 def tidy_pose(T: Array) -> Array:
-    """Return a pose with entries that are 0 or 1 up to rounding made exact."""
+    """Return a pose with exact 0 and 1 for entries that differ from them only by rounding."""
     R = _drop(T[:3, :3], 1.0)
     units = np.abs(np.abs(R) - 1) <= ROUNDING
     return make_pose(np.where(units, np.sign(R), R), _drop(T[:3, 3], max(np.abs(T[:3, 3]).max(), 0.1)))
 
 
 def tidy_inertia(P: Array) -> Array:
-    """Return a pseudo-inertia with entries that are 0 up to rounding made exact."""
+    """Return a pseudo-inertia with exact 0 for entries that are rounding errors."""
     kept = P.copy()
     for block in (np.s_[:3, :3], np.s_[:3, 3], np.s_[3, :3]):
         kept[block] = _drop(P[block], np.abs(P[block]).max())

@@ -1,1 +1,1 @@
-"""Surfaces as triangles: simple shapes, and mesh files with their colours. What viewers and collision shapes share."""
+"""Surfaces as triangles: simple shapes, and mesh files with their colours, for viewers and collision shapes."""

@@ -1,4 +1,4 @@
-"""Mesh files as triangles (trimesh, of the extra ``view``). Files may be hostile: none that they name is opened."""
+"""Mesh files as triangles (trimesh, extra ``view``). Files may be malicious: no referenced file is opened."""
 
 import json
 import os
@@ -17,23 +17,23 @@ from torsor.base.errors import ModelError, missing
 from torsor.base.files import read_limited
 from torsor.formats.meshes.triangles import Triangles, fans, joined
 
-# Files of VTK with polygons (.vtp), which OpenSim's bones are: points and faces as ASCII numbers in XML.
+# VTK polygon files (.vtp), such as OpenSim's bones: points and faces as ASCII numbers in XML.
 
 
 def read_vtp(path: Path) -> Triangles:
     """Return the polygons of a .vtp file as triangles, in the units of the file (m in OpenSim).
 
-    A polygon of more corners is cut from its first one. Strips, lines and arrays that are not ASCII raise ValueError,
-    as does what is no such file.
+    A polygon with more corners is split into a fan from its first one. ValueError is raised for strips, lines, arrays
+    that are not ASCII, and other files.
     """
     root = ET.fromstring(path.read_bytes())
     pieces = root.findall("PolyData/Piece")
     if root.tag != "VTKFile" or not pieces:
-        raise ValueError("no polygons of VTK (PolyData)")
+        raise ValueError("no VTK polygons (PolyData)")
     surfaces = []
     for piece in pieces:
         if _numbers(piece, "Strips", "connectivity").size:
-            raise ValueError("strips of triangles; save it with polygons")
+            raise ValueError("triangle strips; save it with polygons")
         points = _numbers(piece, "Points").reshape(-1, 3)
         corners, ends = (_numbers(piece, "Polys", name).astype(np.int64) for name in ("connectivity", "offsets"))
         surfaces.append(Triangles(points, fans(corners, np.diff(ends, prepend=0), len(points))))
@@ -41,50 +41,50 @@ def read_vtp(path: Path) -> Triangles:
 
 
 def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[np.float64]:
-    """Return the numbers of an array of a group, of the first one without a name; none if it is not there."""
+    """Return the numbers of an array of a group, or of the first one without a name; none if it is missing."""
     arrays = piece.findall(f"{group}/DataArray")
-    found = next((each for each in arrays if name in (None, each.get("Name"))), None)
-    if found is None:
+    result = next((array for array in arrays if name in (None, array.get("Name"))), None)
+    if result is None:
         return np.zeros(0)
-    if found.get("format") != "ascii":
-        raise ValueError(f"{group} as {found.get('format')}; save it as ASCII")
-    return np.array((found.text or "").split(), dtype=float)
+    if result.get("format") != "ascii":
+        raise ValueError(f"{group} as {result.get('format')}; save it as ASCII")
+    return np.array((result.text or "").split(), dtype=float)
 
 
-_LEAST = 4  # vertices: MuJoCo refuses fewer
+_MIN_VERTICES = 4  # vertices: MuJoCo rejects fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file; nine digits restore single precision, and one triangle gets a fourth vertex."""
+    """Return the bytes of an .obj file; nine digits restore single precision, one triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
-    corners += corners[:1] * (_LEAST - len(corners))
+    corners += corners[:1] * (_MIN_VERTICES - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
     faces = "".join(f"f {a} {b} {c}\n" for a, b, c in (surface.faces + 1).tolist())
     return (vertices + faces).encode("ascii")
 
 
-# Colours in mesh files: of materials, and of vertices and faces. No texture is read.
+# Colours in mesh files: of materials, vertices and faces. Textures are not read.
 Color = tuple[float, float, float, float]
-MAX_MATERIAL_BYTES = 2**20  # bytes of a file of materials
-LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, until there are few enough colours
-FEW = 24  # colours of a surface: each is drawn by itself
+MAX_MATERIAL_BYTES = 2**20  # bytes of a material file
+LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, reduced until there are few enough colours
+MAX_COLOURS = 24  # colours of a surface: each is drawn separately
 
 
 class Painted(NamedTuple):
-    """A surface and its colour (red, green, blue, opacity, 0 to 1); None where the file has none."""
+    """A surface and its colour (red, green, blue, opacity, 0 to 1), or None if the file has none."""
 
     surface: Triangles
     color: Color | None
 
 
 class Materials:
-    """The files that a mesh in a folder may name: its own materials (.mtl), without their textures."""
+    """The files that a mesh in a folder may refer to: its own materials (.mtl), without their textures."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 
     def __getitem__(self, name: str) -> bytes:
-        """Return names and colours of a file of materials; any other file raises FileNotFoundError."""
+        """Return names and colours of a material file; any other file raises FileNotFoundError."""
         path = (self.folder / name.strip()).resolve()
         if path.suffix.lower() != ".mtl" or path.parent != self.folder or not path.is_file():
             raise FileNotFoundError(name)
@@ -96,26 +96,26 @@ class Materials:
 
 def plain_materials(text: str) -> str:
     """Return the names and diffuse colours of materials (text of an .mtl file), with the opacity as fourth number."""
-    found = dict[str, dict[str, list[str]]]()
-    own = dict[str, list[str]]()
+    result = dict[str, dict[str, list[str]]]()
+    material = dict[str, list[str]]()
     for line in text.splitlines():
         key, *rest = line.split() or [""]
         if key == "newmtl":
-            own = found.setdefault(" ".join(rest), {})
+            material = result.setdefault(" ".join(rest), {})
         elif key in ("Kd", "d"):
-            own[key] = rest
-    painted = {name: own["Kd"][:3] + own.get("d", ["1"])[:1] for name, own in found.items() if "Kd" in own}
+            material[key] = rest
+    painted = {name: own["Kd"][:3] + own.get("d", ["1"])[:1] for name, own in result.items() if "Kd" in own}
     return "\n".join(f"newmtl {name}\nKd {' '.join(color)}" for name, color in painted.items())
 
 
 def without_textures(data: bytes) -> bytes:
-    """Return a .glb file whose materials have colours only: no image in it is looked at."""
+    """Return a .glb file whose materials have only colours; its images are not decoded."""
     length = int.from_bytes(data[12:16], "little")
     header = json.loads(data[20 : 20 + length])
     for name in ("images", "textures", "samplers"):
         header.pop(name, None)
     key, looks = "baseColorFactor", "pbrMetallicRoughness"
-    colors = [each.get(looks, {}).get(key, [1, 1, 1, 1]) for each in header.get("materials", [])]
+    colors = [item.get(looks, {}).get(key, [1, 1, 1, 1]) for item in header.get("materials", [])]
     header["materials"] = [{looks: {key: color}} for color in colors]
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 4)
@@ -124,7 +124,7 @@ def without_textures(data: bytes) -> bytes:
 
 
 def painted(surface: Triangles, look: Any) -> list[Painted]:
-    """Return a surface with the ``visual`` of a mesh of trimesh in parts of one colour each; None where it has none."""
+    """Return a surface with the ``visual`` of a trimesh mesh in parts of one colour each; None if it has none."""
     if getattr(look, "kind", None) in ("vertex", "face"):
         colors = np.asarray(look.face_colors, dtype=float) / 255
         if colors.shape == (len(surface.faces), 4):
@@ -133,53 +133,55 @@ def painted(surface: Triangles, look: Any) -> list[Painted]:
 
 
 def by_color(surface: Triangles, colors: Array) -> list[Painted]:
-    """Return a surface, whose faces have ``colors`` (m, 4), in parts of one colour each."""
-    shades, own = _few(colors)
-    found = []
+    """Return a surface with face ``colors`` (m, 4) in parts of one colour each."""
+    shades, shade_indices = _few(colors)
+    result = []
     for number, shade in enumerate(shades):
-        used, indices = np.unique(surface.faces[own == number], return_inverse=True)
+        used, indices = np.unique(surface.faces[shade_indices == number], return_inverse=True)
         red, green, blue, opacity = shade.tolist()
-        found.append(Painted(Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
-    return found
+        result.append(Painted(Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
+    return result
 
 
 def _material_color(look: Any) -> Color | None:
-    """Return the colour of the material, if the file says one."""
+    """Return the colour of the material, if the file has one."""
     material = getattr(look, "material", None)
     if material is None or getattr(material, "name", None) == "default":
         return None
-    given = getattr(material, "baseColorFactor", None)
-    given = getattr(material, "diffuse", None) if given is None else given
-    if given is None or np.size(given) not in (3, 4):
+    factor = getattr(material, "baseColorFactor", None)
+    factor = getattr(material, "diffuse", None) if factor is None else factor
+    if factor is None or np.size(factor) not in (3, 4):
         return None
-    red, green, blue, opacity = (*(np.asarray(given, dtype=float).ravel() / 255).tolist(), 1.0)[:4]
+    red, green, blue, opacity = (*(np.asarray(factor, dtype=float).ravel() / 255).tolist(), 1.0)[:4]
     return red, green, blue, opacity if opacity > 0 else 1.0
 
 
 def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return at most some colours (k, 4) and which of them each of many (m, 4) has; alike ones become their mean."""
+    """Return a limited number of colours (k, 4) and the index of each of many (m, 4); similar ones are averaged."""
     for levels in LEVELS:
-        _, own = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
-        own = own.reshape(-1)
-        if own.max() < FEW:
+        _, indices = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
+        indices = indices.reshape(-1)
+        if indices.max() < MAX_COLOURS:
             break
-    sizes = np.bincount(own)
-    return np.stack([np.bincount(own, column) for column in colors.T], axis=-1) / sizes[:, None], own
+    sizes = np.bincount(indices)
+    return np.stack([np.bincount(indices, column) for column in colors.T], axis=-1) / sizes[:, None], indices
 
 
-# The folders where meshes of a robot file may lie: a file from a stranger must not name any file of the machine.
+# The folders in which meshes of a robot file may be: an untrusted file must not refer to arbitrary files of the
+# machine.
 GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
-"""Usual names of the folder of a description inside of its package: meshes are beside it, ``../meshes``."""
-MARKS = "package.xml", "model.config"  # of a ROS package and of a model of Gazebo
-ALLOWED = "TORSOR_MESHES"  # in the environment: folders that the user allows
-SEARCHED = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH"
-"""Variables of the environment that list folders of packages and models; all of them are allowed."""
+"""Usual names of the description folder inside its package: meshes are next to it, in ``../meshes``."""
+MARKS = "package.xml", "model.config"  # of a ROS package and of a Gazebo model
+ALLOWED = "TORSOR_MESHES"  # environment variable: folders that the user allows
+SEARCH_VARIABLES = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH"
+"""Environment variables that list folders of packages and models; all of them are allowed."""
 
 
 def own_folders(path: Path) -> tuple[str, ...]:
-    """Return the folders whose meshes a description may name: its own or, if it is in one, its package.
+    """Return the folders whose meshes a description may use: its own or, if it is in one, its package.
 
-    If the description is a link to another file, as in the install folder of a ROS workspace, those of that file too.
+    If the description is a link to another file, as in the install folder of a ROS workspace, the folders of that file
+    are included.
     """
     folders = []
     for file in dict.fromkeys((path.absolute(), path.resolve())):
@@ -190,7 +192,7 @@ def own_folders(path: Path) -> tuple[str, ...]:
 
 
 def is_package(folder: Path) -> bool:
-    """Return whether a folder is a ROS package or a model of Gazebo."""
+    """Return whether a folder is a ROS package or a Gazebo model."""
     try:
         return any((folder / mark).is_file() for mark in MARKS)
     except (OSError, ValueError):
@@ -198,62 +200,62 @@ def is_package(folder: Path) -> bool:
 
 
 def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
-    """Return whether a file is in one of the folders, or in one that the user allows; links are followed first."""
-    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCHED, ALLOWED))
-    allowed, real = (each for names in listed for each in names if each), path.resolve()
+    """Return whether a file is in one of the folders, or in one that the user allows; links are resolved first."""
+    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCH_VARIABLES, ALLOWED))
+    allowed, real = (name for names in listed for name in names if name), path.resolve()
     return any(real.is_relative_to(Path(folder).resolve()) for folder in (*folders, *allowed))
 
 
-# Files of USD: stages, opened from files beside them alone, and the surfaces in them.
+# USD files: stages, opened only from files next to them, and their surfaces.
 #
 # A surface in a stage is named like a file: ``robot.usda#/arm/upper/visuals/shell``.
 
 USD_SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
-MAX_USD_BYTES = 256_000_000  # bytes of a file: stages may have meshes inside
-_BINARY = (b"PXR-USDC", b"PK")  # how binary stages and archives begin
+MAX_USD_BYTES = 256_000_000  # bytes of a file: stages may contain meshes
+_BINARY = (b"PXR-USDC", b"PK")  # magic bytes of binary stages and archives
 
 
 def import_usd(where: str) -> Any:
-    """Return the package ``pxr`` with the modules in use; raise ImportError with the extra if it is missing."""
+    """Return the package ``pxr`` with the modules in use; raise ImportError that names the extra if it is missing."""
     try:
         import pxr
         from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
     except ImportError:
-        found = "USD is read and written by the package usd-core, which is not installed"
-        raise missing(found, "usd", where=where) from None
+        message = "USD files need the package usd-core, which is not installed"
+        raise missing(message, "usd", where=where) from None
     return pxr
 
 
 def split_prim(path: Path) -> tuple[Path, str]:
-    """Return the file and the path of the prim in it of a name like ``scene.usda#/World/arm``."""
+    """Return the file and the prim path of a name like ``scene.usda#/World/arm``."""
     file, _, prim = path.as_posix().partition("#")
     is_usd = file.lower().endswith(USD_SUFFIXES)
     return (Path(file), f"/{prim.strip('/')}" if prim else "") if is_usd else (path, "")
 
 
 def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
-    """Return the stage of a file; references, payloads and sublayers may only be files of the folder of the robot.
+    """Return the stage of a file; references, payloads and sublayers must be files in the robot's folder.
 
-    Names that do not begin with ``./`` or ``../`` are looked for in the folders ``search`` too.
+    Names that do not begin with ``./`` or ``../`` are also resolved in the folders ``search``.
     """
     content = read_limited(path, MAX_USD_BYTES)
     if not content:
-        raise ModelError("the file is empty", where=path.name, allowed="a stage of USD")
+        raise ModelError("the file is empty", where=path.name, allowed="a USD stage")
     if not content.startswith(_BINARY):
         try:
             content.decode()
         except UnicodeDecodeError as error:
-            raise ModelError(f"it is no text of UTF-8 ({error})", where=path.name) from None
+            raise ModelError(f"it is not UTF-8 text ({error})", where=path.name) from None
     context = pxr.Ar.DefaultResolverContext(list(search))
     with pxr.Ar.ResolverContextBinder(context):
         layer = _layer(pxr, str(path), path)
-        layer.Reload(True)  # USD keeps layers: the file may have changed since
+        layer.Reload(True)  # USD caches layers, and the file may have changed
         _check_files(pxr, layer, (*own_folders(path), *search), {layer.identifier}, path)
     try:
         stage = pxr.Usd.Stage.Open(layer, context)
         errors = stage.GetCompositionErrors()
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise ModelError(f"USD refuses it: {_line(error)}", where=path.name) from None
+        raise ModelError(f"USD rejects it: {_line(error)}", where=path.name) from None
     if errors:
         raise ModelError(f"its parts do not fit together: {_line(errors[0])}", where=path.name)
     return stage
@@ -263,51 +265,51 @@ def _layer(pxr: Any, identifier: str, path: Path) -> Any:
     try:
         layer = pxr.Sdf.Layer.FindOrOpen(identifier)
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise ModelError(f"USD refuses it: {_line(error)}", where=path.name) from None
+        raise ModelError(f"USD rejects it: {_line(error)}", where=path.name) from None
     if layer is None:
-        raise ModelError(f"{Path(identifier).name!r} is no file of USD", where=path.name)
+        raise ModelError(f"{Path(identifier).name!r} is not a USD file", where=path.name)
     return layer
 
 
 def _line(error: object) -> str:
-    """Return an error of USD on one line, without the place in its source."""
+    """Return a USD error on one line, without its source location."""
     return re.sub(r"^.*? in file \S+ : ", "", " ".join(str(error).split()))[:300]
 
 
 def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
     """Raise ModelError if a layer is composed with anything but files in these folders; ``seen`` ends cycles."""
     for asset in filter(None, layer.GetCompositionAssetDependencies()):  # an empty one is the layer itself
-        found = layer.ComputeAbsolutePath(asset)
-        found = str(pxr.Ar.GetResolver().Resolve(found)) or found
-        file = Path(found.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
-        fix = "give its folder, `search=FOLDER`, or make one file: pxr.Usd.Stage.Open(FILE).Export(NEW_FILE)"
+        result = layer.ComputeAbsolutePath(asset)
+        result = str(pxr.Ar.GetResolver().Resolve(result)) or result
+        file = Path(result.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
+        fix = "pass its folder, `search=FOLDER`, or flatten it: pxr.Usd.Stage.Open(FILE).Export(NEW_FILE)"
         if "://" in asset or not is_inside(file, folders):
-            allowed = "files in its own folder, in folders to search or of TORSOR_MESHES"
+            allowed = "files in its own folder, in search folders or in TORSOR_MESHES"
             raise ModelError(f"it refers to {asset!r}", value=asset, where=path.name, allowed=allowed, fix=fix)
         if not file.is_file():
             raise ModelError(f"it refers to {asset!r}, which is missing", value=asset, where=path.name, fix=fix)
-        if found not in seen:
-            seen.add(found)
-            _check_files(pxr, _layer(pxr, found, path), folders, seen, path)
+        if result not in seen:
+            seen.add(result)
+            _check_files(pxr, _layer(pxr, result, path), folders, seen, path)
 
 
 def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[Painted]:
-    """Return the surface of a prim of the type Mesh by colour, in the units and the axes of the prim.
+    """Return the surface of a Mesh prim by colour, in the units and axes of the prim.
 
-    The colours are those of its faces; a mesh of one colour has None here, as its visual knows it. ``folders`` are
-    searched for files that the stage refers to.
+    The colours are those of its faces. A mesh of one colour has None here, because its visual holds the colour.
+    ``folders`` are searched for files that the stage refers to.
     """
     where = f"mesh {path.name}#{prim}"
     if not path.is_file():
-        raise ModelError("no such file", where=where, fix="check the path in the description of the robot")
-    found = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
-    if not found or found.GetTypeName() != "Mesh":
-        raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a prim of the type Mesh")
-    surface, counts = triangles_of(found, where)
-    count, shown = len(counts), import_usd(where).UsdGeom.Gprim(found)
-    given = shown.GetDisplayColorPrimvar()
-    colors, opacities = given.ComputeFlattened(), shown.GetDisplayOpacityPrimvar().ComputeFlattened()
-    by_face = given.GetInterpolation() == "uniform" and colors is not None and len(colors) == count
+        raise ModelError("no such file", where=where, fix="check the path in the robot description")
+    result = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
+    if not result or result.GetTypeName() != "Mesh":
+        raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a Mesh prim")
+    surface, counts = triangles_of(result, where)
+    count, shown = len(counts), import_usd(where).UsdGeom.Gprim(result)
+    primvar = shown.GetDisplayColorPrimvar()
+    colors, opacities = primvar.ComputeFlattened(), shown.GetDisplayOpacityPrimvar().ComputeFlattened()
+    by_face = primvar.GetInterpolation() == "uniform" and colors is not None and len(colors) == count
     if not by_face or not len(surface.faces):
         return [Painted(surface, None)]
     opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
@@ -323,9 +325,9 @@ def _stage(path: Path, _changed: int, folders: tuple[str, ...]) -> Any:
 
 
 def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
-    """Return the surface of a prim of the type Mesh, and how many corners each of its faces has."""
-    given = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
-    points, counts, corners = (np.array([] if each is None else each) for each in given)
+    """Return the surface of a Mesh prim, and the number of corners of each face."""
+    attributes = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
+    points, counts, corners = (np.array([] if value is None else value) for value in attributes)
     points, counts, corners = points.reshape(-1, 3).astype(float), counts.astype(np.int64), corners.astype(np.int64)
     try:
         if not np.isfinite(points).all():
@@ -339,23 +341,24 @@ def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")
 MAX_MESH_BYTES = 256 * 2**20  # bytes of a mesh file
-MANY = 2_000_000  # triangles of a mesh
+MAX_TRIANGLES = 2_000_000  # triangles of a mesh
 
 
 def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
     """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb, .vtp) by colour, in the units of the file.
 
-    ``robot.usda#/arm/shell`` is a mesh in a stage of USD.
-    Colours are those of materials (.dae, .glb, .obj with its .mtl file in the same folder) and of vertices and faces.
-    Textures are not read, and no other file that the mesh names is opened. Other kinds of files, devices, files above
-    256 MiB and files without triangles raise ModelError, and so do files outside of ``folders`` and of those that the
-    environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES); None allows all.
+    ``robot.usda#/arm/shell`` is a mesh in a USD stage. Colours are those of materials (.dae, .glb, .obj with its .mtl
+    file in the same folder), vertices and faces. Textures are not read, and no other file that the mesh refers to is
+    opened.
+
+    ModelError is raised for other file types, devices, files above 256 MiB, files without triangles, and files outside
+    ``folders`` and the folders that the environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES). None allows all folders.
     """
     real, prim = split_prim(Path(path))
     if folders is not None and not is_inside(real, folders):
-        found = f"the file is outside of the folder of the description: {real}"
-        fix = f"if you trust it, set {ALLOWED} to its folder, or copy it beside the description"
-        raise ModelError(found, where=f"mesh {real.name!r}", fix=fix)
+        message = f"the file is outside the folder of the description: {real}"
+        fix = f"if you trust it, set {ALLOWED} to its folder, or copy it next to the description"
+        raise ModelError(message, where=f"mesh {real.name!r}", fix=fix)
     if prim:
         return tuple(read_surface(real, prim, folders or ()))
     return _read(real, _stamp(real))
@@ -363,25 +366,27 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
 
 def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
     """Return the triangles of a mesh file as one surface; see ``read_painted``."""
-    return joined([each.surface for each in read_painted(path, folders)])
+    return joined([item.surface for item in read_painted(path, folders)])
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return the time and the size of a file, which tell whether it has changed; None if there is no file."""
+    """Return the time and size of a file, by which changes are detected; None if there is no file."""
     try:
-        found = path.stat()
+        result = path.stat()
     except (OSError, ValueError):
         return None
-    return (found.st_mtime_ns, found.st_size) if path.is_file() else None
+    return (result.st_mtime_ns, result.st_size) if path.is_file() else None
 
 
 @lru_cache(maxsize=256)
 def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     where = f"mesh {path.name!r}"
     if path.suffix.lower() not in SUFFIXES:
-        raise ModelError(f"a file {path.suffix!r}", value=path.suffix, where=where, allowed=", ".join(SUFFIXES))
+        raise ModelError(
+            f"the file type is {path.suffix!r}", value=path.suffix, where=where, allowed=", ".join(SUFFIXES)
+        )
     if stamp is None:
-        raise ModelError("no such file", where=where, fix="check the path in the description of the robot")
+        raise ModelError("no such file", where=where, fix="check the path in the robot description")
     if stamp[1] > MAX_MESH_BYTES:
         raise ModelError(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{MAX_MESH_BYTES / 2**20:.0f} MiB")
     kind, fix = path.suffix.lower()[1:], "open it in a mesh editor"
@@ -393,29 +398,29 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     try:
         if kind in ("dae", "vtp"):
             content = path.read_bytes().replace(b"\0", b"")  # the mark is ASCII in all encodings that expat reads
-            if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # they can fill the memory, or name other files
+            if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # they can exhaust memory, or name other files
                 raise ModelError("it has a document type", where=where, fix="export it again without <!DOCTYPE")
         looks = list[tuple[Triangles, Any]]()
         if kind == "vtp":
             fix = "save it in ParaView as .vtp with ASCII numbers, or as .stl"
             looks.append((read_vtp(path), None))
         else:
-            with path.open("rb") as file:  # an open file, not a path: trimesh then finds no other file
+            with path.open("rb") as file:  # an open file instead of a path, so that trimesh finds no other file
                 source = BytesIO(without_textures(file.read())) if kind == "glb" else file
                 others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
                 meshes = trimesh.load_scene(source, file_type=kind, **others).dump()
-            for each in (mesh for mesh in meshes if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)):
-                vertices, faces = np.asarray(each.vertices, dtype=float), np.asarray(each.faces, dtype=np.int64)
-                looks.append((Triangles(vertices, faces), each.visual))
+            for item in (mesh for mesh in meshes if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)):
+                vertices, faces = np.asarray(item.vertices, dtype=float), np.asarray(item.faces, dtype=np.int64)
+                looks.append((Triangles(vertices, faces), item.visual))
         finite = all(np.isfinite(surface.vertices).all() for surface, _ in looks)
         count = sum(len(surface.faces) for surface, _ in looks)
-        right = finite and 0 < count <= MANY
-        found = [part for each in looks for part in painted(*each)] if right else []
+        right = finite and 0 < count <= MAX_TRIANGLES
+        result = [part for look in looks for part in painted(*look)] if right else []
     except ModelError:
         raise
-    except Exception as error:  # the readers of trimesh raise errors of any kind
-        raise ModelError(f"cannot be read: {error}", where=where, fix=fix) from None
+    except Exception as error:  # trimesh readers raise errors of any kind
+        raise ModelError(f"it cannot be read: {error}", where=where, fix=fix) from None
     if not right:
         what = f"{count} triangles" if finite else "vertices that are not finite"
-        raise ModelError(what, where=where, allowed=f"1 to {MANY} triangles with finite corners")
-    return tuple(found)
+        raise ModelError(what, where=where, allowed=f"1 to {MAX_TRIANGLES} triangles with finite corners")
+    return tuple(result)

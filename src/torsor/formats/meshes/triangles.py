@@ -1,4 +1,4 @@
-"""Surfaces of simple shapes as triangles: what viewers, pages and pictures draw."""
+"""Surfaces of simple shapes as triangles, for viewers, pages and pictures."""
 
 from typing import NamedTuple
 
@@ -32,27 +32,27 @@ class Triangles(NamedTuple):
         return float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()) / 2
 
     def scaled(self, factors: ArrayLike) -> "Triangles":
-        """Return the surface scaled along the axes; a mirrored surface keeps its outside."""
+        """Return the surface scaled along the axes; a mirrored surface keeps its orientation."""
         scale = np.broadcast_to(np.asarray(factors, dtype=float), (3,))
         return Triangles(self.vertices * scale, self.faces if np.prod(scale) > 0 else self.faces[:, ::-1])
 
 
 def joined(surfaces: list[Triangles]) -> Triangles:
     """Return several surfaces as one."""
-    starts = np.cumsum([0, *(len(each.vertices) for each in surfaces)])
-    faces = [each.faces + start for each, start in zip(surfaces, starts, strict=False)]
-    return Triangles(np.concatenate([each.vertices for each in surfaces]), np.concatenate(faces))
+    starts = np.cumsum([0, *(len(surface.vertices) for surface in surfaces)])
+    faces = [surface.faces + start for surface, start in zip(surfaces, starts, strict=False)]
+    return Triangles(np.concatenate([surface.vertices for surface in surfaces]), np.concatenate(faces))
 
 
 def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> NDArray[np.int64]:
     """Return the triangles (m, 3) of polygons, each a fan from its first corner.
 
-    ``corners`` are the indices of all polygons, ``counts`` how many of them each has, of ``points`` points. Indices and
-    counts that do not fit together raise ValueError.
+    ``corners`` are the indices of all polygons into ``points`` points, ``counts`` the number of corners of each
+    polygon. ValueError is raised if they are inconsistent.
     """
     inside = not corners.size or (corners.min() >= 0 and corners.max() < points)
     if not inside or (counts < 0).any() or counts.sum() != corners.size:
-        raise ValueError(f"{corners.size} corners of {counts.size} faces that do not fit to {points} points")
+        raise ValueError(f"{corners.size} corners of {counts.size} faces do not fit {points} points")
     size = np.maximum(counts - 2, 0)
     first = np.repeat(np.cumsum(counts) - counts, size)
     second = first + np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size) + 1
@@ -60,7 +60,7 @@ def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> 
 
 
 def box(sizes: ArrayLike) -> Triangles:
-    """Return a box about the origin with edges of ``sizes`` (3,) in m; corners are not shared: edges are sharp."""
+    """Return a box about the origin with edges ``sizes`` (3,) in m; corners are not shared, so edges are sharp."""
     square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     sides = []
     for axis in range(3):
@@ -100,7 +100,7 @@ def sphere(radius: float, around: int = AROUND) -> Triangles:
 
 
 def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
-    """Return a cylinder about the z axis, its middle at the origin, in m."""
+    """Return a cylinder about the z axis, centred at the origin, in m."""
     low, high = (radius, -length / 2), (radius, length / 2)  # in three parts, so that the edges are sharp
     parts = [[(0.0, low[1]), low], [low, high], [high, (0.0, high[1])]]
     return joined([turned(part, around) for part in parts])

@@ -1,1 +1,1 @@
-"""MJCF: the format of MuJoCo."""
+"""MJCF: the MuJoCo format."""

@@ -1,4 +1,4 @@
-"""Equality constraints of MJCF: read as loops and couplings, and written from these and from followers.
+"""MJCF equality constraints: read as loops and couplings, and written from these and from followers.
 
 They are soft in MuJoCo and hold exactly here. The compiled model contains what MuJoCo computes in the reference pose
 (``qpos0``): the anchor on the second body, and the relative pose of a weld.
@@ -18,11 +18,11 @@ from torsor.mechanism.loops import HIGHEST_POWER
 from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
-CONNECT, WELD, JOINT = 0, 1, 2  # numbers of mjtEq; the others are of tendons, flexible bodies and geoms
+CONNECT, WELD, JOINT = 0, 1, 2  # values of mjtEq; the others are for tendons, flexible bodies and geoms
 _SITE = 6  # of mjtObj
 POWERS = HIGHEST_POWER + 1  # numbers of polycoef
 _LEVER = 0.1  # m between the two points on the axis of a revolute joint
-# The constraints of each kind of loop: a revolute joint is two points on its axis.
+# The constraints of each loop kind: a revolute joint is two points on its axis.
 _CONSTRAINTS = {"weld": ("weld",), "spherical": ("connect",), "revolute": ("connect", "connect")}
 
 
@@ -93,16 +93,16 @@ def write_equalities(
 
 
 def _write_coupling(equality: ET.Element, coupling: Coupling, source: str) -> None:
-    """Add y = c0 + c1 x + ... + c4 x^4; y is the first coordinate of which no higher powers occur."""
+    """Add y = c0 + c1 x + ... + c4 x^4; y is the first coordinate without higher powers."""
     single = [name for name, c in coupling.coefficients.items() if isinstance(c, float)]
     if len(coupling.coefficients) > 2 or not single:
-        found = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"
-        found += "" if single else ", all with higher powers"
+        result = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"
+        result += "" if single else ", all with higher powers"
         allowed = "1 or 2 in MJCF, one of them without higher powers"
-        raise ModelError(found, where=source, allowed=allowed, fix="save as .toml")
+        raise ModelError(result, where=source, allowed=allowed, fix="save as .toml")
     y, polynomials = single[0], dict(coupling.polynomials)
     (c,) = polynomials.pop(y)
     x, powers = next(iter(polynomials.items()), (None, ()))
-    polynomial = [coupling.offset / c, *(-each / c for each in powers)]
+    polynomial = [coupling.offset / c, *(-power / c for power in powers)]
     polynomial += [0.0] * (POWERS - len(polynomial))
     add_element(equality, "joint", name=coupling.name, joint1=y, joint2=x, polycoef=polynomial)

@@ -1,4 +1,4 @@
-"""What MuJoCo has no place for: JSON in <custom><text name="torsor"/>, which MuJoCo keeps and does not read.
+"""Data without a place in MJCF: JSON in <custom><text name="torsor"/>, which MuJoCo keeps and ignores.
 
 | key | value |
 |---|---|
@@ -27,11 +27,11 @@ from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
 NAME = "torsor"
 _LAST_ROW = (0.0, 0.0, 0.0, 1.0)
-_FARTHEST = 1e6  # m, of a link from its body: farther, digits are lost
+_MAX_DISTANCE = 1e6  # m, distance of a link from its body beyond which digits are lost
 
 
 class Note(NamedTuple):
-    """The base of a file, if it is not ``world``, links that are no bodies, by joint, and meshes with their bodies."""
+    """The base of a file if it is not ``world``, links that are not bodies, by joint, and meshes with their bodies."""
 
     base: str = ""
     links: Mapping[str, tuple[str, Array]] = MappingProxyType({})
@@ -39,13 +39,13 @@ class Note(NamedTuple):
     shapes: tuple[tuple[str, Shape], ...] = ()
 
 
-def mesh_entry(body: str, given: Visual | Shape, names: MeshNames) -> dict[str, Any]:
-    """Return a visual or a collision shape of a mesh as it is noted."""
-    entry = {"body": body, "mesh": names.file(given), "size": given.size, "pose": given.pose[:3].tolist()}
-    entry |= {"name": given.name} if given.name else {}
-    if isinstance(given, Shape):
-        return entry | {"contype": given.contype, "conaffinity": given.conaffinity}
-    return entry | ({} if given.color is None else {"color": given.color})
+def mesh_entry(body: str, shown: Visual | Shape, names: MeshNames) -> dict[str, Any]:
+    """Return the note entry of a mesh visual or collision shape."""
+    entry = {"body": body, "mesh": names.file(shown), "size": shown.size, "pose": shown.pose[:3].tolist()}
+    entry |= {"name": shown.name} if shown.name else {}
+    if isinstance(shown, Shape):
+        return entry | {"contype": shown.contype, "conaffinity": shown.conaffinity}
+    return entry | ({} if shown.color is None else {"color": shown.color})
 
 
 def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[dict[str, Any]]) -> None:
@@ -56,13 +56,13 @@ def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[
 
 
 def read_note(data: str, path: Path) -> Note:
-    """Return what a note says; one that cannot be read, such as that of another program, is a warning."""
+    """Return the content of a note; warn if it cannot be read, for example because another program wrote it."""
     finder, visuals, shapes = Finder(path), list[tuple[str, Visual]](), list[tuple[str, Shape]]()
     try:
         content = json.loads(data)
         for entry in content.get("meshes", ()):
-            found = finder.find(str(entry["mesh"]))
-            file = str(found) if found is not None and found.is_file() else None
+            result = finder.find(str(entry["mesh"]))
+            file = str(result) if result is not None and result.is_file() else None
             settings: dict[str, Any] = {"mesh": str(entry["mesh"]), "path": file, "folders": finder.folders}
             settings |= {"pose": np.vstack([entry["pose"], _LAST_ROW]), "name": str(entry.get("name", ""))}
             body, size = str(entry["body"]), tuple(entry["size"])
@@ -70,12 +70,12 @@ def read_note(data: str, path: Path) -> Note:
                 masks = entry["contype"], entry["conaffinity"]
                 shapes.append((body, Shape("mesh", size, **settings, contype=masks[0], conaffinity=masks[1])))
             else:
-                color = tuple(float(each) for each in entry["color"]) if "color" in entry else None
+                color = tuple(float(item) for item in entry["color"]) if "color" in entry else None
                 visuals.append((body, Visual("mesh", size, **settings, color=color)))
         links = dict[str, tuple[str, Array]]()
         for joint, entry in content.get("links", {}).items():
-            given = np.vstack([entry["pose"], _LAST_ROW])
-            pose = frozen_pose(given, path.name, f"the link after {joint!r}", most=_FARTHEST)
+            matrix = np.vstack([entry["pose"], _LAST_ROW])
+            pose = frozen_pose(matrix, path.name, f"the link after {joint!r}", most=_MAX_DISTANCE)
             exact = make_pose(from_quaternion(to_quaternion(pose[:3, :3])), pose[:3, 3])  # whatever its digits are
             links[joint] = name_of(entry["name"], "link"), exact
         return Note(str(content.get("base", "")), links, tuple(visuals), tuple(shapes))

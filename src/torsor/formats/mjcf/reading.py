@@ -29,11 +29,11 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
-# Numbers of mjtGeom. Height fields and signed distance functions are neither drawn nor collide.
+# Values of mjtGeom. Height fields and signed distance functions are neither drawn nor used for collisions.
 _SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
 # MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
 _VISIBLE_GROUPS = (0, 1, 2)
-_NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of geoms that have neither rgba nor a material
+_NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of geoms with neither rgba nor a material
 
 
 def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
@@ -41,35 +41,35 @@ def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
-# MuJoCo's compiler without what a mechanism does not need: only meshes that a number follows from are read.
+# MuJoCo's compiler without what a mechanism does not need: only meshes that affect a number are read.
 #
-# Reading meshes takes most of the time and memory of compiling. A mesh is needed where it decides an inertia or the
-# size of a fitted shape; every other mesh becomes an octahedron, so that files with missing meshes are read as well.
+# Reading meshes takes most of the time and memory of compiling. A mesh is needed if it determines an inertia or the
+# size of a fitted shape. Every other mesh becomes an octahedron, so that files with missing meshes can be read too.
 # Textures are not read.
 
 _PARSED = (".xml", ".urdf")
 _MESH = 7  # of mjtGeom
 # An octahedron about the axes, with the largest moment about x: MuJoCo neither moves nor turns it, so that the poses of
-# geoms stay exact.
+# geoms remain exact.
 _CORNERS = np.vstack([np.diag([1.0, 2.0, 3.0]), -np.diag([1.0, 2.0, 3.0])])
 _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1, 5], [3, 4, 2], [5, 4, 3]])
 
 
 def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
-    """Return the module ``mujoco``, its model of a file, and the files of the meshes that were not read, by mesh.
+    """Return the module ``mujoco``, its model of a file, and the files of the skipped meshes, by mesh.
 
     An octahedron replaces every mesh that no number depends on.
     """
     try:
         import mujoco
     except ImportError:
-        found = "MJCF is read by the package mujoco, which is not installed"
-        raise missing(found, "mjcf", where=path.name) from None
-    file = str(path.absolute())  # MuJoCo's paths of meshes begin with the folder as it is given
+        message = "reading MJCF needs the package mujoco, which is not installed"
+        raise missing(message, "mjcf", where=path.name) from None
+    file = str(path.absolute())  # MuJoCo's mesh paths begin with the folder as it is given
     with _warnings_of(mujoco, path):
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
-                # Old versions have no parser apart from the compiler; that of new ones reads these suffixes alone.
+                # Old versions have no parser apart from the compiler; that of new ones reads only these suffixes.
                 return mujoco, mujoco.MjModel.from_xml_path(file), {}
             spec = mujoco.MjSpec.from_file(file)
             files = _without_meshes(mujoco, spec)
@@ -78,20 +78,18 @@ def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
         except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
             text, fix = " ".join(str(error).split()), ""
             if "XML Error: Error opening" in text:
-                fix = "add the file that is included"
+                fix = "add the included file"
             elif "opening file" in text or "opening resource" in text:
-                fix = (
-                    "add the file, or give the body an <inertial>: a mesh is read only where an inertia follows from it"
-                )
-            raise ModelError(f"MuJoCo refuses it: {text}", where=path.name, fix=fix) from None
+                fix = "add the file, or give the body an <inertial>: a mesh is read only if an inertia depends on it"
+            raise ModelError(f"MuJoCo rejects it: {text}", where=path.name, fix=fix) from None
 
 
 @contextmanager
 def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
-    """Give MuJoCo's warnings as ModelWarnings; otherwise it writes them to MUJOCO_LOG.TXT in the working folder.
+    """Issue MuJoCo's warnings as ModelWarnings; otherwise it writes them to MUJOCO_LOG.TXT in the working folder.
 
-    Those that end with a time are of its simulation, such as a mass matrix that it finds nearly singular, and flexible
-    bodies are omitted: these do not matter here.
+    Warnings that end with a time are from its simulation, such as a nearly singular mass matrix. They and those about
+    flexible bodies are irrelevant here and omitted.
     """
     said: list[str] = []
     before = mujoco.get_mju_user_warning()
@@ -102,13 +100,13 @@ def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
             yield
     finally:
         mujoco.set_mju_user_warning(before)
-    said += [str(each.message) for each in caught]
-    for message in dict.fromkeys(each for each in said if "Time =" not in each and not each.startswith("flex ")):
+    said += [str(item.message) for item in caught]
+    for message in dict.fromkeys(item for item in said if "Time =" not in item and not item.startswith("flex ")):
         warn(f"MuJoCo warns: {' '.join(message.split())}", where=path.name)
 
 
 def _without_meshes(mujoco: Any, spec: Any) -> dict[str, str]:
-    """Replace the meshes that decide no number, and return their files by name."""
+    """Replace the meshes that determine no number, and return their files by name."""
     needed = {geom.meshname for geom in spec.geoms if geom.meshname and _needs_mesh(mujoco, spec, geom)}
     needed |= {mesh for skin in spec.skins for mesh in [getattr(skin, "meshname", "")] if mesh}
     files = {}
@@ -125,7 +123,7 @@ def _without_meshes(mujoco: Any, spec: Any) -> dict[str, str]:
 
 
 def _needs_mesh(mujoco: Any, spec: Any, geom: Any) -> bool:
-    """Whether an inertia, or the size of a shape that is fitted to the mesh, follows from the mesh of a geom."""
+    """Return whether an inertia, or the size of a fitted shape, depends on the mesh of a geom."""
     if int(geom.type) != _MESH:
         return True
     rules, body = getattr(geom, "compiler", None) or spec.compiler, geom.parent
@@ -151,7 +149,7 @@ def _file(spec: Any, mesh: Any) -> str:
 
 
 def _without_textures(mujoco: Any, spec: Any) -> None:
-    """Replace textures by one pixel: a mechanism has the colours of materials alone."""
+    """Replace textures by one pixel: a mechanism has only the colours of materials."""
     taken = {texture.name for texture in spec.textures}
     for texture in spec.textures:
         # Only a skybox may have no name; a texture of a file has the name of the file.
@@ -174,22 +172,27 @@ def read_mjcf(
 ) -> Mechanism:
     """Return the mechanism of an MJCF file; needs the extra ``torsor[mjcf]``. ``root`` is its parsed root element.
 
-    The links are the bodies with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` notes. A
-    body with several joints gets a massless link ``body/joint`` after each but the last. Positions of hinges and slides
-    are MuJoCo's ``qpos``; quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes
-    postures. Geoms that can collide become shapes, <exclude> allowed collisions. Actuators are not part of a mechanism,
-    but their force limits, armature and damping are added to the joints. Active equality constraints become loops
-    (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``), which hold exactly; the joints with
-    actuators, also by fixed tendons, are then the active coordinates. Meshes are read only where an inertia follows
-    from them. ``base="floating"`` adds a free joint to the one body that is welded to the world. A ``ModelWarning``
-    names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
+    | MJCF | mechanism |
+    |---|---|
+    | bodies | links with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` notes |
+    | several joints of a body | a massless link ``body/joint`` after each but the last |
+    | ``qpos`` of hinges and slides | positions; quaternions are (x, y, z, w) here and (w, x, y, z) in MuJoCo |
+    | sites, keyframes | frames, postures |
+    | geoms that can collide, <exclude> | shapes, allowed collisions |
+    | active equality constraints | loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``), which hold
+    exactly |
+
+    Actuators are not part of a mechanism, but their force limits, armature and damping are added to the joints. If
+    there are loops, the joints with actuators, also by fixed tendons, are the active coordinates. Meshes are read only
+    if an inertia depends on them. ``base="floating"`` adds a free joint to the one body that is welded to the world. A
+    ``ModelWarning`` names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
     """
-    # Before MuJoCo reads the file: its size is limited, document types and entities are refused.
+    # Before MuJoCo reads the file: its size is limited, document types and entities are rejected.
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
-        raise ModelError(f"root element <{root.tag}>", where=path.name, allowed="<mujoco>")
-    if any(not each.get("anchor", "0").strip() for each in root.iter("connect")):
-        # MuJoCo 4.0 does not survive it: it may hang when it reads a later file.
+        raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed="<mujoco>")
+    if any(not element.get("anchor", "0").strip() for element in root.iter("connect")):
+        # MuJoCo 4.0 may hang afterwards when it reads another file.
         raise ModelError("<connect>: anchor is empty", where=path.name, allowed="three numbers")
     try:
         reader = _Reader(path, strict, base == "floating")
@@ -224,11 +227,11 @@ class _Reader:
         self.bodies = self._names("body", self.model.nbody)
         m, texts = self.model, self._names("text", self.model.ntext)
         self.note = Note()
-        if NOTE in texts:  # what the file says to Torsor alone
+        if NOTE in texts:  # data in the file for Torsor only
             start, count = (int(numbers[texts.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
             text = bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace")
             self.note = read_note(text, path)
-        # The geoms of <pair> collide whatever their masks are.
+        # The geoms of <pair> collide regardless of their masks.
         self.paired = {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
         self.base = 0 if floating else self._noted_base(self.note.base)
         self.bodies[0] = self.bodies[self.base]
@@ -237,18 +240,18 @@ class _Reader:
         self.gravity = np.zeros(3) if self._is_disabled("GRAVITY") else np.array(self.model.opt.gravity)
 
     def _names(self, what: str, count: int) -> list[str]:
-        """Return the names of all objects of a kind; objects without a name are numbered."""
+        """Return the names of all objects of a kind; unnamed objects are numbered."""
         kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
         try:
-            given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+            raw_names = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
         except UnicodeDecodeError as error:
-            found = f"the name of a {what} cannot be read ({error})"
-            raise ModelError(found, where=self.path.name, fix="save it as UTF-8") from None
-        taken = {name for name in given if name}
-        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
+            message = f"the name of a {what} cannot be read ({error})"
+            raise ModelError(message, where=self.path.name, fix="save it as UTF-8") from None
+        taken = {name for name in raw_names if name}
+        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(raw_names)]
 
     def _noted_base(self, name: str) -> int:
-        """Return the body that is noted as the base, or 0, the world, if there is none, or more than it."""
+        """Return the body noted as the base, or 0, the world, if there is none or more than one."""
         m, body = self.model, self.bodies.index(name) if name in self.bodies else 0
         alone = not m.body_geomnum[0] and not np.any(m.site_bodyid == 0)
         still = m.body_parentid[body] == 0 and not m.body_jntnum[body] and m.body_mocapid[body] < 0
@@ -256,7 +259,7 @@ class _Reader:
         return body if alone and still and at_origin else 0
 
     def _is_disabled(self, *features: str) -> bool:
-        """Whether <flag> disables one of these features; not every version of MuJoCo has all of them."""
+        """Return whether <flag> disables one of these features; not every MuJoCo version has all of them."""
         bits = (int(getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature}", 0)) for feature in features)
         return any(bit & self.model.opt.disableflags for bit in bits)
 
@@ -271,9 +274,11 @@ class _Reader:
     def _per_dof(self, name: str) -> Array:
         """Return armature or damping (nv,), including that of actuators, reflected by their gears."""
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
-        own = getattr(m, f"actuator_{name}", np.zeros(len(m.actuator_trntype)))  # older versions of MuJoCo have none
+        actuator_values = getattr(
+            m, f"actuator_{name}", np.zeros(len(m.actuator_trntype))
+        )  # older versions of MuJoCo have none
         for dof, joint in enumerate(m.dof_jntid):
-            total[dof] += sum(gear * (gear * float(own[a])) for a, gear in self._gears(joint))
+            total[dof] += sum(gear * (gear * float(actuator_values[a])) for a, gear in self._gears(joint))
         return total
 
     def _effort_limit(self, joint: int) -> float:
@@ -285,7 +290,7 @@ class _Reader:
         return float(min(limits))
 
     def equalities(self, taken: set[str], sites: list[str]) -> tuple[list[Frame], list[Closure], NDArray[np.bool_]]:
-        """Return equality constraints as loops and couplings with frames of new names, and a mask of those left out."""
+        """Return equality constraints as loops and couplings with newly named frames, and a mask of omitted ones."""
         m, names, taken = self.model, self._names("equality", self.model.neq), taken | set(sites)
         frames, loops, unsupported = list[Frame](), list[Closure](), np.zeros(m.neq, dtype=bool)
         on = (m.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
@@ -301,7 +306,7 @@ class _Reader:
         return frames, loops, unsupported
 
     def actuated_joints(self) -> list[str]:
-        """Return the names of the joints with one degree of freedom that have an actuator, or one on a fixed tendon."""
+        """Return the names of joints with one degree of freedom that have an actuator, also by a fixed tendon."""
         m, pulled = self.model, set[int]()
         for tendon in m.actuator_trnid[m.actuator_trntype == _ON_TENDON, 0]:
             parts = slice(start := int(m.tendon_adr[tendon]), start + int(m.tendon_num[tendon]))
@@ -311,25 +316,25 @@ class _Reader:
 
     def keyframes(self) -> dict[str, dict[str, float]]:
         """Return the positions of each keyframe, by name; quaternions are (w, x, y, z) in MuJoCo."""
-        m, found = self.model, dict[str, dict[str, float]]()
+        m, result = self.model, dict[str, dict[str, float]]()
         for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True):
-            found[name] = {}
+            result[name] = {}
             for joint, kind, start in zip(self.joints, m.jnt_type, m.jnt_qposadr, strict=True):
                 many = {_FREE: (7, _XYZ + _WXYZ), _BALL: (4, _WXYZ)}.get(int(kind))
                 count, suffixes = many or (1, ("",))
                 keys = (f"{joint}/{suffix}" if suffix else joint for suffix in suffixes)
-                found[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
-        return found
+                result[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
+        return result
 
     def omissions(self, equalities: NDArray[np.bool_]) -> ModelError | None:
-        """Return the error that names what acts on bodies in MuJoCo but not here, or None."""
+        """Return an error that names what acts on bodies in MuJoCo but not here, or None."""
         m, nonzero = self.model, self._nonzero
         springs, limits = not self._is_disabled("SPRING", "PASSIVE"), not self._is_disabled("LIMIT", "CONSTRAINT")
         resisted, nonlinear = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
         resisted, nonlinear = (np.isin(np.arange(m.njnt), m.dof_jntid[dofs]) for dofs in (resisted, nonlinear))
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
-        found = {
+        result = {
             "equality constraints of tendons, flexible bodies and geoms": ("equality", equalities),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
             "nonlinear springs": ("joint", nonzero("jnt_stiffnesspoly") & springs),
@@ -345,9 +350,9 @@ class _Reader:
             "plugins of bodies": ("body", m.body_plugin >= 0),
         }
         lines: dict[str, list[str]] = {}
-        for what, (kind, mask) in found.items():
+        for what, (kind, mask) in result.items():
             if mask.any():
-                lines[what] = [each for each, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+                lines[what] = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
         lines |= {"fluid forces": []} if m.opt.density or m.opt.viscosity else {}
         return left_out_error(lines, self.path.name, self.strict) if lines else None
 
@@ -357,7 +362,7 @@ class _Reader:
         return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
 
     def parts(self) -> tuple[list[Link], list[Joint]]:
-        """Return the links and the joints; a floating base has a free joint to the one body welded to the world."""
+        """Return the links and joints; a floating base has a free joint to the one body welded to the world."""
         m, joint_names, link_names = self.model, set(self.joints), set(self.bodies)
         floating_body = self._floating_body() if self.floating else -1
         links, joints = [self._link(self.base)], []
@@ -366,14 +371,14 @@ class _Reader:
                 continue
             parent, name = self.bodies[m.body_parentid[body]], self.bodies[body]
             rest = pose_of(m.body_pos[body], m.body_quat[body])
-            own = range(start := int(m.body_jntadr[body]), start + int(m.body_jntnum[body]))
-            if not own:
+            joints_of_body = range(start := int(m.body_jntadr[body]), start + int(m.body_jntnum[body]))
+            if not joints_of_body:
                 welded = f"{name}/fixed", "fixed", rest
-                wanted, kind, placement = ("root", "free", np.eye(4)) if body == floating_body else welded
-                joints.append(Joint(claim_name(wanted, joint_names), kind, parent, name, placement))
-            for j in own:  # the joints of a body act one after the other
-                wanted, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
-                child, at = (name, np.eye(4)) if j == own[-1] else (claim_name(wanted, link_names), at)
+                joint_name, kind, placement = ("root", "free", np.eye(4)) if body == floating_body else welded
+                joints.append(Joint(claim_name(joint_name, joint_names), kind, parent, name, placement))
+            for j in joints_of_body:  # the joints of a body act in sequence
+                joint_name, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
+                child, at = (name, np.eye(4)) if j == joints_of_body[-1] else (claim_name(joint_name, link_names), at)
                 links += [Link(child)] if child != name else []
                 joint, R = self._joint(j, parent, child, rest), at[:3, :3]
                 if not np.array_equal(at, np.eye(4)):  # the frame of the child is there
@@ -391,8 +396,13 @@ class _Reader:
         if len(on_world) == 1 and not m.body_jntnum[on_world[0]]:
             return on_world[0]
         bodies = ", ".join(f"{self.bodies[body]!r} ({m.body_jntnum[body]} joints)" for body in on_world) or "nothing"
-        found, allowed = f"the base cannot float: the bodies on the world are {bodies}", "one body without joints"
-        raise ModelError(found, where=self.path.name, allowed=allowed, fix="`base='fixed'` keeps free joints")
+        message, allowed = (
+            f"the base cannot float, because the bodies on the world are {bodies}",
+            "one body without joints",
+        )
+        raise ModelError(
+            message, where=self.path.name, allowed=allowed, fix="use `base='fixed'`, which keeps free joints"
+        )
 
     def _link(self, body: int) -> Link:
         """Return a body as a link in MuJoCo's body frame; its inertia is given in principal axes."""
@@ -411,34 +421,34 @@ class _Reader:
         """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
         m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
         material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
-        rgba = tuple(float(str(each)) for each in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
+        rgba = tuple(float(str(item)) for item in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
         collides = any(masks) or g in self.paired
-        # What is transparent and touches nothing is a visual all the same: otherwise it would be lost.
+        # What is transparent and cannot collide is still a visual; otherwise it would be lost.
         visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
         if shape is None or not (visible or collides):
             return
         pose, (a, b, c) = pose_of(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
         sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
-        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
+        result: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
         if shape == "mesh":
             mesh = int(m.geom_dataid[g])
             start = int(m.mesh_pathadr[mesh])
-            own = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
-            file = self.unread.get(m.mesh(mesh).name, own)
+            file_name = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+            file = self.unread.get(m.mesh(mesh).name, file_name)
             moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
-            found |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
-            found |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
-            found["folders"] = own_folders(self.path) if file else None
-        found["name"] = m.geom(g).name
+            result |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
+            result |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
+            result["folders"] = own_folders(self.path) if file else None
+        result["name"] = m.geom(g).name
         if visible:
             uncolored = material < 0 and rgba == _NO_COLOR
-            visuals.append(Visual(**found, color=None if uncolored else rgba))
+            visuals.append(Visual(**result, color=None if uncolored else rgba))
         if collides:
-            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
+            shapes.append(Shape(**result, contype=masks[0], conaffinity=masks[1]))
 
     def excluded(self) -> list[tuple[str, str, str]]:
-        """Return the pairs of bodies that <exclude> names; its signature has the number of the first body on top."""
-        numbers = (divmod(int(each), 2**16) for each in self.model.exclude_signature)
+        """Return the pairs of bodies in <exclude>; the high bits of its signature are the first body."""
+        numbers = (divmod(int(item), 2**16) for item in self.model.exclude_signature)
         return [(self.bodies[a], self.bodies[b], "excluded") for a, b in numbers if a != b]
 
     def frames(self, taken: set[str]) -> list[Frame]:
@@ -450,12 +460,12 @@ class _Reader:
         return [Frame(name, self.bodies[body], pose_of(position, wxyz)) for name, body, position, wxyz in sites]
 
     def _joint(self, joint: int, parent: str, child: str, rest: Array) -> Joint:
-        """Return a joint whose child is at the pose ``rest`` in its parent when the joint is at zero."""
+        """Return a joint whose child is at the pose ``rest`` in its parent if the joint is at zero."""
         m, kind, name = self.model, int(self.model.jnt_type[joint]), self.joints[joint]
         dofs = m.dof_jntid == joint
         viscous = self.damping[dofs] * (not self._is_disabled("DAMPER", "PASSIVE"))
         if kind == _FREE:
-            # Its position is the pose in the world: no placement. MuJoCo has the linear damping first.
+            # Its position is the pose in the world, without a placement. MuJoCo has the linear damping first.
             return Joint(name, "free", parent, child, viscous=np.roll(viscous, 3), source=self.path.name)
         settings: dict[str, Any] = {"viscous": viscous, "rotor_inertia": self.armature[dofs], "source": self.path.name}
         settings["coulomb"] = m.dof_frictionloss[dofs] * (not self._is_disabled("FRICTIONLOSS", "CONSTRAINT"))

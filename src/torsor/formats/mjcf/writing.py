@@ -1,7 +1,7 @@
 """Writing MJCF, for MuJoCo and ``read_mjcf``.
 
-MuJoCo does not allow moving bodies without mass, but a body may have several joints, which act one after the other. A
-chain of joints with massless links between them is therefore written as the joints of one body.
+MuJoCo does not allow moving bodies without mass, but a body may have several joints, which act in sequence. A chain of
+joints with massless links between them is therefore written as the joints of one body.
 """
 
 import xml.etree.ElementTree as ET
@@ -27,13 +27,13 @@ from torsor.mechanism.names import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
 Color = tuple[float, float, float, float]
-_MAX_TRIANGLES = 200_000  # of an .stl file in MuJoCo
-_LEAST_AREA = 1e-12  # m^2: MuJoCo refuses meshes without a surface
-_FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
+_MAX_TRIANGLES = 200_000  # triangles of an .stl file in MuJoCo
+_LEAST_AREA = 1e-12  # m^2: MuJoCo rejects meshes without a surface
+_MIN_HULL_THICKNESS = 1e-6  # thickness over length below which MuJoCo finds no convex hull
 
 
 def _is_for_mujoco(path: Path) -> bool:
-    """Return whether MuJoCo reads a mesh file: .obj, .msh, and .stl that is binary and not too large."""
+    """Return whether MuJoCo reads a mesh file: .obj, .msh, and binary .stl that is not too large."""
     if path.suffix.lower() != ".stl":
         return path.suffix.lower() in (".obj", ".msh")
     try:
@@ -44,45 +44,45 @@ def _is_for_mujoco(path: Path) -> bool:
         return False
 
 
-def _has_materials(given: Visual | Shape) -> bool:
-    """Return whether a visual has the colours of materials of its .obj file, which MuJoCo does not read."""
-    path = Path(given.path or "")
-    if not isinstance(given, Visual) or given.color is not None or path.suffix.lower() != ".obj":
+def _has_materials(visual: Visual | Shape) -> bool:
+    """Return whether a visual has material colours from its .obj file, which MuJoCo does not read."""
+    path = Path(visual.path or "")
+    if not isinstance(visual, Visual) or visual.color is not None or path.suffix.lower() != ".obj":
         return False
     try:
-        return any(part.color is not None for part in read_painted(path, given.folders))
-    except (ModelError, ImportError):  # MuJoCo may read it all the same
+        return any(part.color is not None for part in read_painted(path, visual.folders))
+    except (ModelError, ImportError):  # MuJoCo may still read it
         return False
 
 
-def _surfaces(given: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
-    """Return the surface of a mesh file: for each colour of its own, or as one where colours do not matter."""
-    where = f"mesh {given.mesh!r}"
-    painted = read_painted(given.path or "", given.folders)
+def _surfaces(shape: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
+    """Return the surface of a mesh file: one per colour, or a single one if colours do not matter."""
+    where = f"mesh {shape.mesh!r}"
+    painted = read_painted(shape.path or "", shape.folders)
     by_color: dict[Color | None, list[Triangles]] = {}
     for surface, color in painted:
-        by_color.setdefault(color if isinstance(given, Visual) and given.color is None else None, []).append(surface)
-    found = [(joined(surfaces), color) for color, surfaces in by_color.items()]
-    found = [each for each in found if each[0].scaled(given.size).area > _LEAST_AREA]
-    if not found:
+        by_color.setdefault(color if isinstance(shape, Visual) and shape.color is None else None, []).append(surface)
+    result = [(joined(surfaces), color) for color, surfaces in by_color.items()]
+    result = [item for item in result if item[0].scaled(shape.size).area > _LEAST_AREA]
+    if not result:
         raise ModelError("its surface has no area", where=where)
-    if isinstance(given, Shape):
-        points = found[0][0].scaled(given.size).vertices
+    if isinstance(shape, Shape):
+        points = result[0][0].scaled(shape.size).vertices
         spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-        if spread.size < 3 or not spread[-1] > _FLAT * spread[0]:
+        if spread.size < 3 or not spread[-1] > _MIN_HULL_THICKNESS * spread[0]:
             raise ModelError("its convex hull is flat", where=where, fix="use a thin box")
-    return found
+    return result
 
 
 _VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
 _COLLISION_GROUP = "3"  # MuJoCo's viewer hides it by default
-_UNSEEN = "which MuJoCo does not see: a note for Torsor keeps them"
+_UNSEEN_REASON = "which MuJoCo does not read: a note for Torsor keeps them"
 
 
 class Geoms:
-    """The geoms of one file; ``unseen`` are the meshes that are noted, because MuJoCo cannot read them.
+    """The geoms of one file; ``unseen`` holds the meshes in the note, because MuJoCo cannot read them.
 
-    ``kept`` are the names of all collision shapes: a visual of the same name gets another.
+    ``kept`` holds the names of all collision shapes: a visual with the same name is renamed.
     """
 
     def __init__(self, asset: ET.Element, path: Path, omissions: Omissions, kept: set[str]):
@@ -92,19 +92,19 @@ class Geoms:
         self.names, self.kept = set[str](), kept
         self.unseen: list[dict[str, Any]] = []
 
-    def add(self, body: ET.Element, given: Visual | Shape) -> None:
+    def add(self, body: ET.Element, shape: Visual | Shape) -> None:
         """Add a visual or a collision shape to a body; a visual mesh without a colour has those of its file."""
         color: tuple[float, ...] | None = None
-        if isinstance(given, Shape):
-            masks = {"contype": str(given.contype), "conaffinity": str(given.conaffinity)}
+        if isinstance(shape, Shape):
+            masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
             settings = masks | {"group": _COLLISION_GROUP}
         else:
-            color, settings = None if given.color is None else (*given.color, 1.0)[:4], _VISUAL
-        if given.shape == "mesh":
-            for mesh, own in self._meshes(body, given):
-                self._geom(body, given, {"type": "mesh", "mesh": mesh, "rgba": color or own, **settings})
+            color, settings = None if shape.color is None else (*shape.color, 1.0)[:4], _VISUAL
+        if shape.shape == "mesh":
+            for mesh, colour in self._meshes(body, shape):
+                self._geom(body, shape, {"type": "mesh", "mesh": mesh, "rgba": color or colour, **settings})
             return
-        kind, size = given.shape, np.array(given.size)
+        kind, size = shape.shape, np.array(shape.size)
         if kind == "box":
             size = size / 2
         elif kind in ("capsule", "cylinder"):
@@ -113,52 +113,52 @@ class Geoms:
                 kind, size = "sphere", size[:1]
         elif kind == "plane":
             size = np.array([0, 0, 1])  # without end
-        self._geom(body, given, {"type": kind, "size": size, "rgba": color, **settings})
+        self._geom(body, shape, {"type": kind, "size": size, "rgba": color, **settings})
 
-    def _geom(self, body: ET.Element, given: Visual | Shape, look: dict[str, Any]) -> None:
-        own = self.names if isinstance(given, Shape) else self.names | self.kept
-        name = unused_name(given.name, own) if given.name else None
+    def _geom(self, body: ET.Element, shape: Visual | Shape, look: dict[str, Any]) -> None:
+        used_names = self.names if isinstance(shape, Shape) else self.names | self.kept
+        name = unused_name(shape.name, used_names) if shape.name else None
         self.names |= {name} if name else set()
-        add_element(body, "geom", name=name, **placed(given.pose), **look)
+        add_element(body, "geom", name=name, **placed(shape.pose), **look)
 
-    def _meshes(self, body: ET.Element, given: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:
-        """Return names and colours of the meshes of a visual or shape; none and a note, if MuJoCo cannot have it."""
+    def _meshes(self, body: ET.Element, shape: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:
+        """Return names and colours of the meshes of a visual or shape; none, with a note, if MuJoCo cannot read it."""
         try:
-            return list(self._parts(given))
+            return list(self._parts(shape))
         except (ModelError, ImportError) as error:
-            if given.path:
-                self.omissions.note(f"meshes that cannot be converted to .obj, {_UNSEEN}", str(error))
+            if shape.path:
+                self.omissions.note(f"meshes that cannot be converted to .obj, {_UNSEEN_REASON}", str(error))
             else:
-                self.omissions.note(f"meshes that are not found, {_UNSEEN}", given.mesh or given.name)
-            self.unseen.append(mesh_entry(body.get("name", "world"), given, self.mesh_names))
+                self.omissions.note(f"meshes that are not found, {_UNSEEN_REASON}", shape.mesh or shape.name)
+            self.unseen.append(mesh_entry(body.get("name", "world"), shape, self.mesh_names))
             return []
 
-    def _parts(self, given: Visual | Shape) -> list[tuple[str, Color | None]]:
-        """Return the names of the meshes that show a visual or shape, with the colours of the file where it has some.
+    def _parts(self, shape: Visual | Shape) -> list[tuple[str, Color | None]]:
+        """Return the names of the meshes that show a visual or shape, with the colours of the file, if any.
 
-        A file that MuJoCo reads is one mesh. Of another kind, and of .obj files with materials, a visual without a
-        colour is a mesh for each colour of its file. Files that are missing or cannot be converted raise ModelError or,
-        without trimesh, ImportError.
+        A file that MuJoCo reads is one mesh. For other types, and for .obj files with materials, a visual without a
+        colour becomes one mesh per colour of its file. ModelError is raised if files are missing or cannot be
+        converted, ImportError without trimesh.
         """
-        path = Path(given.path or "")
-        if not given.path or not split_prim(path)[0].is_file():
-            raise ModelError("no such file", where=f"mesh {given.mesh!r}")
-        if _is_for_mujoco(path) and not _has_materials(given):
-            return [(self._mesh(self.mesh_names.reachable(given), given), None)]
-        key = given.path, given.size, type(given), getattr(given, "color", None) is None
+        path = Path(shape.path or "")
+        if not shape.path or not split_prim(path)[0].is_file():
+            raise ModelError("no such file", where=f"mesh {shape.mesh!r}")
+        if _is_for_mujoco(path) and not _has_materials(shape):
+            return [(self._mesh(self.mesh_names.reachable(shape), shape), None)]
+        key = shape.path, shape.size, type(shape), getattr(shape, "color", None) is None
         if key not in self.copied:
             add = self.mesh_names.copies.add
-            self.copied[key] = [(add(path.stem, surface), color) for surface, color in _surfaces(given)]
-        return [(self._mesh(copy, given), color) for copy, color in self.copied[key]]
+            self.copied[key] = [(add(path.stem, surface), color) for surface, color in _surfaces(shape)]
+        return [(self._mesh(copy, shape), color) for copy, color in self.copied[key]]
 
-    def _mesh(self, path: Path, given: Visual | Shape) -> str:
-        """Return the name of the mesh of a file at the scale that is given; its element is added if it is new."""
+    def _mesh(self, path: Path, shape: Visual | Shape) -> str:
+        """Return the name of the mesh of a file at the given scale; its element is added if it is new."""
         file = relative_file(self.mesh_names.path, str(path))
-        if (file, given.size) not in self.meshes:
-            name = self.meshes[file, given.size] = unused_name(path.stem, self.meshes.values())
-            # Inertias are given: a shell has no volume that could be too small for MuJoCo.
-            add_element(self.asset, "mesh", name=name, file=file, scale=given.size, inertia="shell")
-        return self.meshes[file, given.size]
+        if (file, shape.size) not in self.meshes:
+            name = self.meshes[file, shape.size] = unused_name(path.stem, self.meshes.values())
+            # Inertias are given, and a shell has no volume that could be too small for MuJoCo.
+            add_element(self.asset, "mesh", name=name, file=file, scale=shape.size, inertia="shell")
+        return self.meshes[file, shape.size]
 
 
 def placed(T: Array) -> dict[str, Any]:
@@ -169,29 +169,29 @@ def placed(T: Array) -> dict[str, Any]:
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
 _WORLD = "world"  # MuJoCo's name of the base
-_LEAST = 1e-14  # kg and kg m^2: MuJoCo refuses moving bodies with less than 1e-15
+_MIN_INERTIA = 1e-14  # kg and kg m^2: MuJoCo rejects moving bodies with less than 1e-15
 _MAX_DOFS = 6  # of one body in MuJoCo
 
 
 def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as MJCF. The file is replaced atomically: if writing fails, the old file stays.
+    """Write a mechanism as MJCF. The file is replaced atomically: if writing fails, the old file is kept.
 
     Bodies have the names and frames of the links, sites those of the frames. The base is a fixed body, or the world if
-    its name is ``world``. A massless link that carries only the next joint is not written as a body: its joint becomes
+    its name is ``world``. A massless link that only carries the next joint is not written as a body: its joint becomes
     the first joint of the next body. Massless links that must be bodies, and principal moments of zero, are written
     with 1e-14 kg and kg m^2. A planar joint becomes two slides and a hinge with the names of its coordinates, a helical
-    joint a hinge and a slide. A moving link named ``world`` gets another name.
+    joint a hinge and a slide. A moving link named ``world`` is renamed.
 
-    ``damping`` is the viscous friction plus the damping of the spring; ``frictionloss`` is the Coulomb friction, which
+    ``damping`` is the viscous friction plus the damping of the spring. ``frictionloss`` is the Coulomb friction, which
     MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
     inertia plus ratio^2 times the inertia of a rigid motor. Followers, couplings of one or two coordinates, and weld,
-    spherical and revolute loops (two points on the axis) become <equality>; each active coordinate gets a motor.
+    spherical and revolute loops (two points on the axis) become <equality>. Each active coordinate gets a motor.
 
     Visuals and collision shapes are geoms of the groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
-    .stl of text or of more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` beside it. What is
-    missing or cannot be converted, a base that is not ``world``, and the names of massless links that are no bodies are
-    noted in <custom>, for ``read_mjcf``.
-    A ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
+    .stl as text or with more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` next to the file.
+    <custom> holds, for ``read_mjcf``, meshes that are missing or cannot be converted, a base that is not ``world``, and
+    the names of massless links that are not bodies. A ``ModelWarning`` names what is not written. Other loops and
+    elastic joints raise ``ModelError``.
     """
     write_file(path, (".xml", ".mjcf"), _Writer(mechanism, Path(path)).content)
 
@@ -209,7 +209,7 @@ class _Writer:
         kept = {shape.name for link in (mechanism.base, *mechanism.links) for shape in link.shapes}
         self.geoms = Geoms(self.asset, path, self.omissions, kept)
         self.bodies: dict[str, ET.Element] = {}
-        self.between: dict[str, Any] = {}  # by joint, what is noted of the link after it that is no body
+        self.between: dict[str, Any] = {}  # by joint, the note about the link after it that is not a body
         self.carriers = {link.name: link for link in (mechanism.base, *mechanism.links)}
 
     def content(self) -> bytes:
@@ -217,8 +217,8 @@ class _Writer:
         rigid = "robot.without_motor({joint!r}).with_motor({joint!r}, ...)"
         refuse_elastic(m, self.source, "MJCF", f"save as .toml or .urdf, or make the joint rigid: {rigid}")
         for link in m.links:
-            if link.defect and np.abs(link.inertia).max() > _LEAST:
-                raise link.defect.inside(f"{self.source}: MuJoCo refuses it")
+            if link.defect and np.abs(link.inertia).max() > _MIN_INERTIA:
+                raise link.defect.inside(f"{self.source}: MuJoCo rejects it")
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
         places = {frame.name: frame.link for frame in m.frames}
         closed = {end for loop in m.loops if not isinstance(loop, Coupling) for end in ends_of(m, loop)}
@@ -226,7 +226,7 @@ class _Writer:
         self.welded = {shape.link for shape in shapes if shape.link in places} - closed
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
-        # A site is fixed to them: they must be bodies, with or without mass.
+        # A site is fixed to them, so they must be bodies, with or without mass.
         needed = {*places.values(), *(places.get(end, end) for end in closed)}
         below = {joint.parent: joint for _, joint in moving}
         chains: dict[str, list[Joint]] = {}  # joints that will belong to one body
@@ -253,7 +253,7 @@ class _Writer:
         return content
 
     def _is_supported(self, joint: Joint) -> bool:
-        """Whether MuJoCo has such a joint: a free one only below the world, with the pose of its body as position."""
+        """Return whether MuJoCo has such a joint: a free one only below the world, with its body's pose as position."""
         if joint.type == "free":
             return joint.parent == self.mechanism.base.name and np.array_equal(joint.placement, np.eye(4))
         return joint.type in _TYPES
@@ -266,14 +266,14 @@ class _Writer:
             self.bodies[base.name] = self.world
         else:
             self.bodies[base.name] = add_element(self.world, "body", name=base.name)
-            if base.mass > _LEAST and not base.defect:
+            if base.mass > _MIN_INERTIA and not base.defect:
                 self._inertial(self.bodies[base.name], base)
             else:
                 self.omissions.note("inertia of the base", base.name, base.mass or base.inertia.any())
         self._geoms(base)
 
     def _body(self, link: Link, chain: list[Joint]) -> None:
-        """Add the body of a link with its chain of joints, at the pose that it has when all of them are at zero."""
+        """Add the body of a link with its chain of joints, at its pose with all of them at zero."""
         pose, places = np.eye(4), []
         for joint in reversed(chain):  # the pose of each joint's own link in the frame of the body
             places.append(inverse_pose(pose))
@@ -290,17 +290,17 @@ class _Writer:
         self._geoms(link)
 
     def _inertial(self, body: ET.Element, link: Link) -> None:
-        """Add mass and inertia in principal axes, which MuJoCo would compute less exactly."""
+        """Add mass and inertia in principal axes, which MuJoCo would compute less accurately."""
         inertia = (link.inertia + link.inertia.T) / 2
         diagonal = np.count_nonzero(inertia - np.diag(np.diag(inertia))) == 0
         moments, R = (np.diag(inertia), np.eye(3)) if diagonal else np.linalg.eigh(inertia)
         light = "mass or inertia of 0 in moving bodies, written as 1e-14"
-        self.omissions.note(light, link.name, min(link.mass, *moments) < _LEAST)
-        moments = np.maximum(moments, _LEAST)
+        self.omissions.note(light, link.name, min(link.mass, *moments) < _MIN_INERTIA)
+        moments = np.maximum(moments, _MIN_INERTIA)
         moments = np.minimum(moments, moments.sum() - moments)  # rounding may violate the triangle inequality
         R = R * np.sign(np.linalg.det(R))
         quat = None if diagonal else np.roll(to_quaternion(R), 1)
-        add_element(body, "inertial", pos=link.com, quat=quat, mass=max(link.mass, _LEAST), diaginertia=moments)
+        add_element(body, "inertial", pos=link.com, quat=quat, mass=max(link.mass, _MIN_INERTIA), diaginertia=moments)
 
     def _geoms(self, link: Link) -> None:
         for visual in link.visuals:
@@ -312,7 +312,7 @@ class _Writer:
                 self.geoms.add(self.bodies[link.name], shape)
 
     def _frame(self, frame: Frame) -> None:
-        """Add a site; for a welded link with shapes a body without joints, unless it is the end of a loop."""
+        """Add a site; for a welded link with shapes add a body without joints, unless it is the end of a loop."""
         around = self.bodies[frame.link]
         if frame.name not in self.welded:
             add_element(around, "site", name=frame.name, **placed(frame.pose))
@@ -324,13 +324,13 @@ class _Writer:
                 self.geoms.add(self.bodies[frame.name], replace(shape, pose=back @ shape.pose))
 
     def _exclusions(self) -> None:
-        """Write allowed collisions; a welded link without shapes is no body, and touches nothing."""
+        """Write allowed collisions; a welded link without shapes is not a body, and touches nothing."""
         contact = add_element(self.root, "contact")
         for a, b, _ in self.mechanism.allowed_collisions:
             if a not in self.bodies or b not in self.bodies:
                 self.omissions.note("allowed collisions of welded links without shapes", f"{a} and {b}")
             else:
-                names = (self.bodies[each].get("name", _WORLD) for each in (a, b))
+                names = (self.bodies[item].get("name", _WORLD) for item in (a, b))
                 add_element(contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
         if not len(contact):
             self.root.remove(contact)
@@ -354,14 +354,14 @@ class _Writer:
 
     def _limits(self, joint: Joint) -> dict[str, Any]:
         lower, upper = float(np.ravel(joint.lower)[0]), float(np.ravel(joint.upper)[0])
-        effort, found = float(np.ravel(joint.effort_limit)[0]), dict[str, Any]()
+        effort, result = float(np.ravel(joint.effort_limit)[0]), dict[str, Any]()
         if np.isfinite([lower, upper]).any():
             self.omissions.note("equal lower and upper limits", joint.name, lower == upper)
-            found |= {"range": [lower, upper]} if lower < upper else {}
+            result |= {"range": [lower, upper]} if lower < upper else {}
         if np.isfinite(effort):
             self.omissions.note("effort limits of 0", joint.name, effort == 0)
-            found |= {"actuatorfrcrange": [-effort, effort]} if effort else {}
-        return found
+            result |= {"actuatorfrcrange": [-effort, effort]} if effort else {}
+        return result
 
     def _passive(self, joint: Joint) -> dict[str, Any]:
         """Return armature, friction and spring; MuJoCo has one number for all velocities of a joint."""
@@ -372,16 +372,18 @@ class _Writer:
             moved = motor.carrier != self.mechanism.base.name and motor.inertia * motor.ratio
             what = "gyroscopic moments of rotors in moving links (their armature is written)"
             self.omissions.note(what, joint.name, moved)
-        found = {"stiffness": spring["stiffness"], "springref": spring["rest"]} if spring else {}
-        found |= {"damping": viscous} if viscous else {}
+        result = {"stiffness": spring["stiffness"], "springref": spring["rest"]} if spring else {}
+        result |= {"damping": viscous} if viscous else {}
         if joint.type == "free":
             self.omissions.note("coulomb of free joints", joint.name, coulomb)
             self.omissions.note("rotor_inertia of free joints", joint.name, armature)
-            return found
-        return found | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
+            return result
+        return result | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
 
     def _actuators(self) -> None:
-        single = {each.get("name") for each in self.root.iter("joint") if each.get("type") in ("hinge", "slide")}
+        single = {
+            element.get("name") for element in self.root.iter("joint") if element.get("type") in ("hinge", "slide")
+        }
         actuator = add_element(self.root, "actuator") if single & {*self.mechanism.active} else self.root
         for name in self.mechanism.active:
             self.omissions.note("motors of joints with several velocities", name, name not in single)
@@ -389,7 +391,7 @@ class _Writer:
                 add_element(actuator, "motor", name=name, joint=name)
 
     def _keyframes(self, joints: dict[str, Joint]) -> None:
-        """Add the postures; MuJoCo has the positions in the order of the file, with (w, x, y, z) of quaternions."""
+        """Add the postures; MuJoCo has the positions in the order of the file, with quaternions (w, x, y, z)."""
         if not self.mechanism.postures:
             return
         keyframe = add_element(self.root, "keyframe")
@@ -408,6 +410,6 @@ class _Writer:
 
 
 def _fit_one_body(joints: Sequence[Joint], after: Joint) -> bool:
-    """Whether one body can have these joints and one more: a ball joint must be the last, a free joint the only one."""
+    """Return whether one body can have these joints and one more: a ball joint must be last, a free joint alone."""
     ends = any(joint.type in ("free", "spherical") for joint in joints) or after.type == "free"
     return not ends and sum(joint.nv for joint in (*joints, after)) <= _MAX_DOFS

@@ -1,1 +1,1 @@
-"""Skeletons of OpenSim."""
+"""OpenSim skeletons."""

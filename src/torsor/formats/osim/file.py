@@ -1,7 +1,7 @@
-"""Files of OpenSim (.osim, versions 3 and 4): bodies, joints, coordinates, markers and constraints, without muscles.
+"""OpenSim files (.osim, versions 3 and 4): bodies, joints, coordinates, markers and constraints, without muscles.
 
-In version 4 joints are in a set of their own, with frames on their two bodies; in version 3 a body has the joint that
-moves it.
+In version 4 joints are in their own set, with frames on their two bodies. In version 3 each body contains the joint
+that moves it.
 """
 
 import posixpath
@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array
+from torsor.base.checks import MAX_NUMBER, frozen_array
 from torsor.base.decimals import number_in
 from torsor.base.errors import ModelError, listing, warn
 from torsor.formats.meshes.mesh_files import own_folders
@@ -42,12 +42,12 @@ def _owner(element: ET.Element) -> str:
     return f"{element.tag} {element.get('name', '')!r}"
 
 
-def _error(found: str, element: ET.Element, **fields: str) -> ModelError:
-    return ModelError(found, where=where_is(element, _owner(element)), **fields)
+def _error(message: str, element: ET.Element, **fields: str) -> ModelError:
+    return ModelError(message, where=where_is(element, _owner(element)), **fields)
 
 
 def name_of(element: ET.Element) -> str:
-    """Return the name of an element, which it must have."""
+    """Return the name of an element; raise ModelError if it has none."""
     name = element.get("name", "")
     if not name:
         raise _error("it has no name", element)
@@ -55,7 +55,7 @@ def name_of(element: ET.Element) -> str:
 
 
 def flag_is(element: ET.Element, key: str, default: bool = False) -> bool:
-    """Return whether a child element is true; ``default`` without it."""
+    """Return whether a child element is true, or ``default`` if it is missing."""
     return flag_of(element, key, _owner(element), default)
 
 
@@ -65,28 +65,28 @@ def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[
     if not text and missing is not None:
         return np.array(missing)
     try:
-        values = [number_in(each) for each in text.replace(",", " ").split()]
+        values = [number_in(word) for word in text.replace(",", " ").split()]
     except ValueError as error:
         raise _error(f"<{key}>: {error}", element, allowed="numbers") from None
     if not values or (count is not None and len(values) != count):
         allowed = f"{'some' if count is None else count} numbers"
         raise _error(f"<{key}> has {len(values)} numbers", element, allowed=allowed)
-    return frozen_array(values, (len(values),), where_is(element, _owner(element)), f"<{key}>", most=LARGEST)
+    return frozen_array(values, (len(values),), where_is(element, _owner(element)), f"<{key}>", most=MAX_NUMBER)
 
 
 def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
-    """Return translation and orientation (6,) of a frame, each of ``count`` numbers, zeros where they are missing."""
+    """Return translation and orientation (6,) of a frame, each of ``count`` numbers, zeros if they are missing."""
     return np.concatenate([numbers_in(element, key, count, (0.0,) * count) for key in keys])
 
 
-# Frames of an .osim file: on which body each lies, and where. Sockets name them by paths.
+# Frames of an .osim file: the body and place of each. Sockets refer to them by paths.
 #
-# A path is absolute ("/bodyset/femur/offset"), or relative to the element that has the socket ("offset", "..").
+# A path is absolute ("/bodyset/femur/offset"), or relative to the element with the socket ("offset", "..").
 
 OFFSET = "PhysicalOffsetFrame"
 _SETS = ("BodySet", "JointSet", "ConstraintSet", "ComponentSet", "MarkerSet")
 _PLACE = ("translation", "orientation")
-_DEEPEST = 20  # frames on frames (more of them are a cycle), and in frames
+_MAX_DEPTH = 20  # depth of frames on frames (more are a cycle), and in frames
 
 
 class Frames:
@@ -98,36 +98,36 @@ class Frames:
         self.offsets: dict[str, ET.Element] = {}
         self._add(model, "")
         for name in _SETS:
-            for each in model.iterfind(f"{name}/objects/*"):
-                self._add(each, f"/{name.lower()}/{each.get('name', '')}")
-        for each in model.iterfind("Ground"):
-            self._add(each, f"/{GROUND}")
+            for item in model.iterfind(f"{name}/objects/*"):
+                self._add(item, f"/{name.lower()}/{item.get('name', '')}")
+        for item in model.iterfind("Ground"):
+            self._add(item, f"/{GROUND}")
 
     def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
-        if depth > _DEEPEST:
-            raise _error("frames in frames, too deep", element, allowed=f"{_DEEPEST} or fewer")
+        if depth > _MAX_DEPTH:
+            raise _error("frames are nested too deeply", element, allowed=f"{_MAX_DEPTH} or fewer")
         self.paths[element] = path
         if element.tag == OFFSET:
             self.offsets[path] = element
-        for each in (*element.iterfind("components/*"), *element.iterfind("frames/*")):
-            self._add(each, f"{path}/{each.get('name', '')}", depth + 1)
+        for item in (*element.iterfind("components/*"), *element.iterfind("frames/*")):
+            self._add(item, f"{path}/{item.get('name', '')}", depth + 1)
 
     def of(self, owner: ET.Element) -> tuple[str, Array]:
-        """Return the body of a frame, and where (6,) on it the frame lies: of a body, the ground or a frame on them."""
+        """Return the body of a frame, and its place (6,) on that body: for a body, the ground or a frame on them."""
         if owner.tag != OFFSET:
             return self.paths[owner].rpartition("/")[2], np.zeros(6)
         return self._followed(owner, owner, "socket_parent", [place_in(owner, *_PLACE)])
 
     def at(self, element: ET.Element, socket: str) -> tuple[str, Array]:
-        """Return the body that a socket of an element leads to, and where (6,) on it the frame of the socket lies."""
+        """Return the body to which a socket of an element leads, and the place (6,) of its frame on that body."""
         return self._followed(element, element, f"socket_{socket}", [])
 
     def _followed(self, element: ET.Element, owner: ET.Element, key: str, places: list[Array]) -> tuple[str, Array]:
         """Follow sockets from frame to frame until they lead to a body."""
-        while len(places) < _DEEPEST:
+        while len(places) < _MAX_DEPTH:
             named = text_of(owner, key)
-            found = self._offset(owner, named)
-            if found is None:
+            result = self._offset(owner, named)
+            if result is None:
                 body = (named if named != ".." else self.paths[owner].rpartition("/")[0]).rpartition("/")[2]
                 self.check(element, body)
                 if len(places) < 2:
@@ -136,17 +136,17 @@ class Frames:
                 for place in reversed(places):
                     pose = pose @ pose_of(place)
                 return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
-            places.append(place_in(found, *_PLACE))
-            owner, key = found, "socket_parent"
-        raise _error("its frames lie on each other", element)
+            places.append(place_in(result, *_PLACE))
+            owner, key = result, "socket_parent"
+        raise _error("its frames form a cycle", element)
 
     def _offset(self, owner: ET.Element, named: str) -> ET.Element | None:
-        """Return the frame that a path leads to, None if it leads to a body."""
+        """Return the frame to which a path leads, or None if it leads to a body."""
         path = posixpath.normpath(posixpath.join(self.paths[owner] or "/", named))
         last = named.rpartition("/")[2]
         if path in self.offsets or last in self.bodies or last in ("..", GROUND):
             return self.offsets.get(path)
-        alike = [each for key, each in self.offsets.items() if key.rpartition("/")[2] == last]
+        alike = [offset for key, offset in self.offsets.items() if key.rpartition("/")[2] == last]
         return alike[0] if len(alike) == 1 else None
 
     def check(self, element: ET.Element, body: str) -> None:
@@ -156,12 +156,12 @@ class Frames:
             raise _error(f"the body is {body[:60]!r}", element, allowed=allowed)
 
 
-# Surfaces of bodies in .osim files: of version 4 attached to frames, of version 3 in the body.
+# Surfaces of bodies in .osim files: attached to frames in version 4, in the body in version 3.
 #
-# OpenSim looks for the files of meshes beside the model and in the folder Geometry there.
+# OpenSim looks for mesh files next to the model and in the folder Geometry there.
 
-_GEOMETRY = "Geometry"  # the folder of meshes beside a model
-# The numbers that give the size of each kind, and how many they are.
+_GEOMETRY = "Geometry"  # the folder of meshes next to a model
+# The size parameters of each kind, and their number.
 _SIZES = {
     "Brick": (("half_lengths", 3),),
     "Sphere": (("radius", 1),),
@@ -171,36 +171,36 @@ _SIZES = {
 
 
 def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimShape]:
-    """Yield the surfaces of all bodies and of the ground, without those that are hidden."""
+    """Yield the surfaces of all bodies and of the ground, except hidden ones."""
     for owner in frames.paths:
         if owner.find("attached_geometry") is not None:
             body, place = frames.of(owner)
-            for each in owner.iterfind("attached_geometry/*"):
-                if not flag_is(each, "Appearance/visible", default=True):
+            for item in owner.iterfind("attached_geometry/*"):
+                if not flag_is(item, "Appearance/visible", default=True):
                     continue
-                numbers = [numbers_in(each, key, count) for key, count in _SIZES.get(each.tag, ())]
-                size, file = np.concatenate(numbers) if numbers else np.ones(3), text_of(each, "mesh_file")
-                scale, looks = numbers_in(each, "scale_factors", 3, (1.0,) * 3), each.find("Appearance")
+                numbers = [numbers_in(item, key, count) for key, count in _SIZES.get(item.tag, ())]
+                size, file = np.concatenate(numbers) if numbers else np.ones(3), text_of(item, "mesh_file")
+                scale, looks = numbers_in(item, "scale_factors", 3, (1.0,) * 3), item.find("Appearance")
                 color = None if looks is None else _color(looks)
-                surface = each.tag, size, scale, place, color, file, _found(path, file)
-                yield OsimShape(each.get("name", ""), body, *surface)
+                surface = item.tag, size, scale, place, color, file, _found(path, file)
+                yield OsimShape(item.get("name", ""), body, *surface)
     for owner in model.iterfind("BodySet/objects/Body"):
         for visible in owner.iterfind("VisibleObject"):
             yield from _displayed(path, visible, owner.get("name", GROUND))
 
 
 def _displayed(path: Path, visible: ET.Element, body: str) -> Iterator[OsimShape]:
-    """Yield the meshes of a body of version 3: its own scale counts besides theirs."""
+    """Yield the meshes of a body of version 3: its own scale applies in addition to theirs."""
     outer = numbers_in(visible, "scale_factors", 3, (1.0,) * 3)
     for file in text_of(visible, "geometry_files").split():
         yield OsimShape(Path(file).stem, body, "Mesh", np.ones(3), outer, np.zeros(6), None, file, _found(path, file))
-    for each in visible.iterfind("GeometrySet/objects/DisplayGeometry"):
-        if text_of(each, "display_preference") == "0":
+    for item in visible.iterfind("GeometrySet/objects/DisplayGeometry"):
+        if text_of(item, "display_preference") == "0":
             continue
-        place = np.roll(place_in(each, "transform", count=6), 3)  # angles come first there
-        scale, file = outer * numbers_in(each, "scale_factors", 3, (1.0,) * 3), text_of(each, "geometry_file")
-        surface = "Mesh", np.ones(3), scale, place, _color(each), file, _found(path, file)
-        yield OsimShape(each.get("name", "") or Path(file).stem, body, *surface)
+        place = np.roll(place_in(item, "transform", count=6), 3)  # angles come first there
+        scale, file = outer * numbers_in(item, "scale_factors", 3, (1.0,) * 3), text_of(item, "geometry_file")
+        surface = "Mesh", np.ones(3), scale, place, _color(item), file, _found(path, file)
+        yield OsimShape(item.get("name", "") or Path(file).stem, body, *surface)
 
 
 def _color(element: ET.Element) -> tuple[float, ...]:
@@ -210,7 +210,7 @@ def _color(element: ET.Element) -> tuple[float, ...]:
 
 
 def _found(path: Path, file: str) -> str | None:
-    """Return the path of a mesh file: beside the model, in folders to search, or in the folder Geometry of these."""
+    """Return the path of a mesh file: next to the model, in search folders, or in the folder Geometry of these."""
     for folder in (path.parent, *given_folders()):
         for candidate in (folder / file, folder / _GEOMETRY / file):
             try:
@@ -222,7 +222,7 @@ def _found(path: Path, file: str) -> str | None:
 
 
 KIND = "an .osim file of OpenSim 3 or 4"
-OLDEST = 20300  # the version of the document that OpenSim 3 began with
+MIN_VERSION = 20300  # the version of the document that OpenSim 3 began with
 _FUNCTIONS = ("LinearFunction", "Constant", "SimmSpline", "PolynomialFunction", "PiecewiseLinearFunction")
 _OLD_NAMES = {"NaturalCubicSpline": "SimmSpline", "natCubicSpline": "SimmSpline"}  # as OpenSim renames them
 _COUPLER, _LOOPS = "CoordinateCouplerConstraint", {"WeldConstraint": "weld", "PointConstraint": "spherical"}
@@ -234,7 +234,7 @@ Part = TypeVar("Part", OsimJoint, OsimMarker)
 
 
 def read_osim(path: str | Path) -> OsimModel:
-    """Return the skeleton in an .osim file of OpenSim 3 or 4: bodies, joints, markers; muscles are left out.
+    """Return the skeleton in an .osim file of OpenSim 3 or 4: bodies, joints and markers, without muscles.
 
     Example:
         >>> import tempfile
@@ -253,31 +253,31 @@ def read_osim(path: str | Path) -> OsimModel:
     if not path.is_file():
         raise ModelError("no such file", where=str(path), allowed=KIND)
     model = _model(path, parse_xml(path))
-    described = [each for each in model.iterfind("BodySet/objects/*") if each.get("name") != GROUND]
+    described = [item for item in model.iterfind("BodySet/objects/*") if item.get("name") != GROUND]
     check_unique(map(name_of, described), "bodies", path.name)
-    bodies = {each.get("name", ""): _body(each) for each in described}
+    bodies = {item.get("name", ""): _body(item) for item in described}
     if not bodies:
         raise ModelError("it has no body", where=path.name, allowed=KIND)
     frames = Frames(model, bodies)
-    made = [_joint(each, frames) for each in model.iterfind("JointSet/objects/*")]
-    made += [_joint(joint, frames, each) for each in described for joint in each.iterfind("Joint/*")]
+    made = [_joint(item, frames) for item in model.iterfind("JointSet/objects/*")]
+    made += [_joint(joint, frames, item) for item in described for joint in item.iterfind("Joint/*")]
     joints = _by_name(made, path, "joints")
     owners = dict[str, str]()  # of coordinates, which functions and couplers name
     for joint in made:
-        for name in (each.name for each in joint.coordinates):
+        for name in (coordinate.name for coordinate in joint.coordinates):
             if name in owners:
-                text = f"{owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
-                raise ModelError(text, argument="joints", where=path.name, fix="rename one")
+                message = f"{owners[name]!r} and {joint.name!r} both have a coordinate {name!r}"
+                raise ModelError(message, argument="joints", where=path.name, fix="rename one")
             owners[name] = joint.name
-    markers = _by_name([_marker(each, frames) for each in model.iterfind("MarkerSet/objects/*")], path, "markers")
+    markers = _by_name([_marker(item, frames) for item in model.iterfind("MarkerSet/objects/*")], path, "markers")
     gravity = numbers_in(model, "gravity", 3, (0.0, -9.80665, 0.0))
     constraints = [
-        each
-        for each in model.iterfind("ConstraintSet/objects/*")
-        if flag_is(each, "isEnforced", default=True) and not flag_is(each, "isDisabled")
+        item
+        for item in model.iterfind("ConstraintSet/objects/*")
+        if flag_is(item, "isEnforced", default=True) and not flag_is(item, "isDisabled")
     ]
-    couplings = tuple(_coupling(each) for each in constraints if each.tag == _COUPLER)
-    loops = tuple(_loop(each, frames) for each in constraints if each.tag in _LOOPS)
+    couplings = tuple(_coupling(constraint) for constraint in constraints if constraint.tag == _COUPLER)
+    loops = tuple(_loop(constraint, frames) for constraint in constraints if constraint.tag in _LOOPS)
     name, left_out = model.get("name") or path.stem, _left_out(model, constraints)
     shapes, folders = tuple(shapes_of(path, model, frames)), (*own_folders(path), *map(str, given_folders()))
     return OsimModel(name, bodies, joints, markers, gravity, path.name, couplings, loops, left_out, shapes, folders)
@@ -286,33 +286,33 @@ def read_osim(path: str | Path) -> OsimModel:
 def _model(path: Path, root: Element) -> ET.Element:
     version = root.get("Version", "")
     if root.tag != "OpenSimDocument" or not (version.isascii() and version.isdigit() and len(version) < 9):
-        text = f"the root element is <{root.tag}>" + (f" of version {version[:20]!r}" if version else "")
-        raise ModelError(text, where=path.name, allowed=KIND)
-    if int(version) < OLDEST:
+        message = f"the root element is <{root.tag}>" + (f" of version {version[:20]!r}" if version else "")
+        raise ModelError(message, where=path.name, allowed=KIND)
+    if int(version) < MIN_VERSION:
         fix = "open it in OpenSim and save it"
-        raise ModelError(f"version {version}", where=path.name, allowed=f"{OLDEST} or later", fix=fix)
+        raise ModelError(f"version {version}", where=path.name, allowed=f"{MIN_VERSION} or later", fix=fix)
     model = root.find("Model")
     if model is None:
-        found = f"<{root[0].tag}>" if len(root) else "nothing"
-        raise ModelError(f"{found} in place of <Model>", where=path.name, allowed=KIND)
+        result = f"<{root[0].tag}>" if len(root) else "nothing"
+        raise ModelError(f"{result} instead of <Model>", where=path.name, allowed=KIND)
     length = text_of(model, "length_units")
     if length.lower() not in ("", "m", "meter", "meters"):
-        found = f"is {length[:20]!r}; its numbers are read as m, as OpenSim does"
-        warn(found, argument="length_units", where=path.name)
+        result = f"is {length[:20]!r}, but its numbers are read as m, as in OpenSim"
+        warn(result, argument="length_units", where=path.name)
     return model
 
 
 def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
     """Return the names of muscles, contact surfaces and other parts that act in OpenSim, by kind."""
-    found: dict[str, list[str]] = {}
-    others = [each for each in constraints if each.tag not in (_COUPLER, *_LOOPS)]
+    result: dict[str, list[str]] = {}
+    others = [constraint for constraint in constraints if constraint.tag not in (_COUPLER, *_LOOPS)]
     parts = [part for name in _OTHER_SETS for part in model.iterfind(f"{name}/objects/*")]
     parts += [part for owner in model.iter("components") for part in owner]
-    for each in (*others, *(part for part in parts if part.tag != OFFSET)):
-        found.setdefault(each.tag, []).append(each.get("name", ""))
-    wraps = [each.get("name", "") for each in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
-    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if flag_is(each, "prescribed")]
-    return found | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
+    for item in (*others, *(part for part in parts if part.tag != OFFSET)):
+        result.setdefault(item.tag, []).append(item.get("name", ""))
+    wraps = [entry.get("name", "") for entry in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
+    prescribed = [element.get("name", "") for element in model.iter("Coordinate") if flag_is(element, "prescribed")]
+    return result | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
 
 
 def _body(element: ET.Element) -> OsimBody:
@@ -344,13 +344,13 @@ def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) 
         ends = [(on, place_in(element, "location_in_parent", "orientation_in_parent"))]
         ends.append((name_of(body), place_in(element, "location", "orientation")))
     (parent, before), (child, after) = ends
-    found = element.iterfind("coordinates/Coordinate" if body is None else "CoordinateSet/objects/Coordinate")
-    parts = tuple(map(_coordinate, found)), tuple(map(_axis, element.iterfind("SpatialTransform/TransformAxis")))
+    result = element.iterfind("coordinates/Coordinate" if body is None else "CoordinateSet/objects/Coordinate")
+    parts = tuple(map(_coordinate, result)), tuple(map(_axis, element.iterfind("SpatialTransform/TransformAxis")))
     return OsimJoint(name_of(element), element.tag, parent, child, before, after, *parts)
 
 
 def _loop(element: ET.Element, frames: Frames) -> OsimLoop:
-    """Return a weld or a point that two bodies share; version 4 has frames of welds, all others places on bodies."""
+    """Return a weld or a point that two bodies share; version 4 has weld frames, all others places on bodies."""
     if element.find("socket_frame1") is not None:
         ends = [frames.at(element, f"frame{k}") for k in "12"]
     else:
@@ -371,11 +371,11 @@ def _coordinate(element: ET.Element) -> OsimCoordinate:
 
 
 def _axis(element: ET.Element) -> OsimAxis:
-    named = (each for each in element if each.tag not in ("coordinates", "axis", "function"))
-    own = next(named, element.find("function/*"))  # in version 3 within <function>
+    named = (item for item in element if item.tag not in ("coordinates", "axis", "function"))
+    function = next(named, element.find("function/*"))  # in version 3 within <function>
     axis = numbers_in(element, "axis", 3)
     coordinates = tuple(text_of(element, "coordinates").split())
-    return OsimAxis(element.get("name", ""), axis, coordinates, *_function(element, own))
+    return OsimAxis(element.get("name", ""), axis, coordinates, *_function(element, function))
 
 
 def _coupling(element: ET.Element) -> OsimCoupling:
@@ -391,7 +391,7 @@ def _coupling(element: ET.Element) -> OsimCoupling:
 
 
 def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Array, float]:
-    """Return the kind, the numbers and the scale of a function, the constant 0 where there is none."""
+    """Return the kind, numbers and scale of a function, or the constant 0 if there is none."""
     scale = 1.0
     if function is not None and function.tag == "MultiplierFunction":
         scale = float(numbers_in(function, "scale", 1, (1.0,))[0])
@@ -400,8 +400,8 @@ def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Ar
         return "Constant", np.zeros(1), scale
     kind = _OLD_NAMES.get(function.tag, function.tag)
     if kind not in _FUNCTIONS:
-        text = f"a {kind} in {element.get('name', 'it')!r}"
-        raise _error(text, element, allowed=", ".join(_FUNCTIONS))
+        message = f"{element.get('name', 'it')!r} has a {kind}"
+        raise _error(message, element, allowed=", ".join(_FUNCTIONS))
     if kind == "Constant":
         return kind, numbers_in(function, "value", 1, (0.0,)), scale
     if kind in ("LinearFunction", "PolynomialFunction"):
@@ -409,8 +409,8 @@ def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Ar
         return kind, numbers_in(function, "coefficients", count, default), scale
     x, y = (numbers_in(function, key, None) for key in "xy")
     if len(x) != len(y):
-        text = f"{len(x)} x and {len(y)} y in a {kind}"
-        raise _error(text, function, allowed="as many of both")
+        message = f"a {kind} has {len(x)} x and {len(y)} y"
+        raise _error(message, function, allowed="as many x as y")
     return kind, np.stack([x, y], axis=1).ravel(), scale
 
 
@@ -428,12 +428,12 @@ def _marker(element: ET.Element, frames: Frames) -> OsimMarker:
 
 
 def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
-    """Return parts by name; OpenSim renames those whose names are taken, "back" to "back_0", and so do we."""
-    found: dict[str, Part] = {}
+    """Return parts by name; duplicates are renamed as in OpenSim, "back" to "back_0"."""
+    result: dict[str, Part] = {}
     for part in parts:
         numbers = (f"{part.name}_{k}" for k in count())
-        name = part.name if part.name not in found else next(each for each in numbers if each not in found)
+        name = part.name if part.name not in result else next(number for number in numbers if number not in result)
         if name != part.name:
             warn(f"two {what} are named {part.name!r}; the later one is now {name!r}", where=path.name)
-        found[name] = part._replace(name=name)
-    return found
+        result[name] = part._replace(name=name)
+    return result

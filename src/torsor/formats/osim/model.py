@@ -1,4 +1,4 @@
-"""Skeletons of OpenSim as data: bodies, joints with their functions, coordinates, markers, couplings and loops."""
+"""OpenSim skeletons as data: bodies, joints with their functions, coordinates, markers, couplings and loops."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST
+from torsor.base.checks import MAX_NUMBER
 from torsor.base.errors import ModelError, listing
 from torsor.mechanism.curves import IDENTITY, Curve, broken_line, cubic_spline
 from torsor.spatial import from_rpy, make_pose
@@ -18,8 +18,7 @@ GROUND = "ground"
 class OsimBody(NamedTuple):
     """A body: mass (kg), centre of mass (3,) (m), inertia (3, 3) about it (kg m²), and the scale (3,) of its surface.
 
-    The scale is by how much the generic skeleton was scaled along x, y and z, as far as its surfaces tell; 1 without
-    them.
+    The scale is that of the generic skeleton along x, y and z, if its surfaces reveal it, otherwise 1.
     """
 
     name: str
@@ -30,7 +29,7 @@ class OsimBody(NamedTuple):
 
 
 class OsimCoordinate(NamedTuple):
-    """A coordinate of a joint: its default value, its range (rad or m), whether it is locked, and kept in its range."""
+    """A coordinate of a joint: default value, range (rad or m), whether it is locked or kept in its range."""
 
     name: str
     default: float
@@ -43,8 +42,8 @@ class OsimCoordinate(NamedTuple):
 class OsimAxis(NamedTuple):
     """One of the six motions of a CustomJoint: "rotation1" to "translation3", about or along ``axis`` (3,).
 
-    It is ``scale`` times a ``function`` of ``coordinates`` (at most one, most often): "LinearFunction" with
-    coefficients (slope, constant), "Constant" (value), "PolynomialFunction" (highest power first), "SimmSpline" or
+    It is ``scale`` times a ``function`` of ``coordinates`` (usually at most one): "LinearFunction" with coefficients
+    (slope, constant), "Constant" (value), "PolynomialFunction" (highest power first), "SimmSpline" or
     "PiecewiseLinearFunction" with points (x1, y1, x2, y2, ...) in ``numbers``.
     """
 
@@ -57,10 +56,10 @@ class OsimAxis(NamedTuple):
 
 
 class OsimJoint(NamedTuple):
-    """A joint, of a ``kind`` such as "PinJoint" (about z), between frames on ``parent`` and ``child``.
+    """A joint of a ``kind`` such as "PinJoint" (about z), between frames on ``parent`` and ``child``.
 
-    ``parent_place`` and ``child_place`` (6,) are where these frames lie on the bodies: translation (m), and orientation
-    as three angles (rad) about x, then the new y, then the new z. ``axes`` are those of a CustomJoint.
+    ``parent_place`` and ``child_place`` (6,) are the places of these frames on the bodies: translation (m), and
+    orientation as three angles (rad) about x, then the new y, then the new z. ``axes`` are those of a CustomJoint.
     """
 
     name: str
@@ -74,7 +73,7 @@ class OsimJoint(NamedTuple):
 
 
 class OsimMarker(NamedTuple):
-    """A marker on a ``body`` at ``location`` (3,), in m; ``fixed`` ones are not moved when a skeleton is scaled."""
+    """A marker on a ``body`` at ``location`` (3,), in m; ``fixed`` ones do not move when a skeleton is scaled."""
 
     name: str
     body: str
@@ -105,8 +104,8 @@ class OsimShape(NamedTuple):
     """A surface of a ``body``, of a ``kind`` such as "Mesh" or "Brick", with its ``size`` in m and its ``scale`` (3,).
 
     A Brick has three half edges, a Sphere its radius, a Cylinder (about y) radius and half height, an Ellipsoid three
-    radii. ``place`` (6,) is as in ``OsimJoint``, ``color`` red, green, blue and opacity. ``file`` is the file of a
-    Mesh as the model names it, ``found`` its path, None where there is no such file.
+    radii. ``place`` (6,) is as in ``OsimJoint``, ``color`` is red, green, blue and opacity. ``file`` is the file of a
+    Mesh as named in the model, ``found`` its path, or None if there is no such file.
     """
 
     name: str
@@ -124,9 +123,9 @@ class OsimShape(NamedTuple):
 class OsimModel:
     """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s².
 
-    ``couplings`` are coordinates that follow others, as those of the kneecaps do, ``loops`` constraints between
-    bodies. ``left_out`` are the names of what the file has besides, by kind: muscles, contact surfaces, controllers.
-    ``shapes`` are the surfaces of bodies, ``folders`` those that their files may lie in.
+    ``couplings`` are coordinates that follow others, such as those of the kneecaps. ``loops`` are constraints between
+    bodies. ``left_out`` holds the names of omitted parts by kind: muscles, contact surfaces, controllers. ``shapes``
+    are the surfaces of bodies, ``folders`` those in which their files may be.
     """
 
     name: str
@@ -143,22 +142,22 @@ class OsimModel:
 
     @property
     def mass(self) -> float:
-        """The mass of all bodies, in kg."""
+        """Mass of all bodies, in kg."""
         return sum(body.mass for body in self.bodies.values())
 
     @property
     def coordinates(self) -> dict[str, OsimCoordinate]:
-        """The coordinates of all joints, by name."""
-        return {each.name: each for joint in self.joints.values() for each in joint.coordinates}
+        """Coordinates of all joints, by name."""
+        return {coordinate.name: coordinate for joint in self.joints.values() for coordinate in joint.coordinates}
 
 
-# Joints of OpenSim as slides and turns one after the other, each a function of a coordinate.
+# OpenSim joints as a sequence of translations and rotations, each a function of a coordinate.
 #
-# A CustomJoint moves its child by three slides along axes of the parent's frame, then by three rotations, each about an
-# axis of the frame that the one before has turned.
+# A CustomJoint moves its child by three translations along axes of the parent's frame, then by three rotations, each
+# about an axis of the frame that the previous one has rotated.
 
 WELD, CUSTOM = "WeldJoint", "CustomJoint"
-# Joints without functions: slides and turns in their order, each with its axis and the number of its coordinate.
+# Joints without functions: translations and rotations in order, each with its axis and coordinate number.
 _KINDS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "PinJoint": (("revolute", 2, 0),),
     "SliderJoint": (("prismatic", 0, 0),),
@@ -171,7 +170,7 @@ _KINDS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 
 
 class Step(NamedTuple):
-    """A slide ("prismatic") or turn ("revolute") along or about ``axis`` (3,) by a function of a coordinate."""
+    """A translation ("prismatic") or rotation ("revolute") with ``axis`` (3,) by a function of a coordinate."""
 
     kind: str
     axis: Array
@@ -185,62 +184,66 @@ def pose_of(place: Array) -> Array:
 
 
 def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
-    """Return the slides and turns of a joint, in their order; a constant one has the first coordinate of the joint."""
+    """Return the translations and rotations of a joint in order; constant ones have its first coordinate."""
     if joint.kind == WELD:
         return []
     where = f"{model.source}: joint {joint.name!r}"
     if joint.kind in _KINDS:
         steps = _KINDS[joint.kind]
         if len(joint.coordinates) != len(steps):
-            text = f"{len(joint.coordinates)} coordinates of a {joint.kind}"
-            raise ModelError(text, where=where, allowed=str(len(steps)))
+            message = f"a {joint.kind} has {len(joint.coordinates)} coordinates"
+            raise ModelError(message, where=where, allowed=str(len(steps)))
         return [Step(kind, np.eye(3)[axis], joint.coordinates[k].name, IDENTITY) for kind, axis, k in steps]
     if joint.kind != CUSTOM:
         raise ModelError(f"a {joint.kind}", where=where, allowed=", ".join([CUSTOM, WELD, *_KINDS]))
-    found = []
-    own = joint.coordinates[0].name if joint.coordinates else ""
+    result = []
+    first_coordinate = joint.coordinates[0].name if joint.coordinates else ""
     for kind, axes in (("prismatic", joint.axes[3:]), ("revolute", joint.axes[:3])):
         for axis in axes:
             if len(axis.coordinates) > 1:
-                text = f"{axis.name} depends on {', '.join(axis.coordinates)}"
-                raise ModelError(text, where=where, allowed="one coordinate")
+                message = f"{axis.name} depends on {', '.join(axis.coordinates)}"
+                raise ModelError(message, where=where, allowed="one coordinate")
             function = curve_of(axis)
             if not axis.coordinates:
                 function = Curve((float(function(np.zeros(1))[0][0]),))
                 if not function.polynomial[0]:
                     continue
-            found.append(Step(kind, axis.axis, axis.coordinates[0] if axis.coordinates else own, function))
-    return found
+            result.append(
+                Step(kind, axis.axis, axis.coordinates[0] if axis.coordinates else first_coordinate, function)
+            )
+    return result
 
 
 def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[str, Curve]]:
-    """Return the coordinates among ``names`` that follow others, each with the one that it follows, and how."""
+    """Return the coordinates among ``names`` that follow others, each with its leader and function."""
     direct = dict[str, OsimCoupling]()
-    for each in model.couplings:
-        if each.dependent not in names or each.dependent in direct:
-            why = "has another one" if each.dependent in direct else "is missing"
-            text = f"a coupler of {each.dependent!r}, which {why}"
-            raise ModelError(text, value=each.dependent, where=model.source, allowed=f"one of each of {listing(names)}")
-        direct[each.dependent] = each
-    found: dict[str, tuple[str, Curve]] = {}
+    for item in model.couplings:
+        if item.dependent not in names or item.dependent in direct:
+            why = "has another coupler" if item.dependent in direct else "is missing"
+            message = f"a coupler refers to {item.dependent!r}, which {why}"
+            raise ModelError(
+                message, value=item.dependent, where=model.source, allowed=f"one of each of {listing(names)}"
+            )
+        direct[item.dependent] = item
+    result: dict[str, tuple[str, Curve]] = {}
     for name, coupling in direct.items():
         where = f"{model.source}: coordinate {name!r}"
         if coupling.independent not in names or coupling.independent in direct:
-            text = f"it follows {coupling.independent!r}"
+            message = f"it follows {coupling.independent!r}"
             allowed = "a coordinate that follows no other"
-            raise ModelError(text, value=coupling.independent, where=where, allowed=allowed)
-        found[name] = coupling.independent, curve_of(coupling)
-    return found
+            raise ModelError(message, value=coupling.independent, where=where, allowed=allowed)
+        result[name] = coupling.independent, curve_of(coupling)
+    return result
 
 
-def curve_of(given: OsimAxis | OsimCoupling) -> Curve:
+def curve_of(source: OsimAxis | OsimCoupling) -> Curve:
     """Return the function of an axis or of a coupling."""
-    numbers = given.numbers
-    if given.function in ("LinearFunction", "PolynomialFunction", "Constant"):
-        return Curve(tuple((given.scale * numbers).tolist()))
-    x, y = numbers[::2], given.scale * numbers[1::2]
-    if len(x) < 2 or (np.diff(x) < 1 / LARGEST).any():
-        name = given.name if isinstance(given, OsimAxis) else given.dependent
-        text = f"the points x of {name} are {x[:8].tolist()}"
-        raise ModelError(text, where=given.function, allowed="two or more, in increasing order")
-    return broken_line(x, y) if given.function == "PiecewiseLinearFunction" else cubic_spline(x, y)
+    numbers = source.numbers
+    if source.function in ("LinearFunction", "PolynomialFunction", "Constant"):
+        return Curve(tuple((source.scale * numbers).tolist()))
+    x, y = numbers[::2], source.scale * numbers[1::2]
+    if len(x) < 2 or (np.diff(x) < 1 / MAX_NUMBER).any():
+        name = source.name if isinstance(source, OsimAxis) else source.dependent
+        message = f"the points x of {name} are {x[:8].tolist()}"
+        raise ModelError(message, where=source.function, allowed="two or more, in increasing order")
+    return broken_line(x, y) if source.function == "PiecewiseLinearFunction" else cubic_spline(x, y)

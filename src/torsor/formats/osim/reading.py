@@ -1,8 +1,8 @@
-"""Reading OpenSim's skeletons as mechanisms: no muscles; joints by functions of coordinates become cams.
+"""Reading OpenSim skeletons as mechanisms without muscles; joints by functions of coordinates become cams.
 
-The coordinates are OpenSim's. The slides and turns of a joint are joints one after the other. The first of them that is
-a straight line of its coordinate has the coordinate as its own; the others follow it, along lines as other followers,
-and along splines and polynomials as cams (``mechanism.cams``), so that velocity-dependent forces are exact.
+The coordinates are OpenSim's. The translations and rotations of a joint are consecutive joints. The first of them that
+is linear in its coordinate owns the coordinate. The others follow it, linearly like other followers, or by splines and
+polynomials as cams (``mechanism.cams``), so that velocity-dependent forces are exact.
 """
 
 from pathlib import Path
@@ -34,11 +34,11 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import link_of
 from torsor.spatial import exp_so3, inverse_pose, make_pose
 
-_UPRIGHT = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
+_Y_TO_Z = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
 
 
 def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
-    """Return a surface that can be drawn; None for cones, lines and others that no visual is like."""
+    """Return a surface that can be drawn, or None for cones, lines and others without a similar visual."""
     pose, scale = pose_of(shape.place), np.abs(shape.scale)
     if shape.kind == "Mesh" and shape.scale.all():
         size = tuple(shape.scale.tolist())
@@ -49,7 +49,7 @@ def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
         return Visual("box", tuple((2 * shape.size * scale).tolist()), pose, shape.color, name=shape.name)
     if shape.kind == "Cylinder" and scale[0] == scale[2]:
         size = (float(shape.size[0] * scale[0]), float(2 * shape.size[1] * scale[1]))
-        return Visual("cylinder", size, pose @ _UPRIGHT, shape.color, name=shape.name)
+        return Visual("cylinder", size, pose @ _Y_TO_Z, shape.color, name=shape.name)
     if shape.kind in ("Sphere", "Ellipsoid"):
         radii = (shape.size * scale).tolist()
         kind, size = ("sphere", radii[:1]) if len(set(radii)) == 1 else ("ellipsoid", radii)
@@ -63,13 +63,15 @@ DEFAULTS = "default"  # the posture of the default values
 def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
     """Return the mechanism of an OpenSim skeleton (.osim, versions 3 and 4): bodies, joints, coordinates, markers.
 
-    The coordinates have OpenSim's names, units (rad, m) and meaning; balls and free joints have three angles about x,
-    the new y and the new z, as in OpenSim. Ranges are limits, locked coordinates stay at their default values, coupled
-    ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default". Welds
-    and points that two bodies share (WeldConstraint, PointConstraint) are loops, markers are frames, and surfaces of
-    bodies are visuals, whose meshes are beside the file, in the folder Geometry there or in folders to search. One
-    ``ModelWarning`` names what is left out: muscles and other forces, contact geometry, controllers; ``strict`` makes
-    it an error.
+    The coordinates have OpenSim's names, units (rad, m) and meaning. Ball and free joints have three angles about x,
+    the new y and the new z, as in OpenSim. Ranges become limits, locked coordinates stay at their default values,
+    coupled ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default".
+    Welds and points that two bodies share (WeldConstraint, PointConstraint) become loops, markers become frames.
+    Surfaces of bodies become visuals, whose meshes are next to the file, in the folder Geometry there or in search
+    folders.
+
+    One ``ModelWarning`` names what is omitted: muscles and other forces, contact geometry, controllers. ``strict``
+    makes it an error.
     """
     model = read_osim(path)
     left_out = dict(model.left_out)
@@ -82,7 +84,7 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
 
 
 def mechanism_of(model: OsimModel, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of a skeleton that is read, or scaled, already (``torsor.human.measured.scaled_model``)."""
+    """Return the mechanism of a loaded or scaled skeleton (``torsor.human.measured.scaled_model``)."""
     return _Builder(model, strict).mechanism(base, snap)
 
 
@@ -109,23 +111,23 @@ class _Builder:
             joints += self._joint(name, joint)
         marked, loops = model.markers.items(), list[Loop]()
         frames = [Frame(claim_name(name, self.taken), at.body, make_pose(p=at.location)) for name, at in marked]
-        for each in model.loops:
-            ends = [claim_name(f"{each.name}/{letter}", self.taken) for letter in "ab"]
-            places = zip(ends, each.bodies, each.places, strict=True)
+        for item in model.loops:
+            ends = [claim_name(f"{item.name}/{letter}", self.taken) for letter in "ab"]
+            places = zip(ends, item.bodies, item.places, strict=True)
             frames += [Frame(end, body, pose_of(place)) for end, body, place in places]
-            loops.append(Loop(each.name, ends[0], ends[1], each.kind, source=model.source))
+            loops.append(Loop(item.name, ends[0], ends[1], item.kind, source=model.source))
         moving = {joint.name for joint in joints if not joint.follows and not joint.is_fixed}
-        defaults = {name: each.default for name, each in self.coordinates.items() if name in moving}
+        defaults = {name: coordinate.default for name, coordinate in self.coordinates.items() if name in moving}
         posture = {DEFAULTS: defaults} if defaults else None
         parts = self.links, joints, frames, model.gravity, model.source, base, loops
         return build(model.name, *parts, posture_table=posture, snap=snap)
 
     def _resolved(self, joint: OsimJoint) -> list[tuple[Step, Curve]]:
-        """Return the steps of a joint, each with the function that gives its coordinate from the one that leads it.
+        """Return the steps of a joint, each with the function that gives its coordinate from its leader.
 
         Steps of constant functions and of locked coordinates do not move: their coordinate is "".
         """
-        found = []
+        result = []
         for step in steps_of(self.model, joint):
             leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))
             if leader not in self.coordinates and not _is_constant(step.function):
@@ -134,11 +136,11 @@ class _Builder:
             value = self._held(step.coordinate, leader, inner)
             if value is not None:
                 step = step._replace(function=Curve((float(step.function(np.array(value))[0]),)))
-            found.append((step._replace(coordinate="" if _is_constant(step.function) else leader), inner))
-        return found
+            result.append((step._replace(coordinate="" if _is_constant(step.function) else leader), inner))
+        return result
 
     def _held(self, coordinate: str, leader: str, inner: Curve) -> float | None:
-        """Return the value of a coordinate that does not change: it, or what it follows, is locked; None if it does."""
+        """Return the value of a coordinate that is locked or follows a locked one; None if it moves."""
         if coordinate in self.coordinates and self.coordinates[coordinate].locked:
             return self.coordinates[coordinate].default
         if (leader in self.coordinates and self.coordinates[leader].locked) or _is_constant(inner):
@@ -146,18 +148,18 @@ class _Builder:
         return None
 
     def _leaders(self) -> dict[str, tuple[str, int]]:
-        """Return the step, by joint and number, that has each coordinate as its own: one along a line, if possible."""
-        found = dict[str, tuple[str, int]]()
+        """Return the step, by joint and number, that owns each coordinate: a linear one, if possible."""
+        result = dict[str, tuple[str, int]]()
         for straight in (True, False):
             for name, steps in self.steps.items():
                 for k, (step, inner) in enumerate(steps):
                     is_line = _line(step.function, inner) is not None
                     if step.coordinate and is_line == straight:
-                        found.setdefault(step.coordinate, (name, k))
-        return found
+                        result.setdefault(step.coordinate, (name, k))
+        return result
 
     def _joint(self, name: str, joint: OsimJoint) -> list[Joint]:
-        """Return the joints of a joint: one for each step that moves."""
+        """Return the joints of a joint: one per step that moves."""
         model, before, after = self.model.source, pose_of(joint.parent_place), pose_of(joint.child_place)
         steps = list[Joint | Array]()
         for k, (step, inner) in enumerate(self.steps[name]):
@@ -167,23 +169,23 @@ class _Builder:
                 continue
             by = float(step.function(np.zeros(1))[0][0]) * direction(step.axis, f"{model}: joint {name!r}", "axis")
             steps.append(make_pose(p=by) if step.kind == "prismatic" else make_pose(exp_so3(by)))
-        still = [each for each in steps if not isinstance(each, Joint)]
+        still = [item for item in steps if not isinstance(item, Joint)]
         if len(still) == len(steps):
             for pose in still:
                 before = before @ pose
             return [Joint(name, "fixed", joint.parent, joint.child, before @ inverse_pose(after))]
         ends = joint.parent, joint.child, before, after
-        links, moving = joint_chain(steps, *ends, lambda wanted: claim_name(wanted, self.taken))
+        links, moving = joint_chain(steps, *ends, lambda item: claim_name(item, self.taken))
         self.links += links
         return moving
 
     def _moving(self, step: Step, inner: Curve, leads: bool, name: str) -> Joint:
         """Return a step as a joint of its own coordinate, or as one that follows it."""
-        given, line = self.coordinates[step.coordinate], _line(step.function, inner)
+        coordinate, line = self.coordinates[step.coordinate], _line(step.function, inner)
         settings: dict[str, Any] = {"source": self.model.source, "axis": step.axis}
         if leads:
             name = step.coordinate
-            settings |= self._range(given)
+            settings |= self._range(coordinate)
         else:
             name = claim_name(name, self.joint_names)
             settings["coordinate"] = step.coordinate
@@ -193,13 +195,13 @@ class _Builder:
         slope, constant = line
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)
 
-    def _range(self, given: OsimCoordinate) -> dict[str, float]:
-        """Return the range of a coordinate as limits; one the wrong way round is none, with a warning."""
-        if given.lower <= given.upper:
-            return {"lower": given.lower, "upper": given.upper}
-        found = f"lower limit {given.lower:g} is above upper limit {given.upper:g}"
-        where, fix = f"{self.model.source}: coordinate {given.name!r}", "exchange the numbers of <range>"
-        refuse_or_warn(ModelError(found, where=where, fix=fix), self.strict, "read as no limit")
+    def _range(self, coordinate: OsimCoordinate) -> dict[str, float]:
+        """Return the range of a coordinate as limits; ignore a reversed one, with a warning."""
+        if coordinate.lower <= coordinate.upper:
+            return {"lower": coordinate.lower, "upper": coordinate.upper}
+        message = f"lower limit {coordinate.lower:g} is above upper limit {coordinate.upper:g}"
+        where, fix = f"{self.model.source}: coordinate {coordinate.name!r}", "exchange the numbers of <range>"
+        refuse_or_warn(ModelError(message, where=where, fix=fix), self.strict, "read as no limit")
         return {}
 
 
@@ -208,7 +210,7 @@ def _is_constant(function: Curve) -> bool:
 
 
 def _line(function: Curve, inner: Curve) -> tuple[float, float] | None:
-    """Return slope and constant of a function of a function, if both are straight lines."""
+    """Return slope and constant of a composition of functions, if both are linear."""
     if function.line is None or inner.line is None:
         return None
     (slope, constant), (first, second) = function.line, inner.line

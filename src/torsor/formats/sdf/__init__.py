@@ -1,1 +1,1 @@
-"""SDFormat: the format of Gazebo."""
+"""SDFormat: the Gazebo format."""

@@ -1,4 +1,4 @@
-"""Models of SDF: which one of a file is read, its nested and included models, and all their parts with their scopes."""
+"""SDF models: selection of a model in a file, its nested and included models, and all their parts with their scopes."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
-from torsor.base.checks import LARGEST, known_name
+from torsor.base.checks import MAX_NUMBER, known_name
 from torsor.base.errors import ModelError, listing, warn
 from torsor.formats.meshes.mesh_files import is_inside
 from torsor.formats.search_path import SEARCH_FIX, Finder
@@ -17,22 +17,22 @@ from torsor.formats.xml import FLAGS, Element, flag_of, numbers_in, parse_xml, t
 from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
 
-def numbers_of(element: Any, count: int, owner: str, most: float = LARGEST) -> Array:
-    """Return the numbers (count,) in the text of an element; none is larger than ``most`` in size."""
+def numbers_of(element: Any, count: int, owner: str, most: float = MAX_NUMBER) -> Array:
+    """Return the numbers (count,) in the text of an element, at most ``most`` in size."""
     text = (element.text or "").strip()
     return numbers_in(text, count, f"<{element.tag}> is {text[:80]!r}", where_is(element, owner), most)
 
 
-def number_of(element: Any, tag: str, default: float, owner: str, most: float = LARGEST) -> float:
+def number_of(element: Any, tag: str, default: float, owner: str, most: float = MAX_NUMBER) -> float:
     """Return the number in a child, or the default."""
     child = None if element is None else element.find(tag)
     return default if child is None else float(numbers_of(child, 1, owner, most)[0])
 
 
 def pose_of(element: Any, owner: str) -> tuple[Array, str]:
-    """Return the <pose> (4 x 4) in an element, and the name of the frame that it is relative to, empty without one.
+    """Return the <pose> (4 x 4) in an element, and the name of the frame that it is relative to, or "".
 
-    A pose is a position and roll, pitch, yaw (perhaps in degrees), or a quaternion.
+    A pose is a position and roll, pitch, yaw (possibly in degrees), or a quaternion.
     """
     pose = element.find("pose")
     if pose is None:
@@ -53,28 +53,28 @@ def pose_of(element: Any, owner: str) -> tuple[Array, str]:
     if kind == "euler_rpy":
         R = from_rpy([radians(angle) for angle in values[3:]] if FLAGS[degrees] else values[3:])
     elif not values[3:].any():
-        raise ModelError("a quaternion of zeros", where=where, allowed="any other")
+        raise ModelError("the quaternion is zero", where=where, allowed="any other")
     else:
         R = from_quaternion(values[3:])
     return make_pose(R, values[:3]), relative_to
 
 
-# Frames of SDF: models, links, joints and <frame>s have a pose in another frame, and are attached to a link.
+# SDF frames: models, links, joints and <frame>s have a pose in another frame, and are attached to a link.
 #
 # Each name is looked up in the scope of its model; ``a::b`` is b in the nested model a. Since version 1.7 a pose may be
 # ``relative_to`` any frame. By default links, frames and nested models are relative to the frame of their model, joints
-# to their child (as in 1.6, which has no other poses), and a model to the world or the model around it.
+# to their child (as in 1.6, which has no other poses), and a model to the world or the enclosing model.
 
 WORLD, MODEL = "world", "__model__"
-_ROUNDING = 1e-15  # of products of rotations: entries below are 0
+_ROUNDING = 1e-15  # for products of rotations: smaller entries are 0
 
 
 @dataclass(eq=False)
 class SdfFrame:
     """A frame: its ``pose`` in the frame that ``relative_to`` names in ``scope``, or in ``default``.
 
-    ``kind`` is world, model, link, joint or frame; ``name`` is the full one. ``attached_to`` names the frame that it
-    moves with, where it is no link. ``placement`` is the frame inside of a model that the pose of the model is of.
+    ``kind`` is world, model, link, joint or frame; ``name`` is the full one. ``attached_to`` names the frame with which
+    it moves, if it is not a link. ``placement`` is the frame inside a model to which the pose of the model refers.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class SdfFrame:
             if self.placement:
                 assert self.inside is not None and self._base is not None
                 placed = self.inside.find(self.placement, self.where)
-                # The pose given is that of another frame of the model: take the way from it to the model back.
+                # The given pose is that of another frame of the model: go back from it to the model.
                 self.pose = self.pose @ inverse_pose(_pose_below(placed, self))
         assert self._base is not None
         return self._base
@@ -114,12 +114,12 @@ class SdfFrame:
             way[id(at)] = at
             at = at.base
         pose = IDENTITY if at._world is None else at._world
-        for each in reversed(way.values()):
-            pose = each._world = _product(pose, each.pose)
+        for item in reversed(way.values()):
+            pose = item._world = _product(pose, item.pose)
         return pose
 
     def carrier(self) -> "SdfFrame":
-        """Return the link (or the world) that the frame is attached to."""
+        """Return the link (or the world) to which the frame is attached."""
         at, seen = self, set[int]()
         while at.kind not in ("link", WORLD):
             if id(at) in seen:
@@ -146,13 +146,13 @@ class Scope:
         """Add a frame by its name in this scope. Before version 1.7, a joint may have the name of a link."""
         other = self.names.get(name)
         if other is not None and (self.version >= (1, 7) or other.kind == frame.kind):
-            found = f"a {frame.kind} and a {other.kind} are both named {name!r}"
-            raise ModelError(found, value=name, where=where_is(element), allowed="names that differ")
+            message = f"a {frame.kind} and a {other.kind} are both named {name!r}"
+            raise ModelError(message, value=name, where=where_is(element), allowed="names that differ")
         if other is None or frame.kind == "link":
             self.names[name] = frame
 
     def find(self, name: str, where: str) -> SdfFrame:
-        """Return the frame of a name; ``a::b`` is b in the nested model a."""
+        """Return the frame with a name; ``a::b`` is b in the nested model a."""
         scope, rest = self, name
         while True:
             if rest == MODEL:
@@ -168,13 +168,13 @@ class Scope:
         raise ModelError(f"no frame {name!r}", value=name, where=where, allowed=listing(self.names, most=8, like=name))
 
     def canonical(self, model: SdfFrame) -> SdfFrame:
-        """Return the link that the frame of the model is attached to: the one that it names, or its first one."""
+        """Return the link to which the frame of the model is attached: the one that it names, or its first one."""
         if self.canonical_link:
             return self.find(self.canonical_link, model.where)
         waiting = [self]
         while waiting:
             scope = waiting.pop()
-            first = next((each for each in scope.names.values() if each.kind == "link"), None)
+            first = next((name for name in scope.names.values() if name.kind == "link"), None)
             if first is not None:
                 return first
             waiting.extend(reversed(scope.nested.values()))
@@ -185,7 +185,7 @@ THE_WORLD = SdfFrame(WORLD, WORLD)
 
 
 def relative_pose(a: SdfFrame, b: SdfFrame) -> Array:
-    """Return the pose (4 x 4) of frame b in frame a; as it is written, where b is relative to a."""
+    """Return the pose (4 x 4) of frame b in frame a, exactly as written if b is relative to a."""
     if a is b:
         return IDENTITY
     if b.kind != WORLD and b.base is a:
@@ -198,12 +198,12 @@ def relative_pose(a: SdfFrame, b: SdfFrame) -> Array:
 
 
 def _pose_below(frame: SdfFrame, model: SdfFrame) -> Array:
-    """Return the pose of a frame in the model that it is in, without the pose of the model itself."""
+    """Return the pose of a frame in its model, without the pose of the model itself."""
     pose, at, seen = IDENTITY, frame, set[int]()
     while at is not model:
         if id(at) in seen or at.kind == WORLD:
-            found = f"the placement frame {frame.name!r} has no pose in its model"
-            raise ModelError(found, value=frame.name, where=model.where, allowed="a frame inside of the model")
+            message = f"the placement frame {frame.name!r} has no pose in its model"
+            raise ModelError(message, value=frame.name, where=model.where, allowed="a frame inside the model")
         seen.add(id(at))
         pose, at = _product(at.pose, pose), at.base
     return pose
@@ -217,10 +217,10 @@ def _product(A: Array, B: Array) -> Array:
     return T
 
 
-OLDEST = (1, 4)
-MAX_PARTS = 20_000  # links, joints and frames, those of included files counted each time
+MIN_VERSION = (1, 4)
+MAX_PARTS = 20_000  # links, joints and frames, counting included files each time
 MAX_INCLUDES = 1000
-DEEPEST = 40  # nested and included models
+MAX_DEPTH = 40  # nested and included models
 _GRAVITY = np.array([0.0, 0.0, -9.8])  # SDF's default for a world
 _EARTH = np.array([0.0, 0.0, -9.81])
 
@@ -241,7 +241,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Model:
-    """The model that is read: its parts in the order of the file, and what the world around it says."""
+    """The model that is read: its parts in the order of the file, and properties of the world around it."""
 
     name: str
     scope: Scope
@@ -251,50 +251,52 @@ class Model:
     joints: list[Part] = field(default_factory=list)
     frames: list[Part] = field(default_factory=list)
     resting: list[Any] = field(default_factory=list)  # nested models that are static
-    # Elements that may have others that are not read: models, the world, the file.
+    # Elements that may contain others that are not read: models, the world, the file.
     roots: list[Any] = field(default_factory=list)
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
-    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning of the others."""
+    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning about the others."""
     version = _version(root)
-    candidates: list[tuple[Any, Any]] = [(None, each) for each in root if each.tag in ("model", "include")]
-    candidates += [(world, each) for world in root.findall(WORLD) for each in world if each.tag in ("model", "include")]
+    candidates: list[tuple[Any, Any]] = [(None, entry) for entry in root if entry.tag in ("model", "include")]
+    candidates += [
+        (world, entry) for world in root.findall(WORLD) for entry in world if entry.tag in ("model", "include")
+    ]
     names = []
-    for _, each in candidates:  # of an <include> without a name, the last part of its address
-        named = each.get("name") if each.tag == "model" else text_of(each, "name")
-        names.append((named or text_of(each, "uri").rstrip("/").rpartition("/")[2]).strip())
+    for _, item in candidates:  # for an <include> without a name, the last part of its address
+        named = item.get("name") if item.tag == "model" else text_of(item, "name")
+        names.append((named or text_of(item, "uri").rstrip("/").rpartition("/")[2]).strip())
     if not candidates:
-        raise ModelError("no model", where=path.name, allowed="<model> in <sdf> or in <world>")
+        raise ModelError("it has no model", where=path.name, allowed="<model> in <sdf> or in <world>")
     if wanted:
         known_name(wanted, names, path.name, "model")
     collector = _Collector(path, version)
     # A world has ground, walls and lights besides robots.
-    moving = (k for k, (_, each) in enumerate(candidates) if collector.may_move(each))
+    moving = (k for k, (_, entry) in enumerate(candidates) if collector.may_move(entry))
     chosen = names.index(wanted) if wanted else next(moving, 0)
     if len(candidates) > 1 and not wanted:
         others = [repr(name) for k, name in enumerate(names) if k != chosen]
-        found = f"{len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
-        warn(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
+        message = f"it has {len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
+        warn(message, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
     return collector.read(*candidates[chosen], root)
 
 
 def _version(root: Element) -> tuple[int, int]:
     source = root.source
     if root.tag != "sdf":
-        raise ModelError(f"root element <{root.tag}>", where=source, allowed="<sdf>")
+        raise ModelError(f"the root element is <{root.tag}>", where=source, allowed="<sdf>")
     text = root.get("version", "")
     numbers = text.strip().split(".")
-    if len(numbers) != 2 or not all(each.isascii() and each.isdigit() and len(each) < 5 for each in numbers):
+    if len(numbers) != 2 or not all(number.isascii() and number.isdigit() and len(number) < 5 for number in numbers):
         raise ModelError(f"<sdf version={text[:40]!r}>", where=source, allowed="a version such as 1.9")
     version = int(numbers[0]), int(numbers[1])
-    if version < OLDEST or version[0] > 1:
-        raise ModelError(f"SDF of version {text}", where=source, allowed="1.4 and later, below 2")
+    if version < MIN_VERSION or version[0] > 1:
+        raise ModelError(f"the SDF version is {text}", where=source, allowed="1.4 and later, below 2")
     return version
 
 
 class _Collector:
-    """The state of collecting the parts of a model: what is read so far, and the files that are parsed."""
+    """The state of collecting the parts of a model: what has been read so far, and the parsed files."""
 
     def __init__(self, path: Path, version: tuple[int, int]):
         self.path, self.version, self.includes = path, version, 0
@@ -302,22 +304,22 @@ class _Collector:
         self.model: Model
 
     def may_move(self, element: Any) -> bool:
-        """Whether a model of a world is not static; an <include> that cannot be read, such as model://sun, is none."""
-        given = element
+        """Return whether a model of a world can move; an unreadable <include>, such as model://sun, cannot."""
+        model = element
         if element.tag == "include":
             try:
-                given = self._included(element, Finder(self.path))[0]
+                model = self._included(element, Finder(self.path))[0]
             except ModelError:
                 return False
-        return not any(FLAGS.get(text_of(each, "static").lower(), False) for each in (element, given))
+        return not any(FLAGS.get(text_of(item, "static").lower(), False) for item in (element, model))
 
     def read(self, world: Any, element: Any, root: Element) -> Model:
         outside, gravity = Scope(THE_WORLD, self.version), _EARTH
         if world is not None:
-            found = world.find("gravity")
-            gravity = _GRAVITY if found is None else numbers_of(found, 3, "world")
-            for each in world.findall("frame"):
-                self._added(each, outside)
+            result = world.find("gravity")
+            gravity = _GRAVITY if result is None else numbers_of(result, 3, "world")
+            for item in world.findall("frame"):
+                self._added(item, outside)
         self.model = Model("", outside, gravity, static=False)
         self.model.roots = [root] if world is None else [root, world]
         self._nested(element, outside, Finder(self.path), 0)
@@ -325,48 +327,48 @@ class _Collector:
         return self.model
 
     def _nested(self, element: Any, around: Scope, finder: Finder, depth: int) -> None:
-        """Collect a <model> or an <include> inside of the scope ``around``."""
-        if depth > DEEPEST:
-            allowed = f"{DEEPEST} or fewer"
-            raise ModelError("models in models, too deep", where=where_is(element), allowed=allowed)
-        given, version, merged = element, around.version, False
+        """Collect a <model> or an <include> inside the scope ``around``."""
+        if depth > MAX_DEPTH:
+            allowed = f"{MAX_DEPTH} or fewer"
+            raise ModelError("models are nested too deeply", where=where_is(element), allowed=allowed)
+        model, version, merged = element, around.version, False
         if element.tag == "include":
-            given, version, finder = self._included(element, finder)
+            model, version, finder = self._included(element, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
-        if any(flag_of(each, "static", "model") for each in (element, given)):
+        if any(flag_of(item, "static", "model") for item in (element, model)):
             self.model.resting += [element] if depth else []
             self.model.static = self.model.static or not depth
-        name = (text_of(element, "name") if element.tag == "include" else "") or _name(given)
+        name = (text_of(element, "name") if element.tag == "include" else "") or _name(model)
         where = where_is(element, f"model {name!r}")
-        pose, relative_to = pose_of(element if element.find("pose") is not None else given, name)
-        placement = text_of(element, "placement_frame") or given.get("placement_frame", "")
+        pose, relative_to = pose_of(element if element.find("pose") is not None else model, name)
+        placement = text_of(element, "placement_frame") or model.get("placement_frame", "")
         at = SdfFrame("model", f"{around.prefix}{name}", around, pose, relative_to, around.frame, where=where)
         top = around.frame.kind == WORLD
         prefix = around.prefix if merged else "" if top else f"{around.prefix}{name}::"
-        scope = Scope(at, version, prefix, given.get("canonical_link", ""))
+        scope = Scope(at, version, prefix, model.get("canonical_link", ""))
         at.inside, at.placement = scope, placement
         if merged:
             scope.names, scope.nested = around.names, around.nested
         else:
             around.add(at, name, element)
             around.nested[name] = scope
-        self.model.roots.append(given)
-        self._parts(given, scope, finder, depth)
+        self.model.roots.append(model)
+        self._parts(model, scope, finder, depth)
 
     def _parts(self, element: Any, scope: Scope, finder: Finder, depth: int) -> None:
         m = self.model
         kinds = {"link": m.links, "joint": m.joints, "frame": m.frames}
-        for each in element:
-            if each.tag in ("model", "include"):
-                self._nested(each, scope, finder, depth + 1)
-            elif each.tag in kinds:
-                kinds[each.tag].append(Part(each, self._added(each, scope), scope, finder))
+        for item in element:
+            if item.tag in ("model", "include"):
+                self._nested(item, scope, finder, depth + 1)
+            elif item.tag in kinds:
+                kinds[item.tag].append(Part(item, self._added(item, scope), scope, finder))
                 if sum(map(len, kinds.values())) > MAX_PARTS:
                     allowed = f"{MAX_PARTS} links, joints and frames"
-                    raise ModelError("too many parts", where=self.path.name, allowed=allowed)
+                    raise ModelError("it has too many parts", where=self.path.name, allowed=allowed)
 
     def _added(self, element: Any, scope: Scope) -> SdfFrame:
-        """Return the frame of a link, which is relative to its model, of a joint (to its child) or of a <frame>."""
+        """Return the frame of a link (relative to its model), of a joint (to its child) or of a <frame>."""
         name, attached_to = _name(element), ""
         if element.tag == "joint":
             attached_to = text_of(element, "child")
@@ -383,15 +385,15 @@ class _Collector:
         uri, where = text_of(element, "uri"), where_is(element)
         self.includes += 1
         if self.includes > MAX_INCLUDES:
-            raise ModelError("too many <include>", where=where, allowed=f"{MAX_INCLUDES} in all")
+            raise ModelError("it has too many <include> elements", where=where, allowed=f"{MAX_INCLUDES} in all")
         if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
-            raise ModelError(f"<include> of {uri[:200]!r}", where=where, allowed="files of this machine")
-        found = finder.find(uri) if uri else None
-        if found is None:
-            raise ModelError(f"<include> of {uri[:200]!r}, which is not found", where=where, fix=SEARCH_FIX)
-        file = _model_file(found, where) if found.is_dir() else found
+            raise ModelError(f"<include> of {uri[:200]!r}", where=where, allowed="files on this machine")
+        result = finder.find(uri) if uri else None
+        if result is None:
+            raise ModelError(f"<include> of {uri[:200]!r}, which was not found", where=where, fix=SEARCH_FIX)
+        file = _model_file(result, where) if result.is_dir() else result
         if not is_inside(file, finder.folders):
-            raise ModelError(f"<include> of {uri[:200]!r}, outside of its folders", where=where, fix=SEARCH_FIX)
+            raise ModelError(f"<include> of {uri[:200]!r}, which is outside its folders", where=where, fix=SEARCH_FIX)
         file = file.resolve()
         if file not in self.parsed:
             self.parsed[file] = parse_xml(file)
@@ -404,20 +406,20 @@ class _Collector:
 def _name(element: Any) -> str:
     name = (element.get("name") or "").strip()
     if not name or (element.tag == "link" and name in (WORLD, MODEL)):
-        found = f"<{element.tag} name={name!r}>"
-        raise ModelError(found, value=name, where=where_is(element), allowed="a name of its own")
+        message = f"<{element.tag} name={name!r}>"
+        raise ModelError(message, value=name, where=where_is(element), allowed="a unique name")
     return name
 
 
 def _model_file(folder: Path, where: str) -> Path:
-    """Return the file of a model of Gazebo, which model.config in its folder names: that of the latest version."""
+    """Return the file of a Gazebo model from the model.config in its folder: that of the latest version."""
     config = folder / "model.config"
     if not config.is_file():
         raise ModelError(f"{folder.name} is a folder without model.config", where=where)
-    listed = [each for each in parse_xml(config).iter("sdf") if (each.text or "").strip()]
+    listed = [element for element in parse_xml(config).iter("sdf") if (element.text or "").strip()]
     if not listed:
         raise ModelError(f"model.config of {folder.name} names no <sdf>", where=where)
-    versions = [tuple(map(int, re.findall("[0-9]{1,4}", each.get("version", "")))) for each in listed]
+    versions = [tuple(map(int, re.findall("[0-9]{1,4}", item.get("version", "")))) for item in listed]
     best = max(range(len(listed)), key=lambda k: versions[k])
     file = folder / (listed[best].text or "").strip()
     if not file.is_file():

@@ -1,6 +1,6 @@
-"""Reading SDFormat, the format of Gazebo, from version 1.4 on.
+"""Reading SDFormat, the Gazebo format, from version 1.4 on.
 
-A model is a graph of links at poses, with joints between them; its positions are zero where the file puts the links.
+A model is a graph of links at poses, with joints between them. Its positions are zero at the poses of the file.
 """
 
 import math
@@ -49,16 +49,16 @@ _READ = {
     "axis": "xyz limit dynamics mimic use_parent_model_frame",
     "axis2": "xyz limit dynamics mimic use_parent_model_frame",
 }
-# What is left out and moves nothing by itself: named, but never refused.
-_HARMLESS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene
+# Omitted elements that do not affect motion by themselves: reported, but never rejected.
+_HARMLESS_TAGS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene
     physics gui atmosphere magnetic_field spherical_coordinates state population road actor"""
 
 
 class Unread:
-    """What is left out, with the lines where it occurs; one warning names all of it.
+    """Omitted elements, with the lines where they occur; one warning names all of them.
 
-    Its kinds are "acting", what may act on the motion, "harmless", what does not, and "assumed", numbers that the file
-    leaves to the defaults of SDF.
+    Their kinds are "acting" (may affect the motion), "harmless" (does not), and "assumed" (numbers that the file leaves
+    to SDF defaults).
     """
 
     def __init__(self, source: str, strict: bool):
@@ -66,30 +66,30 @@ class Unread:
         self.found: dict[str, dict[str, list[int]]] = {"acting": {}, "harmless": {}, "assumed": {}}
 
     def note(self, what: str, element: Any, kind: str = "acting") -> None:
-        """Record something that is left out, and its line."""
+        """Record an omission and its line."""
         self.found[kind].setdefault(what, []).append(getattr(element, "line", 0))
 
     def children(self, elements: Iterable[Any]) -> None:
-        """Record all children of these elements, and of those in them, that are not read."""
+        """Record all unread children of these elements, recursively."""
         waiting = list(elements)
         while waiting:
             element = waiting.pop()
             known = _READ[element.tag].split()
             for child in element:
                 if child.tag not in known:
-                    self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS.split() else "acting")
-                elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed by themselves
+                    self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS_TAGS.split() else "acting")
+                elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed separately
                     waiting.append(child)
-            if element.tag == "link":  # switches of Gazebo that change its motion: without gravity, or without forces
+            if element.tag == "link":  # Gazebo switches that change its motion: without gravity, or without forces
                 if not FLAGS.get(text_of(element, "gravity").lower(), True):
                     self.note("<gravity> that is off for a link", element)
                 if FLAGS.get(text_of(element, "kinematic").lower(), False):
                     self.note("<kinematic>", element)
 
     def report(self) -> None:
-        """Give the warning, or raise ModelError where reading is strict and something may act on the motion."""
+        """Issue the warning, or raise ModelError if reading is strict and something may affect the motion."""
         acting, harmless, assumed = (self.found[kind] for kind in ("acting", "harmless", "assumed"))
-        parts = [f"defaults of SDF for {_lines(assumed)}"] if assumed else []
+        parts = [f"SDF defaults are used for {_lines(assumed)}"] if assumed else []
         if self.strict:
             parts += [f"not read: {_lines(acting)}"] if acting else []
             if parts:
@@ -97,12 +97,12 @@ class Unread:
             parts, acting = [], {}
         parts += [f"not read: {_lines(acting | harmless)}"] if acting or harmless else []
         if parts:
-            fix = "if they act on the motion, the robot here is not the one that the file describes"
+            fix = "if they affect the motion, the robot here differs from the one in the file"
             warn("; ".join(parts), where=self.source, fix=fix if acting else "")
 
 
-def _lines(found: dict[str, list[int]]) -> str:
-    return listing([f"{what} ({len(lines)}, line {lines[0]})" for what, lines in found.items()], most=12)
+def _lines(noted: dict[str, list[int]]) -> str:
+    return listing([f"{what} ({len(lines)}, line {lines[0]})" for what, lines in noted.items()], most=12)
 
 
 ALL_MASKS = 0xFFFF  # SDF's default of <collide_bitmask>
@@ -119,13 +119,13 @@ _SIZES: dict[str, tuple[tuple[str, int], ...]] = {
 
 
 class _LinkReader:
-    """The state of reading one link; ``unread`` notes what is left out."""
+    """The state of reading one link; ``unread`` records omissions."""
 
     def __init__(self, part: Part, strict: bool, unread: Unread):
         self.part, self.strict, self.unread = part, strict, unread
 
     def read(self, masked: bool) -> Link:
-        """Return the link. ``masked`` says whether any shape of the file has a mask."""
+        """Return the link. ``masked`` tells whether any shape of the file has a mask."""
         parts = self._inertia(), tuple(self._surfaces("visual")), tuple(self._surfaces("collision", masked))
         return link_of(self.part.frame.name, *parts, self.strict, where_is(self.part.element))
 
@@ -138,19 +138,22 @@ class _LinkReader:
         return relative_pose(self.part.frame, base) @ T
 
     def _frame_of(self, element: Any) -> str:
-        """Return the <frame> of this link that a shape is placed in, or an empty string."""
+        """Return the <frame> of this link in which a shape is placed, or an empty string."""
         at = self.part.scope.names.get(pose_of(element, self.part.owner)[1])
         return at.name if at is not None and at.kind == "frame" and at.carrier() is self.part.frame else ""
 
     def _inertia(self) -> tuple[float, Array, Array]:
-        """Return mass, centre of mass and inertia about it, in the axes of the link; defaults are those of SDF."""
+        """Return mass, centre of mass and inertia about it, in link axes; defaults are those of SDF."""
         inertial = self.part.element.find("inertial")
         if inertial is None:
             self.unread.note("links without <inertial>, 1 kg and 1 kg m^2", self.part.element, "assumed")
             return 1.0, np.zeros(3), np.eye(3)
         if inertial.get("auto", "false").strip().lower() in ("true", "1"):
-            found, fix = "an inertia that is computed from shapes", "expand it: gz sdf --print --expand-auto-inertials"
-            raise ModelError(found, where=where_is(inertial, self.part.owner), fix=fix)
+            message, fix = (
+                "the inertia has to be computed from shapes",
+                "expand it: gz sdf --print --expand-auto-inertials",
+            )
+            raise ModelError(message, where=where_is(inertial, self.part.owner), fix=fix)
         matrix = inertial.find("inertia")
         if matrix is None or inertial.find("mass") is None:
             self.unread.note("<inertial> without <mass> or <inertia>, 1 kg or 1 kg m^2", inertial, "assumed")
@@ -161,18 +164,18 @@ class _LinkReader:
         return number_of(inertial, "mass", 1.0, self.part.owner), T[:3, 3], 0.5 * (inertia + inertia.T)
 
     def _surfaces(self, tag: str, masked: bool = False) -> Iterator[Any]:
-        """Yield the visuals or the collision shapes; one that cannot be used is left out, with a warning."""
+        """Yield the visuals or the collision shapes; unusable ones are omitted, with a warning."""
         for element in self.part.element.findall(tag):
             try:
-                found = self._geometry(element, VISUAL_SIZES if tag == "visual" else SHAPE_SIZES)
-                if found is not None and tag == "visual":
-                    yield Visual(**found, color=self._color(element))
-                elif found is not None:
+                result = self._geometry(element, VISUAL_SIZES if tag == "visual" else SHAPE_SIZES)
+                if result is not None and tag == "visual":
+                    yield Visual(**result, color=self._color(element))
+                elif result is not None:
                     mask = self._mask(element) if masked else 1
-                    yield Shape(**found, link=self._frame_of(element), contype=mask, conaffinity=mask)
+                    yield Shape(**result, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
                 what = "visual" if tag == "visual" else "shape"
-                refuse_or_warn(error, self.strict, f"this {what} is left out")
+                refuse_or_warn(error, self.strict, f"this {what} is omitted")
 
     def _mask(self, element: Any) -> int:
         """Return the mask of a shape: 32 bits, the last of which is a sign here."""
@@ -182,12 +185,12 @@ class _LinkReader:
         except ValueError:
             mask = -1
         if not 0 <= mask < 2**32:
-            found, where = f"collide_bitmask is {text[:40]!r}", where_is(element, self.part.owner)
-            raise ModelError(found, where=where, allowed="a whole number of 32 bits")
+            message, where = f"collide_bitmask is {text[:40]!r}", where_is(element, self.part.owner)
+            raise ModelError(message, where=where, allowed="a whole number of 32 bits")
         return mask - 2**32 if mask >= 2**31 else mask
 
     def _geometry(self, element: Any, kinds: dict[str, int]) -> dict[str, Any] | None:
-        """Return what visuals and collision shapes have in common, or None for kinds that a mechanism does not have."""
+        """Return what visuals and collision shapes have in common, or None for unsupported kinds."""
         geometry = element.find("geometry")
         shape = None if geometry is None else next(iter(geometry), None)
         if shape is None or shape.tag == "empty":
@@ -197,16 +200,16 @@ class _LinkReader:
             return None
         size: list[float] = []
         for tag, count in _SIZES[shape.tag]:
-            given = shape.find(tag)
-            if given is None:
+            child = shape.find(tag)
+            if child is None:
                 raise ModelError(f"<{shape.tag}> has no <{tag}>", where=where_is(shape, self.part.owner))
-            size += numbers_of(given, count, self.part.owner).tolist()
+            size += numbers_of(child, count, self.part.owner).tolist()
         found_shape: dict[str, Any] = {"shape": shape.tag, "pose": self._pose(element), "name": element.get("name", "")}
         if shape.tag == "plane":
             normal = shape.find("normal")
             axis = [0, 0, 1] if normal is None else numbers_of(normal, 3, self.part.owner)
             if not np.any(axis):
-                raise ModelError("a normal of length 0", where=where_is(shape, self.part.owner))
+                raise ModelError("the normal has length 0", where=where_is(shape, self.part.owner))
             found_shape["pose"] = found_shape["pose"] @ make_pose(axis_frame(axis))
         elif shape.tag == "mesh":
             scale, uri = shape.find("scale"), text_of(shape, "uri")
@@ -214,15 +217,15 @@ class _LinkReader:
                 raise ModelError("<mesh> has no <uri>", where=where_is(shape, self.part.owner))
             if shape.find("submesh") is not None:
                 self.unread.note("<submesh>, for which the whole mesh is taken", shape)
-            file = self.part.finder.file(uri)  # before its folders, which it may add one to
+            file = self.part.finder.file(uri)  # before its folders, to which it may add one
             found_shape |= {"mesh": uri, "path": file, "folders": self.part.finder.folders}
             size = [1.0] * 3 if scale is None else numbers_of(scale, 3, self.part.owner).tolist()
         return found_shape | {"size": tuple(size)}
 
     def _color(self, element: Any) -> tuple[float, ...] | None:
-        """Return red, green, blue and opacity of a visual; None where its material has no colour."""
+        """Return red, green, blue and opacity of a visual, or None if its material has no colour."""
         kinds = (element.find(f"material/{kind}") for kind in ("diffuse", "ambient"))
-        color = next((each for each in kinds if each is not None), None)
+        color = next((kind for kind in kinds if kind is not None), None)
         if color is None:
             return None
         count = 3 if len((color.text or "").split()) == 3 else 4  # the opacity may be left out
@@ -235,22 +238,22 @@ _KINDS = {kind: kind for kind in ("revolute", "continuous", "prismatic")}
 _KINDS |= {"screw": "helical", "ball": "spherical", "fixed": "fixed"}
 _TWO_AXES = ("universal", "revolute2")
 _TYPES = (*_KINDS, *_TWO_AXES, "gearbox")
-# The cut joints that a joint with a link that has a parent already becomes.
+# The cut joints for joints whose child already has a parent.
 _CUTS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "ball": "spherical"}
 _CUTS |= {"universal": "universal", "fixed": "weld"}
-ROTOR, GEAR = "drake:rotor_inertia", "drake:gear_ratio"  # Drake's elements of a joint, as text
+ROTOR, GEAR = "drake:rotor_inertia", "drake:gear_ratio"  # Drake's joint elements, as text
 _NO_LIMIT = 1e16  # SDF's default of limits
-_PARALLEL = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
+_PARALLEL_TOLERANCE = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
 
 
 class _JointReader:
-    """The state of reading joints; ``taken`` are the names of links and frames, to which those made here are added."""
+    """The state of reading joints; ``taken`` are the names of links and frames, including those created here."""
 
     def __init__(self, parts: list[Part], strict: bool, unread: Unread, taken: set[str]):
         self.strict, self.unread, self.taken = strict, unread, taken
         self.names = {part.frame.name for part in parts}
         self.two_axes = {part.frame.name for part in parts if part.element.get("type") in _TWO_AXES}
-        # Besides joints: the links between axes of universal joints, frames and equations of closed loops.
+        # In addition to joints: the links between axes of universal joints, frames and equations of closed loops.
         self.joints, self.links = list[Joint](), list[Link]()
         self.frames, self.loops = list[Frame](), list[Closure]()
         self.children: set[str] = set()
@@ -272,11 +275,11 @@ class _JointReader:
         if child.kind == WORLD:
             raise ModelError("the child is the world", where=where, fix="make the world the parent")
         if parent is child:
-            found = f"both ends are parts of {child.name!r}"
-            raise ModelError(found, value=child.name, where=where, allowed="two links")
+            message = f"both ends are parts of {child.name!r}"
+            raise ModelError(message, value=child.name, where=where, allowed="two links")
         closing = child.name in self.children
         if self._rotor(part) and (closing or kind in (*_TWO_AXES, "fixed", "ball")):
-            self.unread.note(f"<{ROTOR}> of a joint that closes a loop or has not one axis", part.element)
+            self.unread.note(f"<{ROTOR}> of a joint that closes a loop or does not have one axis", part.element)
         if closing:
             self._loop(part, kind, parent, child)
             return
@@ -319,10 +322,12 @@ class _JointReader:
         axis, owner = part.element.find(tag), part.owner
         if axis is None:
             raise ModelError(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>")
-        given = axis.find("xyz")
-        xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, owner, sys.float_info.max)
+        xyz_element = axis.find("xyz")
+        xyz = (
+            np.array([0.0, 0.0, 1.0]) if xyz_element is None else numbers_of(xyz_element, 3, owner, sys.float_info.max)
+        )
         frame, where = part.frame, where_is(axis, owner)
-        expressed_in = "" if given is None else (given.get("expressed_in") or "").strip()
+        expressed_in = "" if xyz_element is None else (xyz_element.get("expressed_in") or "").strip()
         if expressed_in:
             frame = part.scope.find(expressed_in, where)
         elif flag_of(axis, "use_parent_model_frame", owner, part.scope.version < (1, 5)):
@@ -340,34 +345,34 @@ class _JointReader:
         return number_of(part.element, "screw_thread_pitch", 1.0, part.owner) / (2 * math.pi)
 
     def _rotor(self, part: Part) -> float:
-        """Return the rotor inertia after the gear, as Drake takes it: without the gyroscopic moments of the rotor."""
-        found = (each for each in part.element if each.tag in (ROTOR, GEAR))
-        given = {each.tag: float(numbers_of(each, 1, part.owner)[0]) for each in found}
-        ratio = given.get(GEAR, 1.0)
-        return given.get(ROTOR, 0.0) * ratio * ratio  # ** raises an error of its own where it overflows
+        """Return the rotor inertia after the gear, as in Drake: without the gyroscopic moments of the rotor."""
+        result = (item for item in part.element if item.tag in (ROTOR, GEAR))
+        values = {item.tag: float(numbers_of(item, 1, part.owner)[0]) for item in result}
+        ratio = values.get(GEAR, 1.0)
+        return values.get(ROTOR, 0.0) * ratio * ratio  # ** raises its own error on overflow
 
     def _settings(self, part: Part, tag: str) -> dict[str, Any]:
         """Return limits, friction, spring and leader of an axis."""
         axis, owner = part.element.find(tag), part.owner
-        found: dict[str, Any] = {"source": part.element.source}
+        result: dict[str, Any] = {"source": part.element.source}
         limit, dynamics = (None if axis is None else axis.find(key) for key in ("limit", "dynamics"))
         for key in ("effort", "velocity"):
             most = number_of(limit, key, -1.0, owner, most=math.inf)
-            found[f"{key}_limit"] = most if 0 <= most < sys.float_info.max else math.inf  # below 0: no limit
+            result[f"{key}_limit"] = most if 0 <= most < sys.float_info.max else math.inf  # below 0: no limit
         defaults = {"lower": -_NO_LIMIT, "upper": _NO_LIMIT}
         ends = [number_of(limit, key, default, owner, most=math.inf) for key, default in defaults.items()]
         if ends[0] > ends[1]:
-            text = f"lower limit {ends[0]:g} is above upper limit {ends[1]:g}"
-            refuse_or_warn(ModelError(text, where=part.frame.where), self.strict, "read as no limit")
+            message = f"lower limit {ends[0]:g} is above upper limit {ends[1]:g}"
+            refuse_or_warn(ModelError(message, where=part.frame.where), self.strict, "read as no limit")
             ends = [-math.inf, math.inf]
-        found["lower"], found["upper"] = (x if abs(x) < _NO_LIMIT else math.copysign(math.inf, x) for x in ends)
+        result["lower"], result["upper"] = (x if abs(x) < _NO_LIMIT else math.copysign(math.inf, x) for x in ends)
         for key, name in (("viscous", "damping"), ("coulomb", "friction")):
-            found[key] = number_of(dynamics, name, 0.0, owner)
+            result[key] = number_of(dynamics, name, 0.0, owner)
         stiffness = number_of(dynamics, "spring_stiffness", 0.0, owner)
         if stiffness:
             rest = number_of(dynamics, "spring_reference", 0.0, owner)
-            found["spring"] = Spring(stiffness, rest=rest, source=part.frame.where)
-        return found | self._mimic(part, axis)
+            result["spring"] = Spring(stiffness, rest=rest, source=part.frame.where)
+        return result | self._mimic(part, axis)
 
     def _mimic(self, part: Part, axis: Any) -> dict[str, Any]:
         """Return the leader of an axis: position = multiplier (position of the leader - reference) + offset."""
@@ -385,11 +390,11 @@ class _JointReader:
         return {"coordinate": name, "ratio": ratio, "offset": offset - ratio * reference}
 
     def _loop(self, part: Part, kind: str, parent: SdfFrame, child: SdfFrame) -> None:
-        """Add a cut joint between a link and one that has a parent already; its frames have the axes along z."""
+        """Add a cut joint between a link and one that already has a parent; its frames have the axes along z."""
         name, where = part.frame.name, part.frame.where
         if kind not in _CUTS:
-            found = f"a {kind} joint closes a loop at {child.name!r}, which has a parent joint already"
-            raise ModelError(found, value=child.name, where=where, allowed=", ".join(_CUTS))
+            message = f"a {kind} joint closes a loop at {child.name!r}, which already has a parent joint"
+            raise ModelError(message, value=child.name, where=where, allowed=", ".join(_CUTS))
         turns = [np.eye(3)] * 2
         if kind not in ("ball", "fixed"):
             turns = [axis_frame(self._axis(part, "axis", part.frame))] * 2
@@ -417,14 +422,14 @@ class _JointReader:
             link = self._end(part, role).carrier()
             hinge = self.hinges.get(frozenset((reference.name, link.name)))
             if hinge is None:
-                found = f"no hinge between the gearbox_reference_body {reference.name!r} and {link.name!r}"
-                raise ModelError(found, where=where, fix="add a revolute joint of these links")
+                message = f"there is no hinge between the gearbox_reference_body {reference.name!r} and {link.name!r}"
+                raise ModelError(message, where=where, fix="add a revolute joint between these links")
             joint, axis = hinge
-            own = link.in_world()[:3, :3] @ self._axis(part, tag, link)
-            if np.linalg.norm(np.cross(own, axis)) > _PARALLEL:
-                found = f"<{tag}> is not along the axis of joint {joint.name!r}"
-                raise ModelError(found, value=joint.name, where=where)
-            sign = math.copysign(1.0, float(own @ axis)) * (1.0 if joint.child == link.name else -1.0)
+            axis_direction = link.in_world()[:3, :3] @ self._axis(part, tag, link)
+            if np.linalg.norm(np.cross(axis_direction, axis)) > _PARALLEL_TOLERANCE:
+                message = f"<{tag}> is not along the axis of joint {joint.name!r}"
+                raise ModelError(message, value=joint.name, where=where)
+            sign = math.copysign(1.0, float(axis_direction @ axis)) * (1.0 if joint.child == link.name else -1.0)
             factors[joint.name] = factors.get(joint.name, 0.0) + sign * factor
         self.loops.append(Coupling(part.frame.name, factors, source=part.element.source))
 
@@ -437,54 +442,55 @@ def read_sdf(
     snap: float = 0.0,
     model: str = "",
 ) -> Mechanism:
-    """Return the mechanism of a model in an SDF file; ``root`` is its root element if it is parsed already.
+    """Return the mechanism of a model in an SDF file; ``root`` is its root element if it is already parsed.
 
     ``model`` names one of several models; by default the first that is not static is read. Parts of nested models are
     named ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and
-    ``name/axis2``, a link with a second parent joint closes a loop, a gearbox is a coupling, <frame>s are frames. The
-    base is ``world`` where joints hold the model to the world, or where its root link is not at the origin of the
-    world; otherwise it is the root link, also where that is welded to the world. With ``base="floating"`` the root link
-    is free, as it is in Gazebo without a joint to the world. Gravity is that of the world around the model, and
-    (0, 0, -9.81) without one. A ``ModelWarning`` names what is not read.
+    ``name/axis2``. A link with a second parent joint closes a loop, a gearbox is a coupling, <frame>s are frames.
+
+    The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
+    Otherwise it is the root link, even if that is welded to the world. With ``base="floating"`` the root link is free,
+    as in Gazebo without a joint to the world. Gravity is that of the enclosing world, or (0, 0, -9.81). A
+    ``ModelWarning`` names what is not read.
     """
     root = parse_xml(path, strict) if root is None else root
-    found, unread = read_model(path, root, model), Unread(path.name, strict)
+    result, unread = read_model(path, root, model), Unread(path.name, strict)
     mask = "collision/surface/contact/collide_bitmask"
-    masked = any(part.element.find(mask) is not None for part in found.links)
-    links = [_LinkReader(part, strict, unread).read(masked) for part in found.links]
-    taken = {link.name for link in links} | {part.frame.name for part in found.frames} | {WORLD}
-    carried = [(part.frame, part.frame.carrier()) for part in found.frames]
+    masked = any(part.element.find(mask) is not None for part in result.links)
+    links = [_LinkReader(part, strict, unread).read(masked) for part in result.links]
+    taken = {link.name for link in links} | {part.frame.name for part in result.frames} | {WORLD}
+    carried = [(part.frame, part.frame.carrier()) for part in result.frames]
     frames = [Frame(at.name, carrier.name, relative_pose(carrier, at)) for at, carrier in carried]
-    made = _JointReader([] if found.static else found.joints, strict, unread, taken)
-    if found.static:
-        names = {part.frame.name for part in found.joints}
-        for part in found.links:
+    made = _JointReader([] if result.static else result.joints, strict, unread, taken)
+    if result.static:
+        names = {part.frame.name for part in result.joints}
+        for part in result.links:
             name = claim_name(f"{part.frame.name}/fixed", names)
             made.joints.append(Joint(name, "fixed", WORLD, part.frame.name, part.frame.in_world()))
-    for each in () if found.static else found.resting:
-        unread.note("<static> of a nested model", each)
-    unread.children(found.roots)
+    for item in () if result.static else result.resting:
+        unread.note("<static> of a nested model", item)
+    unread.children(result.roots)
     unread.report()
     links, joints, frames = [*links, *made.links], made.joints, [*frames, *made.frames]
-    links, joints = _on_world(found, links, joints, frames, base)
-    return build(found.name, links, joints, frames, found.gravity, path.name, base, made.loops, snap=snap)
+    links, joints = _on_world(result, links, joints, frames, base)
+    return build(result.name, links, joints, frames, result.gravity, path.name, base, made.loops, snap=snap)
 
 
 def _on_world(
     model: Model, links: list[Link], joints: list[Joint], frames: list[Frame], base: str
 ) -> tuple[list[Link], list[Joint]]:
-    """Return links and joints with the world as the base, where the file has the model on it."""
+    """Return links and joints with the world as the base, if the file attaches the model to it."""
     held = [joint for joint in joints if joint.parent == WORLD]
     on_world = any(frame.link == WORLD for frame in frames)
     children = {joint.child for joint in joints if joint.parent != WORLD}
     roots = [part for part in model.links if part.frame.name not in children]
     if len(roots) > 1 or on_world or (held and not (len(held) == 1 and held[0].is_fixed)):
         if base == "floating" and (held or on_world):
-            found = f"the base cannot float: {len(held)} joints hold the model to the world"
-            raise ModelError(found, where=model.roots[0].source, allowed="one fixed joint, or none")
+            message = f"the base cannot float, because {len(held)} joints attach the model to the world"
+            raise ModelError(message, where=model.roots[0].source, allowed="one fixed joint, or none")
         return ([Link(WORLD), *links] if held or on_world else links), joints
     at = relative_pose(THE_WORLD, roots[0].frame) if roots else np.eye(4)
-    if base == "floating" or np.array_equal(at, np.eye(4)):  # the weld of the root link says no more than ``base``
+    if base == "floating" or np.array_equal(at, np.eye(4)):  # the weld of the root link adds nothing to ``base``
         return links, [joint for joint in joints if joint not in held]
     name = claim_name(f"{roots[0].frame.name}/fixed", {joint.name for joint in joints})
     weld = held or [Joint(name, "fixed", WORLD, roots[0].frame.name, at)]

@@ -1,7 +1,7 @@
-"""Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version that has all parts of the mechanism, from 1.7 on.
+"""Writing SDFormat, for Gazebo and ``read_sdf``: the lowest version that supports all parts, from 1.7 on.
 
 The pose of each link is written relative to its parent, that of each joint relative to its child, and that of a shape
-of a welded link relative to the frame that this link became: all as they are in the mechanism, so that they read back
+of a welded link relative to the frame that this link became. All are as in the mechanism, so that they read back
 exactly.
 """
 
@@ -28,21 +28,23 @@ from torsor.spatial import inverse_pose
 
 _JOINTS = {"weld": "fixed", "revolute": "revolute", "prismatic": "prismatic", "universal": "universal"}
 _JOINTS |= {"spherical": "ball"}
-_CLOSED = 1e-9  # largest error of a loop at zero, in m and rad
+_CLOSURE_TOLERANCE = 1e-9  # largest error of a loop at zero, in m and rad
 _TYPES = {kind: kind for kind in ("revolute", "continuous", "prismatic")} | {"helical": "screw", "spherical": "ball"}
 _EARTH = (0.0, 0.0, -9.81)
 
 
 def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as a model of SDF. The file is replaced atomically: if writing fails, the old file stays.
+    """Write a mechanism as an SDF model. The file is replaced atomically: if writing fails, the old file is kept.
 
     A fixed base is a link that is welded to the world, or the world itself if its name is ``world``. A free joint of
-    the first link is what SDF has where nothing holds a model: ``read_sdf`` gives it back with ``base="floating"``.
+    the first link is implicit in SDF, where nothing holds a model: ``read_sdf`` restores it with ``base="floating"``.
     Gravity other than (0, 0, -9.81) puts the model in a <world>. A helical joint is a screw, a planar joint two
-    prismatic joints and a revolute one. Couplings of two joints are <mimic> (version 1.11); weld, revolute, prismatic,
-    universal and spherical loops that are closed at zero are joints to a link that has a parent already. Rotor inertia
-    is Drake's element. A ``ModelWarning`` names what is not written (gyroscopic moments of rotors, wheels) and what
-    Gazebo does not accept (links without mass). Other loops and elastic joints are errors.
+    prismatic joints and a revolute one. Couplings of two joints are <mimic> (version 1.11). Weld, revolute, prismatic,
+    universal and spherical loops that are closed at zero are joints to a link that already has a parent. Rotor inertia
+    uses Drake's element.
+
+    A ``ModelWarning`` names what is not written (gyroscopic moments of rotors, wheels) and what Gazebo does not accept
+    (links without mass). Other loops and elastic joints raise ``ModelError``.
     """
     write_file(path, (".sdf",), _Writer(mechanism, Path(path)).content)
 
@@ -53,11 +55,11 @@ class _Writer:
     def __init__(self, mechanism: Mechanism, path: Path):
         self.source, self.omissions, self.version = path.name, Omissions(), 7
         self.meshes = MeshNames(path, self.omissions)
-        given = self.omissions.without_wheels(mechanism)
-        self.loops = [loop for loop in given.loops if isinstance(loop, Loop)]
-        couplings = tuple(loop for loop in given.loops if isinstance(loop, Coupling))
+        without_wheels = self.omissions.without_wheels(mechanism)
+        self.loops = [loop for loop in without_wheels.loops if isinstance(loop, Loop)]
+        couplings = tuple(loop for loop in without_wheels.loops if isinstance(loop, Coupling))
         self.active = mechanism.active
-        self.mechanism = without_couplings(replace(given, loops=couplings), self.source, "SDF")
+        self.mechanism = without_couplings(replace(without_wheels, loops=couplings), self.source, "SDF")
         shapes = [shape for link in (mechanism.base, *mechanism.links) for shape in link.shapes]
         self.masked = any((shape.contype, shape.conaffinity) != (1, 1) for shape in shapes)
         self.frames = {frame.name: frame.pose for frame in mechanism.frames}
@@ -77,7 +79,7 @@ class _Writer:
         self.taken = {*m.places, *(link.name for link, _ in moving), WORLD}
         named = [joint.name for _, joint in moving if joint.name != free]
         self.joint_names = {name: claim_name(name, self.taken) for name in named}
-        self.moved_world = unused_name(WORLD, self.taken)  # the name of a moving link whose name is that of the base
+        self.moved_world = unused_name(WORLD, self.taken)  # the new name of a moving link that has the name of the base
         renamed = f"a moving link {WORLD!r}, written as {self.moved_world!r}"
         self.omissions.note(renamed, WORLD, WORLD in m.link_names)
         self.base = self._base() if free is None else ""
@@ -102,11 +104,13 @@ class _Writer:
         return content
 
     def _notes(self) -> None:
-        """Note what the mechanism has and SDF does not."""
+        """Record what the mechanism has and SDF does not."""
         m = self.mechanism
         self.omissions.note("active coordinates", ", ".join(self.active), self.active)
         if self.base == "":
-            free = "a free base, which a model has in Gazebo where no joint holds it: load it with `base='floating'`"
+            free = (
+                "a free base, which is implicit in Gazebo if no joint holds the model: load it with `base='floating'`"
+            )
             self.omissions.note(free, m.joints[0].name)
             self.omissions.note("limits of free joints", m.joints[0].name, has_position_limits(m.joints[0]))
         for name in m.postures:
@@ -115,7 +119,7 @@ class _Writer:
             self.omissions.note("allowed collisions, which torsor.geometry saves as .srdf", f"{a} and {b}")
         if self.version > 7:
             for name in self.taken:
-                self.omissions.note("'::' in names, which Gazebo takes for nested models", name, "::" in name)
+                self.omissions.note("'::' in names, which Gazebo reads as nested models", name, "::" in name)
 
     def _is_supported(self, joint: Joint) -> bool:
         if joint.type == "free":
@@ -123,7 +127,7 @@ class _Writer:
         return joint.type in _TYPES and not (joint.type == "helical" and not joint.pitch)
 
     def _floating(self) -> str | None:
-        """Return the name of the free joint that SDF gives a model by itself, or None."""
+        """Return the name of the free joint that is implicit in SDF, or None."""
         m = self.mechanism
         on_base = [joint for joint in m.joints if joint.parent == m.base.name]
         used = {frame.link for frame in m.frames}
@@ -147,7 +151,7 @@ class _Writer:
         return self.moved_world if link == WORLD else link
 
     def _base(self) -> str:
-        """Add the base, welded to the world, and return its name; the world itself, if it is that and nothing more."""
+        """Add the base, welded to the world, and return its name; the world itself if it is just that."""
         m = self.mechanism
         if m.base.name == WORLD and not self._has_body(m.base) and all(frame.link != WORLD for frame in m.frames):
             return WORLD
@@ -161,7 +165,9 @@ class _Writer:
         _pose(element, pose, relative_to)
         light = "links without mass or inertia, which Gazebo does not accept"
         self.omissions.note(light, name, not link.mass or not np.linalg.eigvalsh(link.inertia)[0] > 0)
-        self.omissions.note("inertias that no body has, which Gazebo does not accept", name, str(link.defect or ""))
+        self.omissions.note(
+            "physically impossible inertias, which Gazebo does not accept", name, str(link.defect or "")
+        )
         inertial = add_element(element, "inertial")
         if np.any(link.com):
             add_element(inertial, "pose").text = f"{numbers(link.com)} 0 0 0"
@@ -182,31 +188,31 @@ class _Writer:
                 contact = add_element(add_element(made, "surface"), "contact")
                 add_element(contact, "collide_bitmask").text = str(shape.contype % 2**32)
 
-    def _geometry(self, link: ET.Element, tag: str, given: Visual | Shape, names: set[str]) -> ET.Element:
-        """Add a visual or a collision shape; one of a link that became a frame is written in that frame."""
-        element = add_element(link, tag, name=claim_name(given.name or f"{tag}{len(names) + 1}", names))
-        welded = given.link if isinstance(given, Shape) and given.link in self.frames else None
-        _pose(element, given.pose if welded is None else inverse_pose(self.frames[welded]) @ given.pose, welded)
-        shape = add_element(add_element(element, "geometry"), given.shape)
-        if given.shape in ("capsule", "ellipsoid"):
+    def _geometry(self, link: ET.Element, tag: str, part: Visual | Shape, names: set[str]) -> ET.Element:
+        """Add a visual or a collision shape; a shape of a link that became a frame is written in that frame."""
+        element = add_element(link, tag, name=claim_name(part.name or f"{tag}{len(names) + 1}", names))
+        welded = part.link if isinstance(part, Shape) and part.link in self.frames else None
+        _pose(element, part.pose if welded is None else inverse_pose(self.frames[welded]) @ part.pose, welded)
+        shape = add_element(add_element(element, "geometry"), part.shape)
+        if part.shape in ("capsule", "ellipsoid"):
             self.version = max(self.version, 8)
-        if given.shape == "mesh":
-            add_element(shape, "uri").text = self.meshes.file(given)
-            add_element(shape, "scale").text = numbers(given.size)
-        elif given.shape == "plane":
+        if part.shape == "mesh":
+            add_element(shape, "uri").text = self.meshes.file(part)
+            add_element(shape, "scale").text = numbers(part.size)
+        elif part.shape == "plane":
             add_element(shape, "normal").text = "0 0 1"
             add_element(shape, "size").text = "1 1"
-        elif given.shape in ("box", "ellipsoid"):
-            add_element(shape, "size" if given.shape == "box" else "radii").text = numbers(given.size)
+        elif part.shape in ("box", "ellipsoid"):
+            add_element(shape, "size" if part.shape == "box" else "radii").text = numbers(part.size)
         else:
-            _add_texts(shape, dict(zip(("radius", "length"), given.size, strict=False)))
+            _add_texts(shape, dict(zip(("radius", "length"), part.size, strict=False)))
         return element
 
     # Joints
 
     def _joint(self, joint: Joint) -> None:
         name = self.joint_names[joint.name]
-        self.omissions.note("joints with the name of a link, which get another", joint.name, name != joint.name)
+        self.omissions.note("joints with the name of a link, which are renamed", joint.name, name != joint.name)
         kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
         element = self._ends(name, kind, self._name(joint.parent), self._name(joint.child))
         if np.any(joint.point):
@@ -239,11 +245,11 @@ class _Writer:
 
     def _dynamics(self, axis: ET.Element, joint: Joint) -> None:
         viscous, coulomb, spring = self.omissions.passive(joint)
-        found = {"damping": viscous, "friction": coulomb}
+        result = {"damping": viscous, "friction": coulomb}
         if spring:
-            found |= {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
+            result |= {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
         if viscous or coulomb or spring:
-            _add_texts(add_element(axis, "dynamics"), found)
+            _add_texts(add_element(axis, "dynamics"), result)
 
     def _rotor(self, element: ET.Element, joint: Joint) -> None:
         """Add the rotor inertia after the gear, in the element that Drake reads."""
@@ -258,7 +264,7 @@ class _Writer:
             add_element(element, ROTOR).text = numbers(inertia)
 
     def _loop(self, loop: Loop, poses: dict[str, Array]) -> None:
-        """Add the joint of a loop, which must be closed where positions are zero and the links have these ``poses``."""
+        """Add the joint of a loop, which must be closed if positions are zero and the links have these ``poses``."""
         if loop.kind not in _JOINTS:
             raise refused_loop(loop, _JOINTS, self.source, "SDF")
         frames = {frame.name: (frame.link, frame.pose) for frame in self.mechanism.frames}
@@ -266,10 +272,10 @@ class _Writer:
         a, b = (poses[link] @ pose for link, pose in ends)
         between = inverse_pose(a) @ b
         error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
-        if np.abs(error).max() > _CLOSED:
-            found = f"loop {loop.name!r} is open where all joints are at zero, where SDF has its poses"
-            raise ModelError(found, value=loop.name, where=self.source, fix="save as .toml or .xml (MJCF)")
-        if ends[1][0] == self.mechanism.base.name:  # the child of a joint that closes a loop has a parent already
+        if np.abs(error).max() > _CLOSURE_TOLERANCE:
+            message = f"loop {loop.name!r} is open with all joints at zero, which is the pose of SDF files"
+            raise ModelError(message, value=loop.name, where=self.source, fix="save as .toml or .xml (MJCF)")
+        if ends[1][0] == self.mechanism.base.name:  # the child of a joint that closes a loop already has a parent
             ends, between = ends[::-1], inverse_pose(between)
         (parent, _), (child, pose) = ends
         element = self._ends(

@@ -1,4 +1,4 @@
-"""Reading TOML, the native format: short when written by hand, exact when written by Torsor. See docs/compute/toml.md."""
+"""Reading TOML, the native format: short if written by hand, exact if written by Torsor. See docs/compute/toml.md."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -24,8 +24,8 @@ from torsor.spatial import from_rpy, make_pose
 
 # The schema of TOML files: the keys of each table and the type of each value. See docs/compute/toml.md.
 
-# Defaults of the keys of a joint with one value, and of those with one value for each position or velocity.
-ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
+# Defaults of the joint keys with one value, and of those with one value per position or velocity.
+SINGLE_DEFAULTS = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; a star marks required keys.
@@ -36,7 +36,11 @@ KEYS = {
     "visual": "shape* name size position rpy rotation color mesh path",
     "shape": "shape* name size position rpy rotation mesh path link contype conaffinity",
     "joint": " ".join(
-        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible", *ONCE, *EACH]
+        [
+            "name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible",
+            *SINGLE_DEFAULTS,
+            *EACH,
+        ]
     ),
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
@@ -57,12 +61,12 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "a table": (dict, "spring motor flexible"),
     "a table of coordinates and their coefficients": (dict, "coefficients"),
     "a table of positions and their values": (dict, "positions"),
-    "names of coordinates": (tuple, "active"),
+    "coordinate names": (tuple, "active"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
     "tables": (list, "links joints frames visuals shapes loops wheels couplings postures allowed_collisions"),
     "true or false": (bool, "multi_turn unphysical"),
     "a finite number": ([()], "mass pitch ratio offset smooth damping rest length radius roller contype conaffinity"),
-    "a finite number, or a law in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
+    "a finite number, or a function in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),
     "a row of finite numbers": ([(-1,)], "size"),
@@ -76,12 +80,12 @@ _EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "
 
 
 def some(table: Table, *keys: str) -> Table:
-    """Return the entries of a table with these keys, as far as it has them."""
+    """Return the entries of a table with these keys, if it has them."""
     return {key: table[key] for key in keys if key in table}
 
 
 def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
-    """Yield (place for messages, checked table) of each table in a list; the place has its name, or else its number."""
+    """Yield (place for messages, checked table) of each table in a list; the place has its name, or its number."""
     for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
         name = entry.get("name")
         place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"
@@ -97,15 +101,15 @@ def checked(kind: str, data: Table, where: str) -> Table:
 
 
 def _value(kind: str, key: str, value: Any, where: str) -> Any:
-    """Return a value of the type of its key, numbers as a float or an array; otherwise raise an error."""
+    """Return a value in the type of its key, numbers as a float or an array; raise ModelError otherwise."""
     expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
     if isinstance(expected, list) and type(value) in expected:
         return value
-    if expected is tuple and type(value) is list and all(type(each) is str for each in value):
+    if expected is tuple and type(value) is list and all(type(entry) is str for entry in value):
         return tuple(value)
-    if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
+    if expected is type(value) and (expected is not list or all(type(entry) is dict for entry in value)):
         return value
-    cells = np.array(value, dtype=object)  # rows of different lengths stay lists, which are not numbers
+    cells = np.array(value, dtype=object)  # rows of different lengths remain lists, which are not numbers
     fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
     largest = np.inf if np.isinf(EACH.get(key, 0.0)) else np.finfo(float).max  # NaN fails this comparison too
     sound = [abs(x) <= largest if type(x) is float else type(x) is int and abs(x) < 2**63 for x in cells.flat]
@@ -115,7 +119,8 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     return array if array.ndim else float(array)
 
 
-# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes (docs/compute/flexible.md).
+# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes, see
+# docs/compute/flexible.md.
 
 _KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
 _OPTIONAL: dict[type[Any], set[str]] = {
@@ -126,33 +131,33 @@ _OPTIONAL: dict[type[Any], set[str]] = {
 
 def flexible_table(flexible: Flexible) -> Table:
     """Return the table of a flexible joint: the kind and the fields of its data."""
-    kind = next(name for name, each in _KINDS.items() if type(flexible) is each)
-    return {"kind": kind} | {each.name: getattr(flexible, each.name) for each in _fields(type(flexible))}
+    kind = next(name for name, item in _KINDS.items() if type(flexible) is item)
+    return {"kind": kind} | {field.name: getattr(flexible, field.name) for field in _fields(type(flexible))}
 
 
 def read_flexible(table: Table, where: str) -> Flexible:
-    """Return the data of a flexible joint; what is wrong in it raises ModelError."""
+    """Return the data of a flexible joint; raise ModelError for invalid data."""
     kind = known_word(_KINDS, table.get("kind"), "kind", where)
-    known = [each.name for each in _fields(_KINDS[kind])]
+    known = [field.name for field in _fields(_KINDS[kind])]
     required = [name for name in known if name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
     check_keys(table, ["kind", *known], where, required)
     values: Table = {key: value for key, value in table.items() if key != "kind"}
     for key, value in values.items():
         if key in ("turns", "counts"):
             allowed, kinds = ("true or false", bool) if key == "turns" else ("whole numbers", int)
-            if not isinstance(value, (list, tuple)) or not all(type(each) is kinds for each in value):
+            if not isinstance(value, (list, tuple)) or not all(type(entry) is kinds for entry in value):
                 raise error(where, f"{key} is {value!r}"[:100], f"a list: {allowed}")
             values[key] = tuple(value)
-        elif not all(type(each) in (int, float) for each in np.array(value, dtype=object).flat):
-            raise error(where, f"{key} is {value!r}"[:100], "numbers, all rows equally long")
-    if "source" in {each.name for each in fields(_KINDS[kind])}:
+        elif not all(type(item) in (int, float) for item in np.array(value, dtype=object).flat):
+            raise error(where, f"{key} is {value!r}"[:100], "numbers, with rows of equal length")
+    if "source" in {field.name for field in fields(_KINDS[kind])}:
         values["source"] = where
     made: Flexible = _KINDS[kind](**values)
     return made
 
 
 def _fields(kind: type[Any]) -> list[Any]:
-    return [each for each in fields(kind) if each.compare]
+    return [field for field in fields(kind) if field.compare]
 
 
 VERSION = 1
@@ -160,10 +165,10 @@ LARGEST_FILE = 64_000_000  # bytes; published robots need less than one percent 
 
 
 def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float = 0.0) -> Mechanism:
-    r"""Return the mechanism of a TOML file; the format is described in docs/compute/toml.md.
+    r"""Return the mechanism of a TOML file; docs/compute/toml.md describes the format.
 
-    ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` an inertia that no
-    rigid body can have is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.
+    ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` a physically
+    impossible inertia is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.
     """
     reader = _Reader(path.name, strict, own_folders(path))
     return reader.read(read_limited(path, LARGEST_FILE), path.stem, base, snap)
@@ -172,7 +177,7 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
 def parse_toml(
     content: bytes, source: str, name: str = "", base: str = "fixed", strict: bool = True, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism of the content of a file; ``source`` is for messages, ``name`` if the file has none."""
+    """Return the mechanism of the content of a file; ``source`` is for messages, ``name`` is the default name."""
     return _Reader(source, strict).read(content, name, base, snap)
 
 
@@ -200,8 +205,8 @@ class _Reader:
                 raise error(at, "the name is used twice", "each name once")
             postures[entry["name"]] = entry["positions"]
         settings["posture_table"] = postures
-        touching = [each for _, each in entries("allowed_collision", data, self.source)]
-        settings["allowed_collisions"] = [(each["a"], each["b"], each.get("reason", "user")) for each in touching]
+        touching = [item for _, item in entries("allowed_collision", data, self.source)]
+        settings["allowed_collisions"] = [(item["a"], item["b"], item.get("reason", "user")) for item in touching]
         made = build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
         for name, positions in postures.items():
             unknown = [key for key in positions if key not in made.position_names]
@@ -218,15 +223,15 @@ class _Reader:
             yield Wheel(**entry, roller=np.radians(roller) if self.degrees else roller, source=self.source)
         for where, entry in entries("coupling", data, self.source):
             if "coefficients" not in entry:
-                raise error(where, "no coefficients", "coefficients = { joint = 1.0, other = -2.0 }")
+                raise error(where, "it has no coefficients", "coefficients = { joint = 1.0, other = -2.0 }")
             yield Coupling(**entry, source=self.source)
 
     def _pose(self, where: str, entry: Table) -> Array:
         rpy, R = entry.get("rpy", np.zeros(3)), entry.get("rotation")
         if "rpy" in entry and R is not None:
-            raise error(where, "both rpy and rotation", "one of them", "remove one")
+            raise error(where, "both rpy and rotation are given", "one of them", "remove one")
         if not self.degrees and np.abs(rpy).max() > 2 * np.pi:
-            what, fix = f"rpy is {shortened(rpy)} rad, more than a turn", 'write angle = "deg" under [units]'
+            what, fix = f"rpy is {shortened(rpy)} rad, more than one turn", 'write angle = "deg" under [units]'
             raise error(where, what, "angles in radians", fix)
         if R is None:
             R = from_rpy(np.radians(rpy) if self.degrees else rpy)
@@ -239,9 +244,9 @@ class _Reader:
         inertia = entry.get("inertia", np.zeros(6))
         inertia = symmetric(inertia) if inertia.ndim == 1 else inertia
         visuals = []
-        for place, each in entries("visual", entry, where):
-            color = tuple(each["color"].tolist()) if "color" in each else None
-            visuals.append(Visual(**self._geometry(place, each, VISUAL_SIZES), color=color))
+        for place, item in entries("visual", entry, where):
+            color = tuple(item["color"].tolist()) if "color" in item else None
+            visuals.append(Visual(**self._geometry(place, item, VISUAL_SIZES), color=color))
         surfaces = tuple(visuals), tuple(self._shape(*shape) for shape in entries("shape", entry, where))
         body = entry.get("mass", 0.0), entry.get("com", np.zeros(3)), inertia
         if not entry.get("unphysical", False):
@@ -252,8 +257,8 @@ class _Reader:
     def _shape(self, where: str, entry: Table) -> Shape:
         masks: Table = {}
         for key in some(entry, "contype", "conaffinity"):
-            given = int(entry[key]) if entry[key].is_integer() else entry[key]  # writers may print 1.0 or 1
-            masks[key] = whole_number(given, where, key, least=-ALL_BITS - 1, most=ALL_BITS)
+            mask = int(entry[key]) if entry[key].is_integer() else entry[key]  # writers may print 1.0 or 1
+            masks[key] = whole_number(mask, where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         try:
             return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link"), **masks)
         except ModelError as wrong:
@@ -265,16 +270,18 @@ class _Reader:
         size = tuple(entry.get("size", np.ones(3 if shape == "mesh" else 0)).tolist())
         if len(size) != sizes[shape]:
             raise error(where, f"size has {len(size)} numbers", f"{sizes[shape]} for a {shape}")
-        found = some(entry, "mesh", "path", "name") | {"shape": shape, "size": size, "pose": self._pose(where, entry)}
-        return found | {"folders": self.folders if shape == "mesh" else None}
+        result = some(entry, "mesh", "path", "name") | {"shape": shape, "size": size, "pose": self._pose(where, entry)}
+        return result | {"folders": self.folders if shape == "mesh" else None}
 
     def _joint(self, where: str, entry: Table) -> Joint:
         type_name = known_word((*KINDS, "flexible"), entry["type"], "type", where)
-        settings = some(entry, "name", "type", "parent", "child", *ONCE) | {"coordinate": entry.get("follows", "")}
+        settings = some(entry, "name", "type", "parent", "child", *SINGLE_DEFAULTS) | {
+            "coordinate": entry.get("follows", "")
+        }
         if "flexible" in entry:
             settings["flexible"] = read_flexible(entry["flexible"], f"{where}: flexible")
         elif type_name == "flexible":
-            raise error(where, "a flexible joint without its modes", fix="add the table [joints.flexible]")
+            raise error(where, "a flexible joint needs its modes", fix="add the table [joints.flexible]")
         kind = settings["flexible"].kind if "flexible" in settings else KINDS[type_name]
         if self.degrees and "offset" in entry and kind.turns == (True,):
             settings["offset"] = float(np.radians(entry["offset"]))
@@ -290,7 +297,7 @@ class _Reader:
         return Joint(placement=self._pose(where, entry), source=self.source, **settings)
 
     def _each(self, where: str, key: str, entry: Table, kind: JointKind) -> Array:
-        """Return the numbers of a joint's key, one for each position or velocity, angles in radians."""
+        """Return the numbers of a joint's key, one per position or velocity, angles in radians."""
         values, turning = np.asarray(entry[key]), _turning(key, kind)
         if values.ndim and values.shape != turning.shape:
             raise error(where, f"{key} has {len(values)} numbers", f"a number, or a row of {len(turning)}")
@@ -309,6 +316,6 @@ def _turning(key: str, kind: JointKind) -> NDArray[np.bool_]:
 
 
 def looks_like_degrees(key: str, values: Array, kind: JointKind) -> bool:
-    """Whether position limits are 90, 170, 360...: more than a turn in radians, and multiples of 5."""
+    """Return whether position limits are 90, 170, 360...: more than one turn in radians, and multiples of 5."""
     angles = values[_turning(key, kind) & np.isfinite(values)] if key in ("lower", "upper") else np.zeros(0)
     return bool(((abs(angles) > 2 * np.pi) & (angles % 5 == 0)).any())

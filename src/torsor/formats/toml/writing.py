@@ -13,39 +13,39 @@ from torsor.base.arrays import Array
 from torsor.base.decoding import Table, error
 from torsor.base.errors import listing, warn
 from torsor.formats.meshes.mesh_files import split_prim
-from torsor.formats.toml.reading import EACH, ONCE, VERSION, flexible_table, looks_like_degrees, parse_toml
+from torsor.formats.toml.reading import EACH, SINGLE_DEFAULTS, VERSION, flexible_table, looks_like_degrees, parse_toml
 from torsor.formats.writing import MeshCopies, write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
 
 def write_toml(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file stays.
+    """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file is kept.
 
-    The text is read back first: a file is only written if it gives an equal mechanism.
+    The text is read back first: a file is written only if it gives an equal mechanism.
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)
-    meshes = [each for link in links for parts in (link.visuals, link.shapes) for each in parts]
-    files = dict.fromkeys(split_prim(Path(each.path))[0] for each in meshes if each.path)
+    meshes = [part for link in links for parts in (link.visuals, link.shapes) for part in parts]
+    files = dict.fromkeys(split_prim(Path(mesh.path))[0] for mesh in meshes if mesh.path)
     far = [file.name for file in files if file.is_file() and not copies.reads(file)]
     if far:
-        found = f"meshes outside of its folder, which Torsor does not read from there: {listing(far)}"
-        fix = "save it beside them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
-        warn(found, where=Path(path).name, fix=fix)
+        message = f"meshes outside its folder, which Torsor does not read from there: {listing(far)}"
+        fix = "save it next to them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
+        warn(message, where=Path(path).name, fix=fix)
 
 
 def toml_content(mechanism: Mechanism) -> bytes:
     """Return the bytes of a TOML file; raise ModelError if they do not read back to an equal mechanism."""
     tables = _tables(mechanism)
     blocks = (head + "".join(f"{k} = {toml_text(v)}\n" for k, v in table.items()) for head, table in tables)
-    content = "\n".join(blocks).encode(errors="replace")  # a lone surrogate in a name will not read back equal
+    content = "\n".join(blocks).encode(errors="replace")  # a lone surrogate in a name will not read back as equal
     where = f"{mechanism.name!r} as TOML"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these warnings were given when the mechanism was made
-        plain = Mechanism(**{each.name: getattr(mechanism, each.name) for each in fields(Mechanism)})
+        warnings.simplefilter("ignore")  # these warnings were issued when the mechanism was created
+        plain = Mechanism(**{field.name: getattr(mechanism, field.name) for field in fields(Mechanism)})
         if parse_toml(content, where, strict=False) != plain:
-            raise error(where, "would not read back equal", fix="check names and visuals")
+            raise error(where, "it would not read back as equal", fix="check names and visuals")
     return content
 
 
@@ -69,7 +69,7 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
     for joint in mechanism.joints:
         table = {key: getattr(joint, key) for key in ("name", "type", "parent", "child")} | _place(joint.placement)
         table |= _unless(joint.name, follows=joint.coordinate)
-        for key, default in (ONCE | EACH).items():
+        for key, default in (SINGLE_DEFAULTS | EACH).items():
             values = getattr(joint, key)
             if np.any(values != default):  # one number for all if they are equal
                 table[key] = values[0] if key in EACH and (values == values[0]).all() else values
@@ -112,9 +112,9 @@ def toml_text(value: Any) -> str:
     if isinstance(value, (str, bool)):  # as in JSON, except that TOML also requires the character 7F to be escaped
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{toml_text(key)} = {toml_text(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_text(key)} = {toml_text(entry)}" for key, entry in value.items()) + " }"
     if isinstance(value, (list, tuple)) or np.ndim(value):  # rows may differ in length
-        if any(isinstance(each, (list, tuple, np.ndarray)) for each in value):
+        if any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value):
             return "[\n" + "".join(f"  {toml_text(row)},\n" for row in value) + "]"
         return f"[{', '.join(map(toml_text, value))}]"
     return repr(float(value)).removesuffix(".0")
@@ -122,7 +122,7 @@ def toml_text(value: Any) -> str:
 
 def _part(part: Spring | Motor, **defaults: Any) -> Table:
     """Return the fields of a part that differ from their defaults."""
-    values = {each.name: getattr(part, each.name) for each in fields(part) if each.compare}
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.compare}
     return {key: value for key, value in values.items() if key not in defaults or np.any(value != defaults[key])}
 
 

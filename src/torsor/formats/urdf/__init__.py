@@ -1,1 +1,1 @@
-"""URDF: the format of ROS."""
+"""URDF: the ROS format."""

@@ -1,6 +1,6 @@
-"""Closures of a URDF in a YAML file beside it, as in ``example-parallel-robots``.
+"""Loop closures of a URDF in a YAML file next to it, as in ``example-parallel-robots``.
 
-URDF has no loops. Such a file lists them, with the motors and the joints that URDF has no words for:
+URDF has no loops. Such a file lists them, with the motors and the joints that URDF cannot express:
 
 | key | value |
 |---|---|
@@ -26,14 +26,14 @@ from torsor.mechanism.edit import fix, with_joint_type
 from torsor.mechanism.edit_loops import with_active, with_joint_ends
 from torsor.mechanism.names import claim_name
 
-MAX_BYTES = 100_000  # of a file; a pair takes some fifty, and the largest known file has some thirty pairs
+MAX_BYTES = 100_000  # of a file; a pair takes about fifty, and the largest known file has about thirty pairs
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 _KINDS = {"6d": "weld", "3d": "spherical"}
 _TYPES = ("SPHERICAL", "CARDAN", "FIXED")
 
 
 def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of the URDF file beside a YAML file of closures; needs the extra ``torsor[yaml]``.
+    """Return the mechanism of the URDF file next to a YAML file of closures; needs the extra ``torsor[yaml]``.
 
     The URDF file has the same name with the suffix ``.urdf``, or is the only one in the folder.
     """
@@ -49,16 +49,16 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
     if isinstance(motors, str):
         text, motors = motors, [name for name in robot.joint_names if motors in name]
         if not motors or not text:
-            found = f"is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
+            message = f"is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
             allowed = "a part of the names of the driven joints"
-            raise ModelError(found, value=text, argument="name_mot", where=where, allowed=allowed)
+            raise ModelError(message, value=text, argument="name_mot", where=where, allowed=allowed)
     active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here, for the message
-    ends = ((each.get("name"), each.find("child")) for each in root.findall("joint"))
+    ends = ((element.get("name"), element.find("child")) for element in root.findall("joint"))
     children = {name: None if child is None else child.get("link") for name, child in ends}
     pairs, kinds = data.get("closed_loop", []), _strings(data.get("type", []), "type", where)
-    if not isinstance(pairs, list) or not all(isinstance(each, list) and len(each) == 2 for each in pairs):
+    if not isinstance(pairs, list) or not all(isinstance(item, list) and len(item) == 2 for item in pairs):
         allowed = "closed_loop: [['frame_a', 'frame_b'], ...]"
-        raise ModelError("is no list of pairs", argument="closed_loop", where=where, allowed=allowed)
+        raise ModelError("is not a list of pairs", argument="closed_loop", where=where, allowed=allowed)
     pairs, loops = [_strings(pair, "closed_loop", where) for pair in pairs], list[Loop]()
     for number, (pair, kind) in enumerate(_zipped(pairs, kinds, "closed_loop", "type", where), start=1):
         if kind.lower() not in _KINDS:
@@ -76,23 +76,23 @@ def _urdf(path: Path) -> Path:
     same = path.with_suffix(".urdf")
     if same.is_file():
         return same
-    found = sorted(path.parent.glob("*.urdf"))
-    if len(found) == 1:
-        return found[0]
-    text = f"{len(found)} URDF files are in its folder, none of them {same.name}"
-    raise ModelError(text, where=path.name, allowed="one", fix=f"name the URDF file {same.name}")
+    result = sorted(path.parent.glob("*.urdf"))
+    if len(result) == 1:
+        return result[0]
+    message = f"{len(result)} URDF files are in its folder, none of them {same.name}"
+    raise ModelError(message, where=path.name, allowed="one", fix=f"name the URDF file {same.name}")
 
 
 def _strings(value: object, key: str, where: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ModelError("is no list of names", argument=key, where=where, allowed=f"{key}: ['...', '...']")
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise ModelError("is not a list of names", argument=key, where=where, allowed=f"{key}: ['...', '...']")
     return value
 
 
 def _zipped(first: list[Any], second: list[str], one: str, other: str, where: str) -> list[tuple[Any, str]]:
     if len(first) != len(second):
-        found = f"{one} has {len(first)} entries and {other} has {len(second)}"
-        raise ModelError(found, where=where, allowed=f"a {other} for each")
+        message = f"{one} has {len(first)} entries and {other} has {len(second)}"
+        raise ModelError(message, where=where, allowed=f"one {other} per entry")
     return list(zip(first, second, strict=True))
 
 
@@ -102,10 +102,10 @@ def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
         raise ModelError(f"joint_type {kind!r} of {name!r}", where=where, allowed=", ".join(_TYPES))
     if kind == "FIXED":
         return fix(robot, name)
-    # The limits of the joint that stands for it have no meaning; a warning names what else it loses.
+    # The limits of the placeholder joint have no meaning; a warning names what else it loses.
     old = robot.joint(name)
     plain = replace(old, lower=-np.inf, upper=np.inf, velocity_limit=np.inf, effort_limit=np.inf)
-    robot = replace(robot, joints=tuple(plain if each is old else each for each in robot.joints))
+    robot = replace(robot, joints=tuple(plain if joint is old else joint for joint in robot.joints))
     robot = with_joint_type(robot, name, "spherical")
     return _with_cardan(robot, name) if kind == "CARDAN" else robot
 
@@ -116,6 +116,6 @@ def _with_cardan(robot: Mechanism, name: str) -> Mechanism:
     cross = claim_name(f"{name}_X", {*robot.places})
     first = Joint(f"{name}_X", "continuous", old.parent, cross, old.placement, x, source=old.source)
     second = Joint(f"{name}_Y", "continuous", cross, old.child, axis=y, source=old.source)
-    joints = [each for joint in robot.joints for each in ((first, second) if joint is old else (joint,))]
+    joints = [item for joint in robot.joints for item in ((first, second) if joint is old else (joint,))]
     links = [robot.base, *robot.links, Link(cross)]
     return build(robot.name, links, joints, robot.frames, robot.gravity, loops=robot.loops, active=robot.active)

@@ -1,4 +1,4 @@
-"""Reading URDF, with the deviations from the specification that published files have."""
+"""Reading URDF, including common deviations from the specification in published files."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
-from torsor.base.checks import LARGEST, direction
+from torsor.base.checks import MAX_NUMBER, direction
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.faults import refuse_or_warn, stop_reading
 from torsor.formats.search_path import Finder
@@ -22,10 +22,10 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import link_of, symmetric
 from torsor.spatial import axis_frame, from_rpy, make_pose
 
-# Elements of URDF beyond links and joints: Drake's frames and loop joints are read, and what is not read is named.
+# URDF elements other than links and joints: Drake's frames and loop joints are read, and unread elements are reported.
 #
-# An element that this file does not know may act on the motion (a spring, a cable, an included file), so it is never
-# dropped without a word. Elements without influence (collision, sensors, settings of Gazebo and controllers) are.
+# An unknown element may affect the motion (a spring, a cable, an included file), so it is never dropped silently.
+# Elements without influence (collision, sensors, Gazebo and controller settings) are.
 
 # By element: the children that are read, or that have no influence on the motion.
 _KNOWN = {
@@ -45,7 +45,7 @@ _REVOLUTE = ("revolute", "continuous", None)  # the types of a loop joint whose 
 def read_extras(
     root: Element, links: list[Link], joints: list[Joint], strict: bool
 ) -> tuple[list[Frame], list[Loop], list[str]]:
-    """Return Drake's <frame> and <loop_joint> elements; warn of all that is not read, or raise if ``strict``.
+    """Return Drake's <frame> and <loop_joint> elements; warn of unread elements, or raise ModelError if ``strict``.
 
     A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. While loops are closed,
     the joints of transmissions are the active ones.
@@ -73,11 +73,11 @@ def read_extras(
         unread[tag].append(stranger.line)
     if unread:
         names = [f"<{tag}> ({len(lines)}, line {lines[0]})" for tag, lines in unread.items()]
-        found = f"elements that are not read: {listing(names, most=8)}"
-        fix = "if they act on the motion, the robot here is not the one that the file describes"
-        refuse_or_warn(ModelError(found, where=root.source, fix=fix), strict)
+        message = f"elements that are not read: {listing(names, most=8)}"
+        fix = "if they affect the motion, the robot here differs from the one in the file"
+        refuse_or_warn(ModelError(message, where=root.source, fix=fix), strict)
     moving = [joint.name for joint in joints if not joint.is_fixed and not joint.follows]
-    driven = {each.get("name") for transmission in root.findall("transmission") for each in transmission.iter("joint")}
+    driven = {item.get("name") for transmission in root.findall("transmission") for item in transmission.iter("joint")}
     return frames, loops, [name for name in moving if name in driven] if loops else []
 
 
@@ -120,7 +120,7 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
             if element.tag not in places[parent.tag]:
                 yield element.tag, element
             elif parent.tag == "link" and element.tag in ("gravity", "kinematic"):
-                # Gazebo's switches: without gravity, or moved without forces.
+                # Gazebo switches: without gravity, or moved without forces.
                 switch = FLAGS.get((element.text or "").strip().lower())
                 if switch is (element.tag == "kinematic"):
                     yield element.tag, element
@@ -130,13 +130,13 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
                 yield from ((f"frame><{child.tag}", child) for child in element)
 
 
-# Drake's and our own elements of the rotor, each with the elements of its gear ratio, the first that is there.
-# Drake does not read <mechanicalReduction>, which its files give as 1.
+# Drake's and our own rotor elements, each with the elements of its gear ratio; the first match counts. Drake does not
+# read <mechanicalReduction>, which its files give as 1.
 _ROTORS = {
     "drake:rotor_inertia": ("drake:gear_ratio", "mechanicalReduction"),
     "rotorInertia": ("mechanicalReduction", "drake:gear_ratio"),
 }
-# The other elements of a motor, our own, and the property that each gives.
+# Our own other motor elements, and the property that each gives.
 _TAGS = {"stiffness": "stiffness", "damping": "damping", "friction": "coulomb", "axis": "axis", "carrier": "carrier"}
 
 
@@ -144,31 +144,31 @@ def with_motors(root: Element, joints: list[Joint], strict: bool = False) -> lis
     """Return the joints with the motors of those simple transmissions that have a rotor inertia.
 
     The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
-    ``axis`` give others. A transmission without rotor inertia has no influence on the motion and is ignored. One with a
-    rotor inertia that drives no joint, or several, is a warning, or an error if ``strict``.
+    ``axis`` are given. A transmission without rotor inertia has no influence on the motion and is ignored. One with a
+    rotor inertia that drives no joint, or several, causes a warning, or ModelError if ``strict``.
     """
-    found = {joint.name: joint for joint in joints}
+    result = {joint.name: joint for joint in joints}
     for transmission in root.findall("transmission"):
         where = where_is(transmission, f"transmission {transmission.get('name', '')!r}")
         if not any(_has(transmission, tag) for tag in _ROTORS):
             if _has(transmission, "stiffness"):
                 warn("a stiffness without a rotor inertia is ignored", where=where, fix="add rotorInertia")
             continue
-        driven = [each.get("name", "") for each in transmission.iter("joint")]
+        driven = [element.get("name", "") for element in transmission.iter("joint")]
         unused = None
         if len(driven) != 1 or len(list(transmission.iter("actuator"))) > 1:
             unused = ModelError(f"it drives {len(driven)} joints", where=where, allowed="one joint")
-        elif driven[0] not in found or found[driven[0]].is_fixed:
-            what = "does not exist" if driven[0] not in found else "is fixed"
+        elif driven[0] not in result or result[driven[0]].is_fixed:
+            what = "does not exist" if driven[0] not in result else "is fixed"
             unused = ModelError(f"its joint {driven[0]!r} {what}", where=where)
         if unused:
             refuse_or_warn(unused, strict, "its motor is ignored")
             continue
-        joint = found[driven[0]]
+        joint = result[driven[0]]
         if joint.motor is not None:
-            raise ModelError(f"its joint {joint.name!r} has a motor already", value=joint.name, where=where)
-        found[joint.name] = replace(joint, motor=_motor(transmission, joint, where))
-    return [found[joint.name] if found[joint.name].motor is not None else joint for joint in joints]
+            raise ModelError(f"its joint {joint.name!r} already has a motor", value=joint.name, where=where)
+        result[joint.name] = replace(joint, motor=_motor(transmission, joint, where))
+    return [result[joint.name] if result[joint.name].motor is not None else joint for joint in joints]
 
 
 def _motor(transmission: Any, joint: Joint, where: str) -> Motor:
@@ -181,8 +181,8 @@ def _motor(transmission: Any, joint: Joint, where: str) -> Motor:
         if other is not None:
             warn(f"<{used}> is {values['ratio']:g} and <{other}> {gears[other]:g}; the first is used", where=where)
         elif used == "mechanicalReduction" and rotor == "drake:rotor_inertia" and values["ratio"] != 1:
-            found = f"no <drake:gear_ratio>: <mechanicalReduction> {values['ratio']:g} is used, where Drake takes 1"
-            warn(found, where=where, fix='add <drake:gear_ratio value="..."/>')
+            message = f"no <drake:gear_ratio>: <mechanicalReduction> {values['ratio']:g} is used, where Drake takes 1"
+            warn(message, where=where, fix='add <drake:gear_ratio value="..."/>')
     values |= {name: _value(transmission, tag, where) for tag, name in _TAGS.items() if _has(transmission, tag)}
     if values.get("carrier", joint.parent) != joint.parent and "axis" not in values:
         fix = 'add <axis xyz="..."/> in the axes of that link'
@@ -196,7 +196,7 @@ def _has(transmission: Any, tag: str) -> bool:
 
 
 def _value(transmission: Any, tag: str, where: str) -> Any:
-    """Return the value of an element, which has it as text or as an attribute: a number, an axis or a name."""
+    """Return the value of an element, from its text or attribute: a number, an axis or a name."""
     element = next(transmission.iter(tag))
     text = element.get("value") or element.get("xyz") or element.get("link") or element.text or ""
     if tag == "carrier":
@@ -205,9 +205,10 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
     return numbers if tag == "axis" else float(numbers[0])
 
 
-# Capsules in URDF: a cylinder and two spheres, whose names tell that they are one capsule.
+# Capsules in URDF: a cylinder and two spheres whose names mark them as one capsule.
 #
-# URDF has no capsules, and few readers know the element <capsule>. The three parts are the same body for all of them.
+# URDF has no capsules, and few readers support the element <capsule>. The three parts are the same body for all
+# readers.
 
 Surface = TypeVar("Surface", bound=Visual | Shape)
 _NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
@@ -230,13 +231,13 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
 
 
 def joined_capsules(parts: list[Surface]) -> list[Surface]:
-    """Return visuals or shapes with capsules in place of their ``capsule_parts``; parts that were changed stay."""
-    found, k = list[Surface](), 0
+    """Return visuals or shapes with capsules in place of their ``capsule_parts``; modified parts are kept."""
+    result, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])
-        found.append(parts[k] if whole is None else whole)
+        result.append(parts[k] if whole is None else whole)
         k += 1 if whole is None else 3
-    return found
+    return result
 
 
 def _capsule(parts: list[Surface]) -> Surface | None:
@@ -263,19 +264,19 @@ _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _GRAVITY = (0.0, 0.0, -9.81)
 _AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
 EXPAND = "expand it first: xacro FILE > robot.urdf, or name it FILE.xacro"
-_LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
+_LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that create nothing by themselves
 
 
 def read_urdf(
     path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism of a URDF file; ``root`` is its root element if it is parsed already.
+    """Return the mechanism of a URDF file; ``root`` is its root element if it is already parsed.
 
     Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
-    leader, ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``), a
-    ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. Angles within 1e-10 of a multiple of
-    pi/2 are rounded to it, and those within ``snap`` of a multiple of pi/12. Elements without influence on the motion
-    (gazebo, ...) are ignored; a ``ModelWarning`` names the others that are not read. Meshes are named, not read.
+    leader. ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``). A
+    ``transmission`` with a rotor inertia gives a motor. Fixed joints are merged. Angles within 1e-10 of a multiple of
+    pi/2 are rounded to it, and so are those within ``snap`` of a multiple of pi/12. Elements without influence on the
+    motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are referenced, not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 
@@ -298,7 +299,7 @@ class _Reader:
                 name = material.get("name", "")
                 with self._drawn(f"material {name!r} has no colour"):
                     self.materials.setdefault(name, self._color(color))
-        # Direct children only: <transmission> and extensions contain elements with the same names.
+        # Only direct children: <transmission> and extensions contain elements with the same names.
         links, joints = self._each("link", self._link), self._each("joint", self._joint)
         if len(links) + len(joints) < len(self.root.findall("link")) + len(self.root.findall("joint")):
             stop_reading()  # without them, the tree would have other faults
@@ -309,31 +310,31 @@ class _Reader:
         return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)
 
     def _each(self, tag: str, read: Callable[[Any], T]) -> list[T]:
-        """Return what the elements of a tag describe; if reading is strict, the faults of all of them are named."""
-        found, elements = list[T](), self.root.findall(tag)
+        """Return the objects that the elements of a tag describe; if strict, collect the faults of all."""
+        result, elements = list[T](), self.root.findall(tag)
         for element in elements:
             try:
-                found.append(read(element))
+                result.append(read(element))
             except ModelError as error:
                 if not self.strict:
                     raise
                 refuse_or_warn(error, strict=True)
-        return found
+        return result
 
     def _check_macros(self) -> None:
-        """Refuse xacro where it stands for links, joints or their numbers; elsewhere it is left over, and a warning."""
+        """Reject xacro in place of links, joints or their numbers; warn of leftovers elsewhere."""
         for element in [self.root, *self.root.findall("link"), *self.root.findall("joint")]:
-            for child in [*element, *(part for each in element.findall("inertial") for part in each)]:
+            for child in [*element, *(part for item in element.findall("inertial") for part in item)]:
                 if "xacro" in child.tag and child.tag not in _LEFT_OVER:
                     raise ModelError("a xacro macro, not plain URDF", where=where_is(child), fix=EXPAND)
         left = [element for element in self.root.iter() if "xacro" in element.tag]
         if left:
-            found = f"<{left[0].tag}>, which xacro should have replaced, is ignored ({len(left)} in all)"
-            refuse_or_warn(ModelError(found, where=where_is(left[0]), fix=EXPAND), self.strict)
+            message = f"<{left[0].tag}>, which xacro should have replaced, is ignored ({len(left)} in all)"
+            refuse_or_warn(ModelError(message, where=where_is(left[0]), fix=EXPAND), self.strict)
 
     @contextmanager
     def _drawn(self, effect: str) -> Iterator[None]:
-        """Make an error in what is only drawn a warning that names the effect, unless reading is strict."""
+        """Turn an error in visual elements into a warning that names the effect, unless reading is strict."""
         try:
             yield
         except ModelError as error:
@@ -342,7 +343,7 @@ class _Reader:
     # Numbers and names
 
     def _numbers(
-        self, element: Any, attribute: str, count: int, default: str | None, owner: str, most: float = LARGEST
+        self, element: Any, attribute: str, count: int, default: str | None, owner: str, most: float = MAX_NUMBER
     ) -> Array:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
@@ -350,16 +351,16 @@ class _Reader:
             raise ModelError(what, where=where_is(element, owner), fix=f'add {attribute}="..."')
         if element is None:
             return np.array([float(word) for word in text.split()])
-        found = f"<{element.tag} {attribute}={text!r}>"
-        return numbers_in(text.replace(",", " "), count, found, where_is(element, owner), most)
+        message = f"<{element.tag} {attribute}={text!r}>"
+        return numbers_in(text.replace(",", " "), count, message, where_is(element, owner), most)
 
-    def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = LARGEST) -> float:
+    def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = MAX_NUMBER) -> float:
         return float(self._numbers(element, attribute, 1, default, owner, most)[0])
 
     def _name(self, element: Any) -> str:
         name = element.get("name")
         if not name:
-            raise ModelError(f"<{element.tag}> without a name", where=where_is(element))
+            raise ModelError(f"a <{element.tag}> has no name", where=where_is(element))
         return str(name)
 
     def _origin(self, element: Any, owner: str) -> Array:
@@ -386,20 +387,20 @@ class _Reader:
         mass = 0.0 if whole is None else self._number(whole, "value", None, owner)
         six = [self._number(matrix, key, "0", owner) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
         T = self._origin(inertial, owner)
-        # Products of inertia may be missing: they are 0 for most bodies.
+        # Missing products of inertia are 0, as for most bodies.
         missing = ["<mass>"] if whole is None else []
         missing += [key for key in ("ixx", "iyy", "izz") if matrix is not None and key not in matrix.attrib]
         missing += ["<inertia>"] if matrix is None else []
         if missing:
-            found, where = f"<inertial> without {', '.join(missing)}", where_is(inertial, owner)
-            refuse_or_warn(ModelError(found, where=where, fix="add what is missing"), self.strict, "read as 0")
+            message, where = f"<inertial> has no {', '.join(missing)}", where_is(inertial, owner)
+            refuse_or_warn(ModelError(message, where=where, fix="add the missing elements"), self.strict, "read as 0")
         inertia = T[:3, :3] @ symmetric(six) @ T[:3, :3].T
         body = mass, T[:3, 3], 0.5 * (inertia + inertia.T)
         return link_of(name, body, visuals, shapes, self.strict, where_is(element))
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
-            with self._drawn("this visual is left out"):
+            with self._drawn("this visual is omitted"):
                 shape, material = self._geometry(visual, owner), visual.find("material")
                 if shape is None:
                     continue
@@ -408,16 +409,16 @@ class _Reader:
                 yield Visual(**shape, color=named if color is None else self._color(color))
 
     def _shapes(self, element: Any, owner: str) -> Iterator[Shape]:
-        """Yield the collision shapes of a link; one that cannot be used is a warning, and left out."""
+        """Yield the collision shapes of a link; warn of an unusable one and omit it."""
         for collision in element.findall("collision"):
-            with self._drawn("this collision shape is left out"):
+            with self._drawn("this collision shape is omitted"):
                 shape, where = self._geometry(collision, owner), where_is(collision, owner)
                 if shape is None:
-                    kinds = [f"<{each.tag}>" for each in collision.iterfind("geometry/*")]
+                    kinds = [f"<{item.tag}>" for item in collision.iterfind("geometry/*")]
                     if not kinds:  # as some files have for links without a shape
                         continue
-                    found, allowed = f"a <collision> with {kinds[0]}", ", ".join(f"<{kind}>" for kind in _SIZES)
-                    raise ModelError(found, where=where, allowed=allowed)
+                    message, allowed = f"a <collision> with {kinds[0]}", ", ".join(f"<{kind}>" for kind in _SIZES)
+                    raise ModelError(message, where=where, allowed=allowed)
                 try:
                     yield Shape(**shape)
                 except ModelError as error:
@@ -426,17 +427,17 @@ class _Reader:
     def _geometry(self, element: Any, owner: str) -> dict[str, Any] | None:
         """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh; None if none."""
         geometry = element.find("geometry")
-        shape = None if geometry is None else next((each for each in geometry if each.tag in _SIZES), None)
+        shape = None if geometry is None else next((item for item in geometry if item.tag in _SIZES), None)
         if shape is None:
             return None
-        size = [self._numbers(shape, *each, owner, sys.float_info.max) for each in _SIZES[shape.tag]]
-        found = {"shape": shape.tag, "size": tuple(np.concatenate(size).tolist()), "name": element.get("name", "")}
-        found["pose"] = self._origin(element, owner)
+        size = [self._numbers(shape, *item, owner, sys.float_info.max) for item in _SIZES[shape.tag]]
+        result = {"shape": shape.tag, "size": tuple(np.concatenate(size).tolist()), "name": element.get("name", "")}
+        result["pose"] = self._origin(element, owner)
         mesh = shape.get("filename")
         if not mesh:
-            return found
-        file = self.finder.file(mesh)  # before its folders, which it may add one to
-        return found | {"mesh": mesh, "path": file, "folders": self.finder.folders}
+            return result
+        file = self.finder.file(mesh)  # before its folders, to which it may add one
+        return result | {"mesh": mesh, "path": file, "folders": self.finder.folders}
 
     # Joints
 
@@ -444,9 +445,9 @@ class _Reader:
         name = self._name(element)
         owner = f"joint {name!r}"
         where = where_is(element, owner)
-        found = element.get("type")
-        if found not in _TYPES:
-            raise ModelError(f"unknown joint type {found!r}", value=found, where=where, allowed=", ".join(_TYPES))
+        result = element.get("type")
+        if result not in _TYPES:
+            raise ModelError(f"unknown joint type {result!r}", value=result, where=where, allowed=", ".join(_TYPES))
         ends = []
         for role in ("parent", "child"):
             end = element.find(role)
@@ -454,12 +455,12 @@ class _Reader:
                 raise ModelError(f"no {role} link", where=where, fix=f'add <{role} link="..."/>')
             ends.append(end.get("link"))
         settings: dict[str, Any] = {"source": where_is(element)}
-        if found != "fixed":
-            settings |= self._limits(element, found, owner)
+        if result != "fixed":
+            settings |= self._limits(element, result, owner)
             settings |= self._dynamics(element, owner) | self._mimic(element, owner)
-        if found in ("revolute", "continuous", "prismatic", "planar"):
+        if result in ("revolute", "continuous", "prismatic", "planar"):
             settings["axis"] = self._numbers(element.find("axis"), "xyz", 3, "1 0 0", owner, sys.float_info.max)
-        kind = "free" if found == "floating" else found
+        kind = "free" if result == "floating" else result
         return Joint(name, kind, ends[0], ends[1], self._origin(element, owner), **settings)
 
     def _without_missing_leaders(self, joints: list[Joint]) -> list[Joint]:
@@ -468,10 +469,10 @@ class _Reader:
         kept = []
         for joint in joints:
             if joint.coordinate not in names:
-                found = f"it mimics {joint.coordinate!r}, which does not exist"
+                message = f"it mimics {joint.coordinate!r}, which does not exist"
                 where, allowed = f"{joint.source}: joint {joint.name!r}", "another joint of the file"
                 fields: dict[str, str] = {"value": joint.coordinate, "allowed": allowed}
-                fault = ModelError(found, where=where, fix="correct the name in <mimic>", **fields)
+                fault = ModelError(message, where=where, fix="correct the name in <mimic>", **fields)
                 refuse_or_warn(fault, self.strict, "it gets its own coordinate instead")
                 joint = replace(joint, coordinate="", ratio=1.0, offset=0.0)
             kept.append(joint)
@@ -485,10 +486,10 @@ class _Reader:
         limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
             ends = {key: self._number(limit, key, "0", owner, np.inf) for key in ("lower", "upper")}
-            if ends["lower"] > ends["upper"]:  # Bullet's way to say that there is no limit
-                found = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
+            if ends["lower"] > ends["upper"]:  # Bullet's notation for no limit
+                message = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
                 where, fix = where_is(limit, owner), 'remove lower and upper, or make it type="continuous"'
-                refuse_or_warn(ModelError(found, where=where, fix=fix), self.strict, "read as no limit")
+                refuse_or_warn(ModelError(message, where=where, fix=fix), self.strict, "read as no limit")
             else:
                 limits |= ends
         # The largest number means no limit: a limit must be a number, and many readers do not accept "inf".
@@ -497,13 +498,13 @@ class _Reader:
 
     def _dynamics(self, element: Any, owner: str) -> dict[str, Any]:
         dynamics = element.find("dynamics")
-        found: dict[str, Any] = {"viscous": self._number(dynamics, "damping", "0", owner)}
-        found["coulomb"] = self._number(dynamics, "friction", "0", owner)
+        result: dict[str, Any] = {"viscous": self._number(dynamics, "damping", "0", owner)}
+        result["coulomb"] = self._number(dynamics, "friction", "0", owner)
         stiffness = self._number(dynamics, "spring_stiffness", "0", owner)
         if stiffness:
             rest = self._number(dynamics, "spring_reference", "0", owner)
-            found["spring"] = Spring(stiffness, rest=rest, source=where_is(dynamics, owner))
-        return found
+            result["spring"] = Spring(stiffness, rest=rest, source=where_is(dynamics, owner))
+        return result
 
     def _mimic(self, element: Any, owner: str) -> dict[str, Any]:
         mimic = element.find("mimic")
@@ -511,8 +512,8 @@ class _Reader:
             return {}
         leader = mimic.get("joint")
         if not leader or leader == element.get("name"):
-            found = "<mimic> of itself" if leader else "<mimic> without a joint"
-            raise ModelError(found, where=where_is(mimic, owner), fix="name the joint that it follows")
+            message = "<mimic> of itself" if leader else "<mimic> without a joint"
+            raise ModelError(message, where=where_is(mimic, owner), fix="name the joint that it follows")
         ratio, offset = self._number(mimic, "multiplier", "1", owner), self._number(mimic, "offset", "0", owner)
         return {"coordinate": leader, "ratio": ratio, "offset": offset}
 

@@ -1,8 +1,8 @@
 """Writing URDF, for ``read_urdf``, Pinocchio and ROS.
 
-A link without mass has no <inertial>. The axis of a URDF joint passes through the origin of its child. For an
-axis elsewhere a massless link ``child/axis`` is added, to which the link itself is fixed, so that link frames do not
-move. Frames are written as links with fixed joints.
+A link without mass has no <inertial>. The axis of a URDF joint passes through the origin of its child. For an axis
+elsewhere a massless link ``child/axis`` is added, to which the link itself is fixed, so that link frames are kept.
+Frames are written as links with fixed joints.
 """
 
 import sys
@@ -31,16 +31,18 @@ _NO_LIMIT = sys.float_info.max  # a limit must be a number, and many readers do 
 
 
 def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as URDF. The file is replaced atomically: if writing fails, the old file stays.
+    """Write a mechanism as URDF. The file is replaced atomically: if writing fails, the old file is kept.
 
     The file reads back with the same motion of all links and frames; the joints are then in depth-first order. A
     helical joint becomes a revolute joint and a prismatic joint that mimics it. In <dynamics>, ``damping`` is the
-    viscous friction plus the damping of the spring, ``friction`` the Coulomb friction (N m or N, with sign(v)),
-    ``spring_stiffness`` and ``spring_reference`` are the spring. Motors are transmissions; the ``rotor_inertia`` of a
-    joint becomes a motor with ratio 1 on the base. A ``ModelWarning`` names what is not written (gravity other than
-    (0, 0, -9.81), wheels, forces and limits that URDF cannot express) and what only Torsor reads (springs and elastic
-    joints). A coupling of two joints is a <mimic>: one of them has no coordinate of its own in the file. Other
-    couplings, loops and spherical joints are errors.
+    viscous friction plus the damping of the spring, ``friction`` is the Coulomb friction (N m or N, with sign(v)), and
+    ``spring_stiffness`` and ``spring_reference`` define the spring. Motors are transmissions. The ``rotor_inertia`` of
+    a joint becomes a motor with ratio 1 on the base. A coupling of two joints is a <mimic>: one of them has no
+    coordinate of its own in the file.
+
+    A ``ModelWarning`` names what is not written (gravity other than (0, 0, -9.81), wheels, forces and limits that URDF
+    cannot express) and what only Torsor reads (springs and elastic joints). Other couplings, loops and spherical joints
+    raise ``ModelError``.
     """
     write_file(path, (".urdf",), _Writer(mechanism, Path(path)).content)
 
@@ -58,7 +60,7 @@ class _Writer:
     def content(self) -> bytes:
         m = self.mechanism
         usual = np.array_equal(m.gravity, _USUAL_GRAVITY)
-        self.omissions.note("gravity, which readers take to be (0, 0, -9.81)", str(m.gravity.tolist()), not usual)
+        self.omissions.note("gravity, which readers assume to be (0, 0, -9.81)", str(m.gravity.tolist()), not usual)
         self.omissions.note("active coordinates", ", ".join(self.active), self.active)
         moving = list(decomposed_joints(m, lambda joint: joint.type in _TYPES, self.source, self.omissions))
         self.joints = {joint.name for _, joint in moving}
@@ -71,8 +73,8 @@ class _Writer:
         for frame in m.frames:
             # The shapes of a welded link, which is a frame of the mechanism, are in the axes of that frame.
             shapes, back = self.carriers[frame.link].shapes, inverse_pose(frame.pose)
-            own = [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
-            self._shapes(add_element(self.root, "link", name=frame.name), own)
+            frame_shapes = [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
+            self._shapes(add_element(self.root, "link", name=frame.name), frame_shapes)
             self._fixed_joint(frame.name, frame.link, frame.pose)
         self._motors([joint for _, joint in moving])
         for a, b, _ in m.allowed_collisions:
@@ -110,9 +112,9 @@ class _Writer:
             if known:
                 self._geometry(element, "collision", shape)
 
-    def _geometry(self, element: ET.Element, tag: str, given: Visual | Shape) -> list[ET.Element]:
+    def _geometry(self, element: ET.Element, tag: str, part: Visual | Shape) -> list[ET.Element]:
         """Add a visual or a collision shape, and return its elements."""
-        shapes = capsule_parts(given, len(element.findall(tag))) if given.shape == "capsule" else [given]
+        shapes = capsule_parts(part, len(element.findall(tag))) if part.shape == "capsule" else [part]
         made = []
         for shape in shapes:
             made.append(add_element(element, tag, name=shape.name or None))
@@ -164,13 +166,13 @@ class _Writer:
         viscous, coulomb, spring = self.omissions.passive(joint, with_motor=False)
         if joint.motor is not None and not joint.is_elastic:
             viscous += joint.motor.viscous
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if spring:
-            found = {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
+            result = {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
             what = "springs, written as spring_stiffness and spring_reference, which other readers drop"
             self.omissions.note(what, joint.name)
-        if viscous or coulomb or found:
-            add_element(element, "dynamics", damping=viscous, friction=coulomb, **found)
+        if viscous or coulomb or result:
+            add_element(element, "dynamics", damping=viscous, friction=coulomb, **result)
 
     # Motors
 
@@ -192,8 +194,10 @@ class _Writer:
                 continue
             self.omissions.note("smooth friction of motors", joint.name, motor.coulomb and motor.smooth)
             if motor.is_elastic:
-                self.omissions.note("elastic joints, which other readers take for rigid ones", joint.name)
-                self.omissions.note("rotor inertia of elastic joints besides that of the motor", joint.name, reflected)
+                self.omissions.note("elastic joints, which other readers treat as rigid", joint.name)
+                self.omissions.note(
+                    "rotor inertia of elastic joints in addition to that of the motor", joint.name, reflected
+                )
                 self.omissions.note("viscous friction of the motors of elastic joints", joint.name, motor.viscous)
             elif reflected:  # one rotor with the spin momentum of the motor and the reflected inertia of both
                 spin, total = motor.inertia * motor.ratio, motor.inertia * motor.ratio**2 + reflected
@@ -214,8 +218,8 @@ class _Writer:
         add_element(element, "carrier", link=motor.carrier)
         add_element(element, "axis", xyz=motor.axis)
         if isinstance(motor.stiffness, str):
-            found = f"the spring between joint {joint.name!r} and its motor has the stiffness {motor.stiffness!r}"
-            raise ModelError(found, where=self.source, allowed="a number", fix="save as .toml")
+            message = f"the spring between joint {joint.name!r} and its motor has the stiffness {motor.stiffness!r}"
+            raise ModelError(message, where=self.source, allowed="a number", fix="save as .toml")
         if motor.stiffness is not None:
             add_element(element, "stiffness", value=motor.stiffness)
             add_element(element, "damping", value=motor.damping)

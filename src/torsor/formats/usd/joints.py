@@ -1,7 +1,7 @@
-"""Joints of USD: between two frames, which coincide at zero; angles are in degrees.
+"""USD joints: between two frames, which coincide at zero; angles are in degrees.
 
-A joint is given by its axes that are free: of a PhysicsJoint those that no limit locks. Slides come first, along the
-axes of the first frame, then turns about x, y and z.
+A joint is defined by its free axes; for a PhysicsJoint, those that no limit locks. Translations come first, along the
+axes of the first frame, then rotations about x, y and z.
 """
 
 import math
@@ -13,17 +13,27 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.formats.usd.stage import AGREE, Scene, agrees, exact, flag_of, number_of, own_data, rotation_of, vector_of
+from torsor.formats.usd.stage import (
+    AGREEMENT_TOLERANCE,
+    Scene,
+    agrees,
+    exact,
+    flag_of,
+    number_of,
+    own_data,
+    rotation_of,
+    vector_of,
+)
 from torsor.mechanism import Frame, Joint, Loop, Motor, Spring
 from torsor.spatial import axis_frame, inverse_pose, make_pose
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers of each velocity
-WORLD = ""  # the path of what is no body
+SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers per velocity
+WORLD = ""  # the path of what is not a body
 _TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
 _ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
 DEGREE = math.pi / 180
-# What UsdPhysics has no words for: the default, then the attributes of Newton and of PhysX.
+# Properties without a UsdPhysics attribute: the default, then the attributes of Newton and PhysX.
 ENGINES: dict[str, tuple[Any, ...]] = {
     "velocity_limit": (np.inf, "newton:velocityLimit", "physxJoint:maxJointVelocity"),
     "coulomb": (0.0, "newton:friction", "physxJoint:jointFriction"),
@@ -42,9 +52,9 @@ class End:
 
 @dataclass(frozen=True)
 class UsdJoint:
-    """A joint of a stage: its prim, its two ends, and its free axes, each with the name that its drive has.
+    """A joint of a stage: its prim, its two ends, and its free axes, each with the name of its drive.
 
-    The name is that of the prim, until the joint is one of the articulation that is read.
+    The name is that of the prim, until the joint belongs to the articulation that is read.
     """
 
     prim: Any
@@ -63,7 +73,7 @@ class UsdJoint:
 
 
 def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
-    """Return the joint of a prim, or None if it is disabled, or of a kind that is left out."""
+    """Return the joint of a prim, or None if it is disabled or of an unsupported kind."""
     joint = scene.pxr.UsdPhysics.Joint(prim)
     name = prim.GetName()
     if not flag_of(joint.GetJointEnabledAttr(), True):
@@ -71,15 +81,15 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
         return None
     ends = tuple(_end(scene, prim, joint, side) for side in "01")
     if ends[0].body == ends[1].body:
-        found = "both of its ends are on the world" if ends[0].body == WORLD else f"both ends are on {ends[0].body}"
-        raise ModelError(found, where=scene.where(prim), allowed="two bodies, or one and the world")
+        message = "both of its ends are on the world" if ends[0].body == WORLD else f"both ends are on {ends[0].body}"
+        raise ModelError(message, where=scene.where(prim), allowed="two bodies, or one and the world")
     excluded, kind = flag_of(joint.GetExcludeFromArticulationAttr(), False), prim.GetTypeName()
     free, length = dict[str, str](), None
     if kind == "PhysicsJoint":
         ranges = {axis: limits_of(scene, prim, axis) for axis in AXES}
         free = {axis: axis for axis, (low, high) in ranges.items() if low <= high}
         limited = any(np.isfinite(ranges[axis]).any() for axis in AXES[3:])
-        scene.left_out.note("limits of balls", name, limited and all(axis in free for axis in AXES[3:]))
+        scene.left_out.note("limits of ball joints", name, limited and all(axis in free for axis in AXES[3:]))
     elif kind in _ONE:
         prefix, drive = _ONE[kind]
         axis = str(prim.GetAttribute("physics:axis").Get())
@@ -101,20 +111,20 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
 
 
 def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
-    """Return one end of a joint; its frame is given in the axes, and the scale, of the prim that it is on."""
+    """Return one end of a joint; its frame is given in the axes and scale of its prim."""
     targets = getattr(joint, f"GetBody{side}Rel")().GetTargets()
     point = vector_of(getattr(joint, f"GetLocalPos{side}Attr")())
     R = rotation_of(getattr(joint, f"GetLocalRot{side}Attr")())
     if R is None or not np.isfinite(point).all():
-        found = f"localPos{side} is {point.tolist()}, localRot{side} {'no rotation' if R is None else 'a rotation'}"
-        raise ModelError(found, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0")
+        message = f"localPos{side} is {point.tolist()}, localRot{side} {'no rotation' if R is None else 'a rotation'}"
+        raise ModelError(message, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0")
     if not targets:
         return End(WORLD, make_pose(R, point * scene.units.length))
     on = scene.stage.GetPrimAtPath(targets[0])
     if not on or len(targets) > 1:
         why = "missing" if len(targets) == 1 else "several"
-        found = f"body{side} is {', '.join(map(str, targets))}, which is {why}"
-        raise ModelError(found, where=scene.where(prim), allowed="the path of one prim")
+        message = f"body{side} is {', '.join(map(str, targets))}, which is {why}"
+        raise ModelError(message, where=scene.where(prim), allowed="the path of one prim")
     place, body = scene.place(on), scene.body_of(on)
     local = make_pose(R, point * place.scale * scene.units.length)
     if body is None:
@@ -125,10 +135,10 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
 
 
 def several(scene: Scene, prim: Any) -> dict[str, Array]:
-    """Return friction, limits and rotor inertia of a joint with several velocities, as far as Torsor wrote them."""
+    """Return friction, limits and rotor inertia of a joint with several velocities, if Torsor wrote them."""
     data = own_data(prim)
-    given = [key for default, *keys in ENGINES.values() for key in keys if _engine(prim, default, key) != default]
-    scene.left_out.note(f"{', '.join(given)} of joints with several axes", prim.GetName(), given)
+    omitted = [key for default, *keys in ENGINES.values() for key in keys if _engine(prim, default, key) != default]
+    scene.left_out.note(f"{', '.join(omitted)} of joints with several axes", prim.GetName(), omitted)
     return {key: np.array(data[key], dtype=float) for key in SEVERAL if key in data}
 
 
@@ -138,7 +148,7 @@ def axis_of(axis: str) -> Array:
 
 
 def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: str) -> Joint:
-    """Return one free axis of a joint as a hinge or slide in the joint's frame, with limits, friction and drive."""
+    """Return one free axis of a joint as a hinge or slide in the joint frame, with limits, friction and drive."""
     prim, data, units = joint.prim, own_data(joint.prim), scene.units
     turns = axis.startswith("rot")
     unit, effort = (DEGREE, units.torque) if turns else (units.length, units.force)
@@ -166,17 +176,17 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
 
 def _engine(prim: Any, default: float, *keys: str) -> float:
     """Return the number of the first attribute that a prim has, or the default."""
-    found = (prim.GetAttribute(key) for key in keys)
-    return next((number_of(each, default) for each in found if each), default)
+    result = (prim.GetAttribute(key) for key in keys)
+    return next((number_of(item, default) for item in result if item), default)
 
 
 def _limit(value: float) -> float:
-    """Return a limit without the largest number of single precision, which stands for none."""
+    """Return a limit, or infinity for the largest single-precision number, which stands for no limit."""
     return math.copysign(math.inf, value) if abs(value) >= 3e38 else value
 
 
 def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
-    """Return the limits of an axis of a joint in the units of the stage; of one that is locked the first is above."""
+    """Return the limits of an axis of a joint in stage units; for a locked axis the lower is above the upper."""
     if prim.GetTypeName() == "PhysicsJoint":
         api = scene.pxr.UsdPhysics.LimitAPI
         limit = api(prim, axis)
@@ -194,21 +204,21 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
     api, data = scene.pxr.UsdPhysics.DriveAPI, own_data(joint.prim)
     if not joint.prim.HasAPI(api, drive):
         return {}
-    found = api(joint.prim, drive)
-    most = _limit(number_of(found.GetMaxForceAttr(), np.inf))
+    result = api(joint.prim, drive)
+    most = _limit(number_of(result.GetMaxForceAttr(), np.inf))
     settings: dict[str, Any] = {"effort_limit": exact(data, "effort_limit", most * effort)}
     stiffness, damping, rest = (
-        number_of(found.GetStiffnessAttr()) * effort / unit,
-        number_of(found.GetDampingAttr()) * effort / unit,
-        number_of(found.GetTargetPositionAttr()) * unit,
+        number_of(result.GetStiffnessAttr()) * effort / unit,
+        number_of(result.GetDampingAttr()) * effort / unit,
+        number_of(result.GetTargetPositionAttr()) * unit,
     )
     if "drive_damping" not in data:
         scene.left_out.note("gains and targets of drives", joint.name, stiffness or damping)
         return settings
     plain = {"drive_stiffness": stiffness, "drive_damping": damping, "drive_target": rest}
     if all(agrees(data, key, value) for key, value in plain.items()):
-        given: dict[str, Any] | None = data.get("spring")
-        return settings | {"viscous": float(data["viscous"]), "spring": None if given is None else Spring(**given)}
+        spring: dict[str, Any] | None = data.get("spring")
+        return settings | {"viscous": float(data["viscous"]), "spring": None if spring is None else Spring(**spring)}
     return settings | {"viscous": damping, "spring": Spring(stiffness, rest=rest) if stiffness else None}
 
 
@@ -222,12 +232,12 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
     if targets and flag_of(prim.GetAttribute("newton:mimicEnabled"), True):
         offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
     else:
-        keys = [f"physxMimicJoint:{key}" for key in (axis, "rotX", "rotY", "rotZ")]  # PhysX takes any of these
-        found = {key: prim.GetRelationship(f"{key}:referenceJoint").GetTargets() for key in keys}
-        key = next((key for key in keys if found[key]), "")
+        keys = [f"physxMimicJoint:{key}" for key in (axis, "rotX", "rotY", "rotZ")]  # PhysX accepts any of these
+        result = {key: prim.GetRelationship(f"{key}:referenceJoint").GetTargets() for key in keys}
+        key = next((key for key in keys if result[key]), "")
         if not key:
             return {}
-        targets, ratio = found[key], -number_of(prim.GetAttribute(f"{key}:gearing"), 1.0)
+        targets, ratio = result[key], -number_of(prim.GetAttribute(f"{key}:gearing"), 1.0)
         offset = -number_of(prim.GetAttribute(f"{key}:offset"))
     leader = scene.stage.GetPrimAtPath(targets[0])
     if not leader or leader == prim or len(targets) > 1:
@@ -247,24 +257,24 @@ _TURNS = {"rotX", "rotY", "rotZ"}
 def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: list[Frame]) -> Loop | None:
     """Return a joint as a loop, and add the frames that it needs; None if no cut joint has its free axes.
 
-    ``names`` are those of the bodies by path; ends that Torsor wrote are links, or among the ``frames`` already.
+    ``names`` are the body names by path. Ends that Torsor wrote are links, or already among the ``frames``.
     """
     kind, axis = cut_kind(joint)
     if kind is None:
         scene.left_out.note(f"loops with the free axes {', '.join(joint.free)}", joint.name)
         return None
-    limited = any(np.isfinite(limits_of(scene, joint.prim, each)).any() for each in joint.free)
+    limited = any(np.isfinite(limits_of(scene, joint.prim, parameter)).any() for parameter in joint.free)
     scene.left_out.note("limits of joints that close loops", joint.name, limited)
     poses = [end.pose @ make_pose(axis_frame(axis_of(axis))) for end in joint.ends]
     ends = list[str]()
     for letter, end, pose in zip("ab", joint.ends, poses, strict=True):
-        own, link = str(own_data(joint.prim).get(letter, "")), names[end.body]
-        known = next((each for each in frames if each.name == own and each.link == link), None)
-        at = known.pose if known is not None else np.eye(4) if own == link else None
-        if at is None or not np.allclose(at, pose, rtol=0, atol=AGREE * max(1.0, np.abs(pose).max())):
-            own = scene.unused(f"{joint.name}/{letter}", "link")
-            frames.append(Frame(own, link, pose))
-        ends.append(own)
+        frame_name, link = str(own_data(joint.prim).get(letter, "")), names[end.body]
+        known = next((frame for frame in frames if frame.name == frame_name and frame.link == link), None)
+        at = known.pose if known is not None else np.eye(4) if frame_name == link else None
+        if at is None or not np.allclose(at, pose, rtol=0, atol=AGREEMENT_TOLERANCE * max(1.0, np.abs(pose).max())):
+            frame_name = scene.unused(f"{joint.name}/{letter}", "link")
+            frames.append(Frame(frame_name, link, pose))
+        ends.append(frame_name)
     return Loop(joint.name, ends[0], ends[1], kind, joint.length or 0.0, scene.source)
 
 
@@ -276,7 +286,7 @@ def cut_kind(joint: UsdJoint) -> tuple[str | None, str]:
         return "rod" if joint.length is not None else "spherical" if free else "weld", "rotZ"
     if len(free) == 1:
         return ("prismatic", slides[0]) if slides else ("revolute", turns[0])
-    letters = {each[-1] for each in slides}
+    letters = {slide[-1] for slide in slides}
     if len(turns) == 1 and len(slides) == 1 and letters == {turns[0][-1]}:
         return "cylindrical", turns[0]
     if len(turns) == 1 and len(slides) == 2 and turns[0][-1] not in letters:

@@ -1,6 +1,6 @@
 """Reading UsdPhysics: an articulation of a USD stage as a tree of links and joints, its other joints as closed loops.
 
-The joints and their frames make the tree. Where the bodies stand in the stage only matters for joints to the world.
+The joints and their frames define the tree. The poses of bodies in the stage matter only for joints to the world.
 """
 
 import json
@@ -35,17 +35,17 @@ from torsor.mechanism.parts import VISUAL_SIZES, Solid, primitive_solid, symmetr
 from torsor.mechanism.parts import link_of as link_of_file
 from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_inertia
 
-# Bodies of USD as links: mass properties by the rules of UsdPhysics, surfaces as visuals and collision shapes.
+# USD bodies as links: mass properties by the rules of UsdPhysics, surfaces as visuals and collision shapes.
 #
-# A mass that a body does not have follows from the density and the volume of its collision shapes: the density of the
-# shape counts before that of the body, and that before the one of its material; water without any. Centre of mass and
-# inertia, if they are not given, are those of the shapes with the mass of the body.
+# A missing mass follows from the density and volume of the collision shapes. The density of the shape has priority over
+# that of the body, and that over the one of its material; the default is water. Missing centre of mass and inertia are
+# those of the shapes with the mass of the body.
 
-WATER = 1000.0  # kg/m^3, the density of what has none
+WATER = 1000.0  # kg/m^3, the default density
 _AXES = {"X": 0, "Y": 1, "Z": 2}
-_SIMPLE = ("Cube", "Sphere", "Capsule", "Cylinder", "Plane")
-_ROUND = 1e-5  # relative difference of scales that count as equal
-_HIDDEN = ("guide", "proxy")  # purposes that are not drawn
+_SIMPLE_SHAPES = ("Cube", "Sphere", "Capsule", "Cylinder", "Plane")
+_SCALE_TOLERANCE = 1e-5  # relative difference of scales that count as equal
+_HIDDEN_PURPOSES = ("guide", "proxy")  # purposes that are not drawn
 
 
 def link_of(scene: Scene, prim: Any, name: str) -> Link:
@@ -54,18 +54,18 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
     for part in scene.parts.get(str(prim.GetPath()), []):
         collides = part.HasAPI(scene.pxr.UsdPhysics.CollisionAPI)
         collides = collides and flag_of(scene.pxr.UsdPhysics.CollisionAPI(part).GetCollisionEnabledAttr(), True)
-        found = _geometry(scene, part, prim, collides)
-        if found is None:
+        result = _geometry(scene, part, prim, collides)
+        if result is None:
             continue
         image = scene.pxr.UsdGeom.Imageable(part)
-        shown = image.ComputePurpose() not in _HIDDEN and image.ComputeVisibility() != "invisible"
-        if shown and found["shape"] in VISUAL_SIZES:
-            visuals.append(Visual(**found, color=_color(scene, part)))
+        shown = image.ComputePurpose() not in _HIDDEN_PURPOSES and image.ComputeVisibility() != "invisible"
+        if shown and result["shape"] in VISUAL_SIZES:
+            visuals.append(Visual(**result, color=_color(scene, part)))
         if collides:
             data = own_data(part)
             masks: dict[str, Any] = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
-            shapes.append(Shape(**found, link=str(data.get("link", "")), **masks))
-            solids += _solid(scene, prim, part, found)
+            shapes.append(Shape(**result, link=str(data.get("link", "")), **masks))
+            solids += _solid(scene, prim, part, result)
     body = _mass(scene, prim, place, solids)
     return link_of_file(name, body, tuple(visuals), tuple(shapes), scene.strict, scene.source)
 
@@ -83,9 +83,9 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
         return float(data["mass"]), np.asarray(com, dtype=float), np.asarray(inertia, dtype=float)
     numbers = [own_mass, *moments, *([] if np.isneginf(center).all() else center)]  # minus infinity stands for none
     if not (np.isfinite(numbers).all() and own_mass >= 0):
-        found, allowed = f"{own_mass:g}, centre of mass {center}, diagonal inertia {moments}", "finite numbers"
+        message, allowed = f"{own_mass:g}, centre of mass {center}, diagonal inertia {moments}", "finite numbers"
         where = scene.where(prim)
-        raise ModelError(found, argument="mass", where=where, allowed=f"{allowed}, a mass of 0 or more")
+        raise ModelError(message, argument="mass", where=where, allowed=f"{allowed}, a mass of 0 or more")
     volume, middle, shape = composite(*solids) if solids else (0.0, np.zeros(3), np.zeros((3, 3)))
     mass = own_mass or volume
     given_center = bool(np.isfinite(center).all())
@@ -105,22 +105,22 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
 
 
 def _newton_inertia(prim: Any) -> Array | None:
-    """Return the inertia (3 x 3) that Newton has in double precision, which counts before that of UsdPhysics."""
+    """Return the inertia (3 x 3) that Newton stores in double precision, which has priority over that of UsdPhysics."""
     attribute = prim.GetAttribute("newton:inertia")
-    given = attribute.Get() if attribute else None
-    if given is None or len(given) == 0:
+    moments = attribute.Get() if attribute else None
+    if moments is None or len(moments) == 0:
         return None
     try:
-        return symmetric(frozen_array(np.array(given, dtype=float), (6,), "", ""))
+        return symmetric(frozen_array(np.array(moments, dtype=float), (6,), "", ""))
     except (TypeError, ValueError):  # of which ModelError is one
-        raise wrong_type(attribute, given, "6 finite numbers: xx yy zz xy xz yz") from None
+        raise wrong_type(attribute, moments, "6 finite numbers: xx yy zz xy xz yz") from None
 
 
-def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[Solid]:
-    """Return (mass, centre, inertia) of a collision shape with its density, in the body's axes; none of a plane."""
-    if found["shape"] == "plane" or "mesh" in own_data(part):
+def _solid(scene: Scene, body: Any, part: Any, fields: dict[str, Any]) -> list[Solid]:
+    """Return (mass, centre, inertia) of a collision shape with its density, in body axes; none for a plane."""
+    if fields["shape"] == "plane" or "mesh" in own_data(part):
         return []
-    if found["shape"] == "mesh":
+    if fields["shape"] == "mesh":
         surface, (pose, scale) = triangles_of(part, scene.where(part))[0], scene.place_in(part, body)
         at = surface.scaled(scale * scene.units.length).at(pose).vertices
         faces = at[surface.faces] - at.mean(axis=0)
@@ -130,8 +130,8 @@ def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[So
         volume, center, inertia = tetrahedra_solid(faces, volumes * np.sign(volumes.sum()))
         center = center + at.mean(axis=0)
     else:
-        primitive = primitive_solid(found["shape"], np.array(found["size"]))
-        volume, center, inertia = move_inertia(found["pose"], *primitive)
+        primitive = primitive_solid(fields["shape"], np.array(fields["size"]))
+        volume, center, inertia = move_inertia(fields["pose"], *primitive)
     mass = number_of(scene.pxr.UsdPhysics.MassAPI(part).GetMassAttr()) * scene.units.mass
     factor = mass / volume if mass else _density(scene, body, part)
     return [(factor * volume, center, factor * inertia)]
@@ -143,17 +143,17 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
     bound, _ = scene.pxr.UsdShade.MaterialBindingAPI(part).ComputeBoundMaterial("physics")
     densities = [physics.MassAPI(part).GetDensityAttr(), physics.MassAPI(body).GetDensityAttr()]
     densities += [physics.MaterialAPI(bound.GetPrim()).GetDensityAttr()] if bound else []
-    given = next((value for each in densities for value in [number_of(each)] if value), 0.0)
-    if not given >= 0 or np.isinf(given):
-        raise ModelError(f"density is {given:g}", where=scene.where(part), allowed="0 or more")
+    first_density = next((value for density in densities for value in [number_of(density)] if value), 0.0)
+    if not first_density >= 0 or np.isinf(first_density):
+        raise ModelError(f"density is {first_density:g}", where=scene.where(part), allowed="0 or more")
     path, counts = str(body.GetPath()), not number_of(physics.MassAPI(body).GetMassAttr())
-    if not given and counts and "mass" not in own_data(body) and path not in scene.of_water:
+    if not first_density and counts and "mass" not in own_data(body) and path not in scene.of_water:
         scene.of_water.append(path)
-    return given * scene.units.mass / scene.units.length**3 or WATER
+    return first_density * scene.units.mass / scene.units.length**3 or WATER
 
 
 def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, Any] | None:
-    """Return shape, size, pose and name of a prim in the axes of its body, or None if no shape of ours is like it."""
+    """Return shape, size, pose and name of a prim in the axes of its body, or None for unsupported shapes."""
     kind, name = part.GetTypeName(), str(own_data(part).get("name", part.GetName()))
     try:
         pose, scale = scene.place_in(part, body)
@@ -167,28 +167,28 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         except ModelError:
             faces = None
         if not faces:
-            scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
+            scene.left_out.note("meshes without faces, or with inconsistent points and faces", name)
             return None
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
     scale = np.abs(scale)  # these are their own mirror images
-    prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE else None
-    found = {"pose": pose, "name": name}
+    prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE_SHAPES else None
+    result = {"pose": pose, "name": name}
     if kind == "Cube":
-        return found | {"shape": "box", "size": tuple(prim.GetSizeAttr().Get() * scale)}
+        return result | {"shape": "box", "size": tuple(prim.GetSizeAttr().Get() * scale)}
     if kind == "Sphere":
         radii = prim.GetRadiusAttr().Get() * scale
-        if np.ptp(radii) <= _ROUND * radii.max():
-            return found | {"shape": "sphere", "size": (float(radii[0]),)}
-        return found | {"shape": "ellipsoid", "size": tuple(radii)}
+        if np.ptp(radii) <= _SCALE_TOLERANCE * radii.max():
+            return result | {"shape": "sphere", "size": (float(radii[0]),)}
+        return result | {"shape": "ellipsoid", "size": tuple(radii)}
     if kind in ("Capsule", "Cylinder", "Plane"):
         along = _AXES[prim.GetAxisAttr().Get()]
-        found["pose"] = pose @ make_pose(axis_frame(np.eye(3)[along]))
+        result["pose"] = pose @ make_pose(axis_frame(np.eye(3)[along]))
         if kind == "Plane":
-            return found | {"shape": "plane", "size": ()} if collides else None
+            return result | {"shape": "plane", "size": ()} if collides else None
         across = np.delete(scale, along)
-        if np.ptp(across) <= _ROUND * across.max():
+        if np.ptp(across) <= _SCALE_TOLERANCE * across.max():
             size = (prim.GetRadiusAttr().Get() * across[0], prim.GetHeightAttr().Get() * scale[along])
-            return found | {"shape": kind.lower(), "size": tuple(map(float, size))}
+            return result | {"shape": kind.lower(), "size": tuple(map(float, size))}
     scene.left_out.note(f"{'collision shapes' if collides else 'visuals'} of the kind {kind}", name)
     return None
 
@@ -197,8 +197,8 @@ def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
     """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, else of the prim itself."""
     data = own_data(part)
     if data.get("mesh"):
-        mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
-        file = scene.finder.file(mesh)  # before its folders, which it may add one to
+        mesh, size = str(data["mesh"]), tuple(float(item) for item in data.get("scale", (1.0, 1.0, 1.0)))
+        file = scene.finder.file(mesh)  # before its folders, to which it may add one
         folders = tuple(dict.fromkeys((*scene.folders, *scene.finder.folders)))
         allowed = file is not None and is_inside(split_prim(Path(file))[0], folders)
         if allowed or not part.GetAttribute("points").Get():
@@ -208,15 +208,15 @@ def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
 
 
 def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
-    """Return red, green, blue and opacity of a prim, None without a colour of its own."""
+    """Return red, green, blue and opacity of a prim, or None if it has no colour."""
     surface = scene.pxr.UsdGeom.Gprim(part)
     color, opacity = surface.GetDisplayColorAttr().Get(), surface.GetDisplayOpacityAttr().Get()
-    if not all(np.isfinite(np.array(each)).all() for each in (color, opacity) if each):
+    if not all(np.isfinite(np.array(item)).all() for item in (color, opacity) if item):
         scene.left_out.note("colours that are not finite", part.GetName())
         return None
     if not color or surface.GetDisplayColorPrimvar().GetInterpolation() == "uniform":  # of each face
         return None
-    return (*(decimal(each) for each in color[0]), decimal(opacity[0]) if opacity else 1.0)
+    return (*(decimal(item) for item in color[0]), decimal(opacity[0]) if opacity else 1.0)
 
 
 _TURNS = AXES[3:]
@@ -225,80 +225,80 @@ _TURNS = AXES[3:]
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
     """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz); needs the extra ``torsor[usd]``.
 
-    Of several articulations, ``scene.usda#/World/arm`` names one. The links are the bodies, with the poses of their
-    prims and the names of these. The base is the body that a fixed joint holds at the origin of the stage, else a link
-    ``world``; a robot that no joint holds gets a free joint. ``base="floating"`` releases one that is held. Masses,
-    lengths and forces are in the units of the stage, angles in degrees, velocities of PhysX in degrees per second; all
-    become SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A ``ModelWarning``
-    names what is left out; ``strict`` makes it an error.
+    ``scene.usda#/World/arm`` selects one of several articulations. The links are the bodies, with the poses and names
+    of their prims. The base is the body that a fixed joint holds at the origin of the stage, otherwise a link
+    ``world``. A robot that no joint holds gets a free joint. ``base="floating"`` releases one that is held. Masses,
+    lengths and forces are in stage units, angles in degrees, PhysX velocities in degrees per second; all are converted
+    to SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A ``ModelWarning`` names
+    what is omitted; ``strict`` makes it an error.
     """
     file, prim = split_prim(path)
     try:
         return _Reader(Scene.of(file, strict), prim).read(base, snap, file)
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # also those of USD
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # including USD errors
         if isinstance(error, ModelError):
             raise
-        found = f"an attribute cannot be used ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+        message = f"an attribute cannot be used ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
         fix = "check the types of its attributes, and the dictionary torsor of customData, if there is one"
-        raise ModelError(found, where=file.name, fix=fix) from None
+        raise ModelError(message, where=file.name, fix=fix) from None
 
 
 class _Reader:
     """The state of reading one stage: the bodies of the articulation, and its joints, by path."""
 
-    def __init__(self, scene: Scene, wanted: str):
+    def __init__(self, scene: Scene, prim_path: str):
         self.scene = scene
         physics = scene.pxr.UsdPhysics
         every = {str(prim.GetPath()): prim for prim in scene.prims if scene.is_body(prim)}
-        found = (joint_of(scene, prim) for prim in scene.prims if prim.IsA(physics.Joint))
-        joints = [joint for joint in found if joint is not None]
-        self.root, chosen = self._articulation(every, joints, wanted)
+        result = (joint_of(scene, prim) for prim in scene.prims if prim.IsA(physics.Joint))
+        joints = [joint for joint in result if joint is not None]
+        self.root, chosen = self._articulation(every, joints, prim_path)
         self.bodies = {path: prim for path, prim in every.items() if path in chosen}
         for path in every.keys() - chosen:
-            scene.left_out.note("bodies beside the articulation", path)
-        own = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
-        self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in own]
+            scene.left_out.note("bodies outside the articulation", path)
+        chosen_joints = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
+        self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in chosen_joints]
         root = scene.stage.GetPrimAtPath(self.root)
         self.data = own_data(root)
         self.stacks = self._stacks() if flag_of(root.GetAttribute("newton:jointsAddMobility"), False) else {}
 
-    def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], wanted: str) -> tuple[str, set[str]]:
-        """Return the path of the root and the paths of the bodies of the one articulation that is read."""
+    def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], prim_path: str) -> tuple[str, set[str]]:
+        """Return the path of the root and the body paths of the one articulation that is read."""
         scene, pieces = self.scene, _connected(bodies, joints)
         api = scene.pxr.UsdPhysics.ArticulationRootAPI
-        found = dict[str, set[str]]()
+        result = dict[str, set[str]]()
         for prim in (prim for prim in scene.prims if prim.HasAPI(api)):
             path = str(prim.GetPath())
-            own = next(({end.body for end in each.ends} for each in joints if each.prim == prim), set())
-            own |= {body for body in bodies if _is_below(body, path)}
-            found[path] = {body for piece in pieces if piece & own for body in piece}
-        if not found:
-            found = {min(piece, key=list(bodies).index): piece for piece in pieces}
+            ends = next(({end.body for end in joint.ends} for joint in joints if joint.prim == prim), set())
+            ends |= {body for body in bodies if _is_below(body, path)}
+            result[path] = {body for piece in pieces if piece & ends for body in piece}
+        if not result:
+            result = {min(piece, key=list(bodies).index): piece for piece in pieces}
             joined = {end.body for joint in joints for end in joint.ends}
-            found = {path: piece for path, piece in found.items() if piece & joined} or found
-        found = {path: piece for path, piece in found.items() if piece and _is_below(path, wanted)}
-        # The first root of a piece: the root of a robot may be marked on its joint to the world, too.
-        first = {frozenset(piece): path for path, piece in reversed(found.items())}
-        found = {path: piece for path, piece in found.items() if path == first[frozenset(piece)]}
+            result = {path: piece for path, piece in result.items() if piece & joined} or result
+        result = {path: piece for path, piece in result.items() if piece and _is_below(path, prim_path)}
+        # The first root of a piece: the root of a robot may also be marked on its joint to the world.
+        first = {frozenset(piece): path for path, piece in reversed(result.items())}
+        result = {path: piece for path, piece in result.items() if path == first[frozenset(piece)]}
         moved = {end.body for joint in joints if joint.free for end in joint.ends}
-        moving = {path: piece for path, piece in found.items() if piece & moved}
-        for each in (found, moving):
-            if len(each) == 1:
-                return next(iter(each.items()))
-        if found:
-            what = f"{len(found)} articulations: {listing(found)}"
-            fix = f"name one: {scene.source}#{next(iter(found))}"
+        moving = {path: piece for path, piece in result.items() if piece & moved}
+        for item in (result, moving):
+            if len(item) == 1:
+                return next(iter(item.items()))
+        if result:
+            what = f"{len(result)} articulations: {listing(result)}"
+            fix = f"name one: {scene.source}#{next(iter(result))}"
             raise ModelError(what, where=scene.source, allowed="one", fix=fix)
-        what = f"no articulation at {wanted}" if wanted else "no rigid body (PhysicsRigidBodyAPI)"
+        what = f"no articulation at {prim_path}" if prim_path else "no rigid body (PhysicsRigidBodyAPI)"
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
-        """Take joints between the same two bodies as one chain, as Newton does: the first one has the others.
+        """Combine joints between the same two bodies into one chain, as Newton does: the first one holds the others.
 
         The chain goes from the first end of the first joint to its second end; others may have their ends exchanged.
         """
         stacks = dict[frozenset[str], list[UsdJoint]]()
-        for joint in (each for each in self.joints if not each.excluded):
+        for joint in (item for item in self.joints if not item.excluded):
             stack = stacks.setdefault(frozenset(end.body for end in joint.ends), [])
             a, b = joint.ends
             exchanged = stack and stack[0].ends[0].body != a.body
@@ -335,30 +335,30 @@ class _Reader:
     def _tree(self, base: str) -> dict[str, tuple[UsdJoint | None, str]]:
         """Return, by body, the joint that moves it and the body before; a body that nothing holds has no joint."""
         if base == "floating":  # what is welded to the world is released
-            welds = [each for each in self.joints if not (each.free or each.excluded)]
-            held = [each for each in welds if WORLD in {end.body for end in each.ends}]
-            self.joints = [each for each in self.joints if not any(each is weld for weld in held)]
+            welds = [item for item in self.joints if not (item.free or item.excluded)]
+            held = [weld for weld in welds if WORLD in {end.body for end in weld.ends}]
+            self.joints = [item for item in self.joints if not any(item is weld for weld in held)]
         inside = [joint for joint in self.joints if not joint.excluded]
-        found = dict[str, tuple[UsdJoint | None, str]]()
+        result = dict[str, tuple[UsdJoint | None, str]]()
         starts = [WORLD, *([self.root] if self.root in self.bodies else []), *self.bodies]
         for start in starts:
-            if start in found:
+            if start in result:
                 continue
             if start != WORLD:
-                found[start] = None, WORLD
+                result[start] = None, WORLD
             waiting = [start]
             while waiting:
                 here = waiting.pop(0)
                 for joint in inside:
                     bodies = [end.body for end in joint.ends]
                     there = bodies[1] if bodies[0] == here else bodies[0] if bodies[1] == here else WORLD
-                    if there != WORLD and there not in found:
-                        found[there] = joint, here
+                    if there != WORLD and there not in result:
+                        result[there] = joint, here
                         waiting.append(there)
-        return found
+        return result
 
     def _is_base(self, joint: UsdJoint | None, before: str) -> bool:
-        """Whether a joint welds its body to the origin of the stage."""
+        """Return whether a joint welds its body to the origin of the stage."""
         if joint is None or joint.free or before != WORLD:
             return False
         return bool(np.allclose(self._placement(joint, WORLD), np.eye(4), rtol=0, atol=1e-12))
@@ -376,32 +376,32 @@ class _Reader:
         return Joint(name, "free", self.names[WORLD], self.names[body], placement, source=self.scene.source, **settings)
 
     def _joint(self, joint: UsdJoint, parent: str, child: str) -> tuple[list[Link], list[Joint]]:
-        """Return the massless links and the joints of a joint of the tree: one, or a chain of slides and turns."""
+        """Return the massless links and joints of a tree joint: one, or a chain of translations and rotations."""
         scene, data, ends = self.scene, own_data(joint.prim), (self.names[parent], self.names[child])
         placement, stack = self._placement(joint, parent), self.stacks.get(joint.name, [joint])
-        free = {axis for each in stack for axis in each.free}
+        free = {axis for entry in stack for axis in entry.free}
         if not free or (len(stack) == 1 and len(free) == len(AXES)):
             whole = several(scene, joint.prim) if joint.free else {}
             settings: dict[str, Any] = {"source": scene.source, **whole}
             return [], [Joint(joint.name, "free" if joint.free else "fixed", *ends, placement, **settings)]
         sign = joint.between(parent)[2]
         stack = stack if sign > 0 else stack[::-1]
-        before, after, signs = zip(*(each.between(parent) for each in stack), strict=True)
+        before, after, signs = zip(*(entry.between(parent) for entry in stack), strict=True)
         second = after if sign > 0 else before
         steps = list[Joint | Array]()
-        for k, each in enumerate(stack):
-            if k:  # on the body that has moved with the joints before
+        for k, item in enumerate(stack):
+            if k:  # on the body that has moved with the previous joints
                 steps.append(inverse_pose(second[k - 1]) @ second[k])
-            steps += self._steps(each, signs[k])
+            steps += self._steps(item, signs[k])
         between = before[0], after[-1]
         links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
-            own = {key: exact(data, key, getattr(made[0], key)) for key in ("axis", "point")}
-            made = [replace(made[0], placement=placement, **own)]
+            geometry = {key: exact(data, key, getattr(made[0], key)) for key in ("axis", "point")}
+            made = [replace(made[0], placement=placement, **geometry)]
         return links, made
 
     def _steps(self, joint: UsdJoint, sign: float) -> list[Joint]:
-        """Return the slides and turns of a joint, in their order as seen from its parent."""
+        """Return the translations and rotations of a joint, in order as seen from its parent."""
         scene, axes = self.scene, list(joint.free)
         ball = [axis for axis in axes if axis in _TURNS] == list(_TURNS)
         single = [axis for axis in axes if not (ball and axis in _TURNS)]
@@ -414,22 +414,22 @@ class _Reader:
 
     def _frames(self) -> list[Frame]:
         """Return the frames that Torsor wrote, on their links."""
-        found = []
+        result = []
         for prim in self.scene.prims:
             body = self.scene.body_of(prim) if own_data(prim).get("frame") else None
             if body is not None and str(body.GetPath()) in self.bodies:
                 pose = exact(own_data(prim), "pose", self.scene.place_in(prim, body).pose)
-                found.append(Frame(self.scene.name(prim, "link"), self.names[str(body.GetPath())], pose))
-        return found
+                result.append(Frame(self.scene.name(prim, "link"), self.names[str(body.GetPath())], pose))
+        return result
 
     def _loops(self, parents: dict[str, tuple[UsdJoint | None, str]], frames: list[Frame]) -> Iterable[Closure]:
         """Yield the joints that are not in the tree as loops, and add the frames that they need."""
         inside = [joint for joint, _ in parents.values()]
         for joint in self.joints:
-            if not any(joint is each for each in inside):
+            if not any(joint is item for item in inside):
                 if len(self.stacks.get(joint.name, [])) > 1:
-                    found = f"it and {len(self.stacks[joint.name]) - 1} more between the same bodies close a loop"
-                    raise ModelError(found, where=self.scene.where(joint.prim), allowed="one joint")
+                    message = f"it and {len(self.stacks[joint.name]) - 1} more between the same bodies close a loop"
+                    raise ModelError(message, where=self.scene.where(joint.prim), allowed="one joint")
                 loop = loop_of(self.scene, joint, self.names, frames)
                 if loop is not None:
                     yield loop
@@ -437,32 +437,32 @@ class _Reader:
     def _active(self, loops: list[Closure], joints: list[Joint]) -> list[str]:
         """Return the driven coordinates of a robot with loops: those that Torsor wrote, or all with a drive."""
         if "active" in self.data:
-            return [str(each) for each in self.data["active"]]
+            return [str(item) for item in self.data["active"]]
         schemas = {joint.name: joint.prim.GetAppliedSchemas() for joint in self.joints}
-        driven = [name for name, given in schemas.items() if any("DriveAPI" in each for each in given)]
+        driven = [name for name, schema in schemas.items() if any("DriveAPI" in item for item in schema)]
         return [joint.name for joint in joints if joint.name in driven and not joint.follows] if loops else []
 
     def _allowed(self) -> list[tuple[str, str, str]]:
-        """Return the pairs of links that may touch: those that Torsor wrote, or the filtered pairs of the bodies."""
+        """Return the link pairs that may touch: those that Torsor wrote, or the filtered pairs of the bodies."""
         if "allowed" in self.data:
             return [(a, b, why) for a, b, why in json.loads(str(self.data["allowed"]))]
-        scene, api, found = self.scene, self.scene.pxr.UsdPhysics.FilteredPairsAPI, dict[tuple[str, str], None]()
+        scene, api, result = self.scene, self.scene.pxr.UsdPhysics.FilteredPairsAPI, dict[tuple[str, str], None]()
         for path, prim in self.bodies.items():
             for target in api(prim).GetFilteredPairsRel().GetTargets() if prim.HasAPI(api) else []:
                 other = scene.body_of(scene.stage.GetPrimAtPath(target))
                 if other is not None and str(other.GetPath()) in self.bodies and other != prim:
                     a, b = sorted((self.names[path], self.names[str(other.GetPath())]))
-                    found[a, b] = None
-        return [(*pair, "filtered") for pair in found]
+                    result[a, b] = None
+        return [(*pair, "filtered") for pair in result]
 
 
 def _is_below(path: str, above: str) -> bool:
-    """Whether a prim is another one or below it."""
+    """Return whether a prim is another one or below it."""
     return path == above or path.startswith(f"{above.rstrip('/')}/")
 
 
 def _connected(bodies: Iterable[str], joints: Iterable[UsdJoint]) -> list[set[str]]:
-    """Return the sets of bodies that joints connect, in the order of the stage; the world connects nothing."""
+    """Return the sets of bodies that joints connect, in stage order; the world connects nothing."""
     pieces = {body: {body} for body in bodies}
     for joint in joints:
         a, b = (pieces.get(end.body) for end in joint.ends)

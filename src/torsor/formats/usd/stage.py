@@ -1,8 +1,8 @@
-"""Stages of USD: their units, poses of prims, and exact numbers.
+"""USD stages: their units, poses of prims, and exact numbers.
 
-Most attributes of UsdPhysics are of single precision. A number of the schema is read as the shortest decimal that it
-stands for, 1.3 and not 1.2999999523. Exact numbers are beside the schema, in the dictionary ``torsor`` of the
-customData of a prim; they count as long as they agree with the schema, so that a stage may be edited elsewhere.
+Most attributes of UsdPhysics have single precision. A number of the schema is read as the shortest decimal that it
+represents, 1.3 and not 1.2999999523. Exact numbers are stored outside the schema, in the dictionary ``torsor`` of the
+customData of a prim. They count as long as they agree with the schema, so that a stage may be edited elsewhere.
 """
 
 import math
@@ -23,66 +23,68 @@ from torsor.formats.writing import Omissions, left_out_error
 from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose
 
-AGREE = 2e-6  # relative: a few roundings of single precision
-STRAIGHT = 1e-4  # products of unit axes that count as perpendicular: rotations in files have few digits
+AGREEMENT_TOLERANCE = 2e-6  # relative: a few single-precision rounding errors
+ORTHOGONALITY_TOLERANCE = (
+    1e-4  # products of unit axes that count as perpendicular, because rotations in files have few digits
+)
 OWN = "torsor"  # the dictionary of customData
 
 
 class Units(NamedTuple):
-    """Metres and kilograms of the units of a stage; seconds are seconds."""
+    """Metres and kilograms per stage unit; time is in seconds."""
 
     length: float = 1.0
     mass: float = 1.0
 
     @property
     def torque(self) -> float:
-        """N m of a unit of torque, and kg m^2 of a unit of inertia."""
+        """N m per unit of torque, and kg m^2 per unit of inertia."""
         return self.mass * self.length**2
 
     @property
     def force(self) -> float:
-        """N of a unit of force."""
+        """N per unit of force."""
         return self.mass * self.length
 
 
 class Place(NamedTuple):
-    """Where a prim is: rigid ``pose`` (4 x 4, m) and ``scale`` (3,) along its axes, negative along z if mirrored."""
+    """The place of a prim: rigid ``pose`` (4 x 4, m) and ``scale`` (3,) along its axes, mirrored if z is negative."""
 
     pose: Array
     scale: Array
 
 
 def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place:
-    """Return the place of a transform (4 x 4, of columns); shear, and mirrors unless allowed, raise ModelError."""
+    """Return the place of a transform (4 x 4, columns); raise ModelError for shear, and for mirrors unless allowed."""
     scale = np.linalg.norm(M[:3, :3], axis=0)
     if not np.isfinite(M).all() or not scale.all():
         raise ModelError("its transform is not finite, or has a scale of 0", where=where)
     scale[2] *= -1.0 if mirrors and np.linalg.det(M[:3, :3]) < 0 else 1.0
     axes = M[:3, :3] / scale
-    if np.abs(axes.T @ axes - np.eye(3)).max() > STRAIGHT or np.linalg.det(axes) < 0:
+    if np.abs(axes.T @ axes - np.eye(3)).max() > ORTHOGONALITY_TOLERANCE or np.linalg.det(axes) < 0:
         allowed = "rotations, translations and scales above 0"
         raise ModelError("its transform shears or mirrors", where=where, allowed=allowed)
-    scale = np.where(abs(scale - 1) < AGREE, 1.0, scale)
-    if np.abs(axes.T @ axes - np.eye(3)).max() >= 1e-15:  # a rotation to rounding stays as it is
+    scale = np.where(abs(scale - 1) < AGREEMENT_TOLERANCE, 1.0, scale)
+    if np.abs(axes.T @ axes - np.eye(3)).max() >= 1e-15:  # a rotation up to rounding is kept
         U, _, V = np.linalg.svd(axes)
         axes = np.asarray(U @ V)  # the nearest rotation
     return Place(make_pose(axes, M[:3, 3] * units.length), scale)
 
 
 def decimal(value: Any) -> float:
-    """Return a number of single precision as the shortest decimal that it stands for."""
+    """Return a single-precision number as the shortest decimal that it represents."""
     return float(str(np.float32(value)))
 
 
 def wrong_type(attribute: Any, value: Any, allowed: str) -> ModelError:
-    """Return the error of an attribute whose value is of another type than its schema says."""
+    """Return the error for an attribute whose value does not have the type of its schema."""
     prim = attribute.GetPrim()
     where = f"{prim.GetStage().GetRootLayer().GetDisplayName()}: {prim.GetPath()}"
     return ModelError(f"{attribute.GetName()} is {shortened(str(value))}", where=where, allowed=allowed)
 
 
 def number_of(attribute: Any, default: float = 0.0) -> float:
-    """Return the number of an attribute of single precision, or the default if there is none."""
+    """Return the number of a single-precision attribute, or the default if there is none."""
     value = attribute.Get() if attribute else None
     if value is None:
         return default
@@ -92,27 +94,27 @@ def number_of(attribute: Any, default: float = 0.0) -> float:
 
 
 def vector_of(attribute: Any, default: float = 0.0) -> Array:
-    """Return the three numbers of an attribute of single precision, three defaults if there is none."""
+    """Return the three numbers of a single-precision attribute, or three defaults if there is none."""
     value = attribute.Get() if attribute else None
     if value is None:
         return np.full(3, default)
     try:
-        x, y, z = (decimal(each) for each in value)
+        x, y, z = (decimal(entry) for entry in value)
     except (TypeError, ValueError):
         raise wrong_type(attribute, value, "three numbers") from None
     return np.array([x, y, z])
 
 
 def rotation_of(attribute: Any) -> Array | None:
-    """Return the rotation (3 x 3) of a quaternion of single precision, None for none and for the quaternion 0."""
-    given = attribute.Get() if attribute else None
-    if given is None:
+    """Return the rotation (3 x 3) of a single-precision quaternion, or None for none and for the zero quaternion."""
+    value = attribute.Get() if attribute else None
+    if value is None:
         return None
-    if not hasattr(given, "GetImaginary"):
-        raise wrong_type(attribute, given, "a quaternion")
-    quaternion = np.array([*(decimal(each) for each in given.GetImaginary()), decimal(given.GetReal())])
+    if not hasattr(value, "GetImaginary"):
+        raise wrong_type(attribute, value, "a quaternion")
+    quaternion = np.array([*(decimal(item) for item in value.GetImaginary()), decimal(value.GetReal())])
     if not np.isfinite(quaternion).all():
-        raise wrong_type(attribute, given, "finite numbers")
+        raise wrong_type(attribute, value, "finite numbers")
     return np.asarray(from_quaternion(quaternion)) if quaternion.any() else None
 
 
@@ -124,43 +126,43 @@ def flag_of(attribute: Any, default: bool) -> bool:
     return default if value is None else value
 
 
-# Exact numbers beside the schema
+# Exact numbers outside the schema
 
 
 def own_data(prim: Any) -> Mapping[str, Any]:
-    """Return what Torsor wrote beside the schema of a prim, by name."""
-    found = prim.GetCustomDataByKey(OWN)
-    return found if isinstance(found, Mapping) else {}
+    """Return what Torsor wrote outside the schema of a prim, by name."""
+    result = prim.GetCustomDataByKey(OWN)
+    return result if isinstance(result, Mapping) else {}
 
 
 def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
-    """Return whether there are exact numbers of a key, and they agree with those of the schema to its precision."""
+    """Return whether there are exact numbers for a key that agree with those of the schema to its precision."""
     if key not in data:
         return False
-    given, found = np.array(data[key], dtype=float), np.array(plain, dtype=float)
-    if given.shape != found.shape:
+    exact_numbers, result = np.array(data[key], dtype=float), np.array(plain, dtype=float)
+    if exact_numbers.shape != result.shape:
         return False
-    finite = np.isfinite(found)
-    size = np.abs(found[finite]).max(initial=0.0)
-    close = np.abs(given[finite] - found[finite]).max(initial=0.0) <= AGREE * size
-    return bool(close) and np.array_equal(given[~finite], found[~finite])
+    finite = np.isfinite(result)
+    size = np.abs(result[finite]).max(initial=0.0)
+    close = np.abs(exact_numbers[finite] - result[finite]).max(initial=0.0) <= AGREEMENT_TOLERANCE * size
+    return bool(close) and np.array_equal(exact_numbers[~finite], result[~finite])
 
 
 def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
-    """Return the exact numbers of a key if they agree with those of the schema, else those of the schema."""
+    """Return the exact numbers of a key if they agree with the schema, else those of the schema."""
     if not agrees(data, key, plain):
         return plain
-    given = np.array(data[key], dtype=float)
-    return float(given) if given.ndim == 0 else given
+    exact_numbers = np.array(data[key], dtype=float)
+    return float(exact_numbers) if exact_numbers.ndim == 0 else exact_numbers
 
 
-_LARGEST_UNIT = 1e20  # m or kg: that of light years is 1e16
-EARTH = 9.81  # m/s^2, where a scene gives none
+_LARGEST_UNIT = 1e20  # m or kg: a light year is 1e16
+EARTH = 9.81  # m/s^2, if a scene gives none
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A stage that is being read: its units, the name of its file for messages, and the ``folders`` of its meshes."""
+    """A stage that is being read: its units, its file name for messages, and the ``folders`` of its meshes."""
 
     pxr: Any
     stage: Any
@@ -183,13 +185,13 @@ class Scene:
         stage = open_stage(pxr, path, search)
         units = Units(pxr.UsdGeom.GetStageMetersPerUnit(stage), pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
         if not all(1 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT for unit in units):
-            found = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
-            raise ModelError(found, where=path.name, allowed=f"{1 / _LARGEST_UNIT:g} to {_LARGEST_UNIT:g}")
+            message = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
+            raise ModelError(message, where=path.name, allowed=f"{1 / _LARGEST_UNIT:g} to {_LARGEST_UNIT:g}")
         return cls(pxr, stage, units, path.name, strict, path, (*own_folders(path), *search))
 
     @cached_property
     def finder(self) -> Finder:
-        """What finds the files of meshes that Torsor named."""
+        """Finder of the mesh files that Torsor named."""
         return Finder(self.path)
 
     @cached_property
@@ -198,7 +200,7 @@ class Scene:
 
     @cached_property
     def prims(self) -> list[Any]:
-        """All active prims, those in instances too, parents first."""
+        """All active prims, including those in instances, parents first."""
         return list(self.pxr.Usd.PrimRange.Stage(self.stage, self.pxr.Usd.TraverseInstanceProxies()))
 
     def where(self, prim: Any) -> str:
@@ -206,32 +208,32 @@ class Scene:
         return f"{self.source}: {prim.GetPath()}"
 
     def name(self, prim: Any, kind: str) -> str:
-        """Return the name of a prim: that of Torsor, the displayed one, or its own, made unique among its ``kind``.
+        """Return the name of a prim: that of Torsor, the display name, or its own, made unique among its ``kind``.
 
-        Converters display the names that USD does not allow, such as ``joint_0.0``.
+        Converters use display names for names that USD does not allow, such as ``joint_0.0``.
         """
         path = str(prim.GetPath())
         if path not in self._names:
-            wanted = str(own_data(prim).get("name", "")) or prim.GetDisplayName() or prim.GetName()
-            self._names[path] = self.unused(wanted, kind)
+            prim_name = str(own_data(prim).get("name", "")) or prim.GetDisplayName() or prim.GetName()
+            self._names[path] = self.unused(prim_name, kind)
         return self._names[path]
 
-    def unused(self, wanted: str, kind: str) -> str:
+    def unused(self, prim_name: str, kind: str) -> str:
         """Return a name that no part of a ``kind`` has, and claim it."""
-        return claim_name(wanted, self._taken.setdefault(kind, set()))
+        return claim_name(prim_name, self._taken.setdefault(kind, set()))
 
     def place(self, prim: Any) -> Place:
         """Return the pose of a prim in the stage, and its scale."""
         return place_of(np.array(self._cache.GetLocalToWorldTransform(prim)).T, self.units, self.where(prim))
 
     def place_in(self, prim: Any, body: Any) -> Place:
-        """Return the pose of a prim in the axes of the body that it is below, and its scale, which may mirror it."""
+        """Return the pose of a prim in the axes of the body above it, and its scale, which may mirror it."""
         M = np.array(self._cache.ComputeRelativeTransform(prim, body)[0]).T
         M[:3] *= self.place(body).scale[:, None]
         return place_of(M, self.units, self.where(prim), mirrors=True)
 
     def is_body(self, prim: Any) -> bool:
-        """Whether a prim is a body that moves: neither disabled nor kinematic."""
+        """Return whether a prim is a moving body: neither disabled nor kinematic."""
         physics = self.pxr.UsdPhysics
         if not prim.HasAPI(physics.RigidBodyAPI):
             return False
@@ -248,14 +250,14 @@ class Scene:
 
     @cached_property
     def parts(self) -> dict[str, list[Any]]:
-        """The prims with a surface of each body, by the path of the body."""
-        found: dict[str, list[Any]] = {}
+        """Prims with a surface of each body, by the path of the body."""
+        result: dict[str, list[Any]] = {}
         for prim in self.prims:
             if prim.IsA(self.pxr.UsdGeom.Gprim):
                 body = self.body_of(prim)
                 if body is not None:
-                    found.setdefault(str(body.GetPath()), []).append(prim)
-        return found
+                    result.setdefault(str(body.GetPath()), []).append(prim)
+        return result
 
     def gravity(self) -> Array:
         """Return the gravity (3,) of the physics scene in the axes of the stage, in m/s^2."""
@@ -268,7 +270,7 @@ class Scene:
             return -EARTH * up
         scene, *others = scenes
         for other in others:
-            self.left_out.note("physics scenes beside the first", str(other.GetPath()))
+            self.left_out.note("physics scenes other than the first", str(other.GetPath()))
         physics = self.pxr.UsdPhysics.Scene(scene)
         along = vector_of(physics.GetGravityDirectionAttr())
         size = number_of(physics.GetGravityMagnitudeAttr(), -np.inf)
@@ -282,16 +284,18 @@ class Scene:
         return np.asarray(exact(own_data(scene), "gravity", plain))
 
     def report(self, base: str | None) -> None:
-        """Warn, or raise ModelError if reading is strict, of what is left out, and of bodies that move without mass."""
+        """Warn, or raise ModelError if reading is strict, of omissions and of bodies that move without mass."""
         light, wet = ([path for path in paths if path != base] for paths in (self.without_mass, self.of_water))
         if light:
-            found = f"no mass, or no inertia, and no collision shape that gives one: {listing(light, most=4)}"
+            message = (
+                f"there is no mass or inertia, and no collision shape that gives one, for {listing(light, most=4)}"
+            )
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
-            refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
+            refuse_or_warn(ModelError(message, where=self.source, fix=fix), self.strict)
         if wet:
-            taken = "that of its collision shapes filled with water is taken, as UsdPhysics says"
-            found = f"no mass is given of {listing(wet, most=4)}: {taken}"
-            fix = "if it is not meant so, add mass (PhysicsMassAPI)"
-            refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
+            taken = "that of its collision shapes filled with water is used, as UsdPhysics specifies"
+            message = f"no mass is given for {listing(wet, most=4)}: {taken}"
+            fix = "if this is not intended, add mass (PhysicsMassAPI)"
+            refuse_or_warn(ModelError(message, where=self.source, fix=fix), self.strict)
         if self.left_out.found:
             refuse_or_warn(left_out_error(self.left_out.found, self.source, self.strict), self.strict)

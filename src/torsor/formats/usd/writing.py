@@ -1,7 +1,7 @@
 """Writing UsdPhysics, for ``read_usd`` and for simulators: an articulation with bodies, joints, shapes and a scene.
 
-The attributes of the schema are of single precision; the exact numbers are beside them (``stage``). Friction, rotor
-inertia, velocity limits and followers are attributes of PhysX, which have no place in UsdPhysics.
+The attributes of the schema have single precision; the exact numbers are stored outside it (``stage``). Friction, rotor
+inertia, velocity limits and followers are PhysX attributes, because UsdPhysics has none for them.
 """
 
 import json
@@ -33,11 +33,11 @@ _KINDS |= {"plane": "Plane", "mesh": "Mesh"}
 _SINGLE = ("float", "float3", "point3f", "vector3f", "color3f")
 # Attributes that may be infinite: without a limit.
 _LIMITS = ("lowerLimit", "upperLimit", "low", "high", "maxForce", "maxJointVelocity")
-_GREY = (0.7, 0.7, 0.7, 1.0)  # of a part of a mesh without a colour, beside others that have one
+_GREY = (0.7, 0.7, 0.7, 1.0)  # of a mesh part without a colour, next to others that have one
 
 
 class Parts:
-    """A stage in memory, in metres and kilograms, and how prims are added to it."""
+    """A stage in memory, in metres and kilograms, and methods that add prims to it."""
 
     def __init__(self, pxr: Any, path: Path, omissions: Omissions):
         self.pxr, self.path, self.omissions = pxr, path, omissions
@@ -48,7 +48,7 @@ class Parts:
         self.taken: dict[str, set[str]] = defaultdict(set)
 
     def define(self, parent: str, name: str, kind: str) -> Any:
-        """Add a prim of a kind; a name that USD does not allow is changed, and kept beside."""
+        """Add a prim of a kind; a name that USD does not allow is changed, and stored separately."""
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         plain = claim_name(plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}", self.taken[parent])
         prim = self.stage.DefinePrim(f"{parent}/{plain}", kind)
@@ -57,10 +57,10 @@ class Parts:
         return prim
 
     def own(self, prim: Any, **values: Any) -> None:
-        """Set exact numbers, texts and dictionaries of them beside the schema of a prim."""
+        """Set exact numbers, texts and dictionaries of them outside the schema of a prim."""
         for key, value in values.items():
             if isinstance(value, Mapping):
-                self.own(prim, **{f"{key}:{inner}": each for inner, each in value.items()})
+                self.own(prim, **{f"{key}:{inner}": entry for inner, entry in value.items()})
             else:
                 if isinstance(value, list):
                     value = self.pxr.Vt.StringArray(value)
@@ -71,18 +71,18 @@ class Parts:
                 prim.SetCustomDataByKey(f"{OWN}:{key}", value)
 
     def check(self) -> None:
-        """Raise ModelError for numbers that are infinite in single precision, where they are no limits."""
+        """Raise ModelError for numbers that are infinite in single precision but are not limits."""
         for prim in self.stage.Traverse():
             for attribute in prim.GetAuthoredAttributes():
                 single = str(attribute.GetTypeName()).removesuffix("[]") in _SINGLE
                 bounded = single and attribute.GetBaseName() not in _LIMITS
                 if bounded and not np.isfinite(np.array(attribute.Get())).all():
-                    found = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
+                    message = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
                     allowed = f"numbers up to {np.finfo(np.float32).max:.3g}"
-                    raise ModelError(found, where=self.path.name, allowed=allowed, fix="save as .toml")
+                    raise ModelError(message, where=self.path.name, allowed=allowed, fix="save as .toml")
 
     def quaternion(self, R: Array, kind: Any) -> Any:
-        """Return a rotation as a quaternion of USD, real part first."""
+        """Return a rotation as a USD quaternion, real part first."""
         x, y, z, w = to_quaternion(R).tolist()
         return kind(w, x, y, z)
 
@@ -95,50 +95,50 @@ class Parts:
         if scale is not None:
             ops.AddScaleOp(double).Set(gf.Vec3d(*scale.tolist()))
 
-    def surface(self, body: Any, given: Visual | Shape) -> None:
-        """Add a visual or a collision shape of a body; what collides is not drawn."""
-        collides, path = isinstance(given, Shape), str(body.GetPath())
+    def surface(self, body: Any, part: Visual | Shape) -> None:
+        """Add a visual or a collision shape of a body; collision shapes are not drawn."""
+        collides, path = isinstance(part, Shape), str(body.GetPath())
         folder = "collisions" if collides else "visuals"
         if not self.stage.GetPrimAtPath(f"{path}/{folder}"):
             self.define(path, folder, "Scope")
-        prim = self.define(f"{path}/{folder}", given.name or given.shape, _KINDS[given.shape])
-        shape, size = getattr(self.pxr.UsdGeom, _KINDS[given.shape])(prim), np.array(given.size)
-        scaled = given.shape in ("box", "ellipsoid")
-        self.place(prim, given.pose, size if scaled else None)
-        self.own(prim, name=given.name)
-        if given.shape == "box":
+        prim = self.define(f"{path}/{folder}", part.name or part.shape, _KINDS[part.shape])
+        shape, size = getattr(self.pxr.UsdGeom, _KINDS[part.shape])(prim), np.array(part.size)
+        scaled = part.shape in ("box", "ellipsoid")
+        self.place(prim, part.pose, size if scaled else None)
+        self.own(prim, name=part.name)
+        if part.shape == "box":
             shape.CreateSizeAttr(1.0)
-        elif given.shape in ("sphere", "ellipsoid"):
-            shape.CreateRadiusAttr(1.0 if scaled else given.size[0])
-        elif given.shape in ("cylinder", "capsule"):
+        elif part.shape in ("sphere", "ellipsoid"):
+            shape.CreateRadiusAttr(1.0 if scaled else part.size[0])
+        elif part.shape in ("cylinder", "capsule"):
             shape.CreateAxisAttr("Z")
-            shape.CreateRadiusAttr(given.size[0])
-            shape.CreateHeightAttr(given.size[1])
-        elif given.shape == "plane":
+            shape.CreateRadiusAttr(part.size[0])
+            shape.CreateHeightAttr(part.size[1])
+        elif part.shape == "plane":
             shape.CreateAxisAttr("Z")
         else:
-            self._mesh(prim, given)
-        if isinstance(given, Shape):
+            self._mesh(prim, part)
+        if isinstance(part, Shape):
             self.pxr.UsdPhysics.CollisionAPI.Apply(prim)
             shape.CreatePurposeAttr("guide")
-            self.own(prim, link=given.link, contype=given.contype, conaffinity=given.conaffinity)
-        elif given.color is not None:
-            shape.CreateDisplayColorAttr([self.pxr.Gf.Vec3f(*given.color[:3])])
-            shape.CreateDisplayOpacityAttr([given.color[3] if len(given.color) > 3 else 1.0])
+            self.own(prim, link=part.link, contype=part.contype, conaffinity=part.conaffinity)
+        elif part.color is not None:
+            shape.CreateDisplayColorAttr([self.pxr.Gf.Vec3f(*part.color[:3])])
+            shape.CreateDisplayOpacityAttr([part.color[3] if len(part.color) > 3 else 1.0])
 
-    def _mesh(self, prim: Any, given: Visual | Shape) -> None:
-        """Add the surface of a mesh, scaled, and beside it the name of its file and the scale."""
-        file = self.names.name(given)
-        self.own(prim, mesh=file, scale=np.array(given.size))
+    def _mesh(self, prim: Any, shape: Visual | Shape) -> None:
+        """Add the scaled surface of a mesh, with its file name and scale."""
+        file = self.names.name(shape)
+        self.own(prim, mesh=file, scale=np.array(shape.size))
         try:
-            parts = read_painted(given.path, given.folders) if given.path else ()
+            parts = read_painted(shape.path, shape.folders) if shape.path else ()
         except (ModelError, ImportError) as error:
             self.omissions.note("surfaces of meshes that cannot be read, and are only named", f"{file}: {error}")
             return
         if not parts:
             self.omissions.note("surfaces of meshes whose files are not found, and are only named", file)
             return
-        surface = joined([each.surface for each in parts]).scaled(given.size)
+        surface = joined([part.surface for part in parts]).scaled(shape.size)
         mesh, vt = self.pxr.UsdGeom.Mesh(prim), self.pxr.Vt
         points = surface.vertices.astype(np.float32)
         mesh.CreatePointsAttr(vt.Vec3fArray.FromNumpy(points))
@@ -146,12 +146,12 @@ class Parts:
         mesh.CreateFaceVertexIndicesAttr(vt.IntArray.FromNumpy(surface.faces.astype(np.int32).ravel()))
         mesh.CreateExtentAttr(vt.Vec3fArray.FromNumpy(np.stack([points.min(axis=0), points.max(axis=0)])))
         mesh.CreateSubdivisionSchemeAttr("none")
-        if isinstance(given, Shape):
+        if isinstance(shape, Shape):
             self.pxr.UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr("convexHull")
-        elif given.color is None and any(each.color for each in parts):
+        elif shape.color is None and any(part.color for part in parts):
             # The colours of the file, face by face, so that none of them counts as that of the visual.
-            shades = np.array([each.color or _GREY for each in parts], dtype=np.float32)
-            colors = np.repeat(shades, [len(each.surface.faces) for each in parts], axis=0)
+            shades = np.array([part.color or _GREY for part in parts], dtype=np.float32)
+            colors = np.repeat(shades, [len(part.surface.faces) for part in parts], axis=0)
             rgb, opacity = np.ascontiguousarray(colors[:, :3]), np.ascontiguousarray(colors[:, 3])
             mesh.CreateDisplayColorPrimvar("uniform").Set(vt.Vec3fArray.FromNumpy(rgb))
             mesh.CreateDisplayOpacityPrimvar("uniform").Set(vt.FloatArray.FromNumpy(opacity))
@@ -160,7 +160,7 @@ class Parts:
 SUFFIXES = (".usda", ".usd", ".usdc")
 _TYPES = ("revolute", "continuous", "prismatic", "spherical", "free")
 _PHYSX = {"armature": "armature", "coulomb": "jointFriction", "velocity_limit": "maxJointVelocity"}
-# Of cut joints: the type of prim, and for a general joint the axes that are free.
+# For cut joints: the prim type, and for a general joint the free axes.
 _CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "weld": ("FixedJoint", ()),
     "revolute": ("RevoluteJoint", ()),
@@ -175,11 +175,12 @@ _CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
 def write_usd(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as a USD stage: text (.usda) or binary (.usd, .usdc); needs the extra ``torsor[usd]``.
 
-    The file is replaced atomically: if writing fails, the old file stays. The stage is in metres and kilograms, and the
-    bodies are where the links are at the position zero. Planar and helical joints become chains of joints with massless
-    bodies between them. A spring and viscous friction are a drive, Coulomb friction, rotor inertia, velocity limits
-    and followers attributes of PhysX. Loops are joints outside of the articulation. A ``ModelWarning`` names what is
-    not written, or what only Torsor reads; elastic joints, flexible links and universal loops are errors.
+    The file is replaced atomically: if writing fails, the old file is kept. The stage is in metres and kilograms, with
+    the bodies at the poses of the links at position zero. Planar and helical joints become chains of joints with
+    massless bodies between them. Springs and viscous friction become drives. Coulomb friction, rotor inertia, velocity
+    limits and followers become PhysX attributes. Loops are joints outside the articulation. A ``ModelWarning`` names
+    what is not written, or what only Torsor reads. Elastic joints, flexible links and universal loops raise
+    ``ModelError``.
     """
     write_file(path, SUFFIXES, _Writer(mechanism, Path(path)).content)
 
@@ -237,7 +238,7 @@ class _Writer:
     # Bodies
 
     def _bodies(self, moving: list[tuple[Link, Joint]]) -> None:
-        """Add the bodies at the position zero, their frames, and the weld of the base to the world."""
+        """Add the bodies at position zero, their frames, and the weld of the base to the world."""
         m, base = self.mechanism, self.mechanism.base
         poses, self.paths = {base.name: np.eye(4)}, dict[str, str]()
         ends = {end for loop in self.loops for end in ends_of(m, loop)} | {frame.link for frame in m.frames}
@@ -279,9 +280,9 @@ class _Writer:
         mass.CreateDiagonalInertiaAttr(gf.Vec3f(*moments.tolist()))
         mass.CreatePrincipalAxesAttr(self.parts.quaternion(axes, gf.Quatf))
         self.parts.own(prim, mass=link.mass, com=link.com, inertia=inertia)
-        what = "links without mass, for which simulators take the density of water"
+        what = "links without mass, for which simulators use the density of water"
         self.omissions.note(what, link.name, not link.mass and link.name != self.mechanism.base.name)
-        what = "inertias of 0, for which simulators take those of the collision shapes"
+        what = "inertias of 0, for which simulators use those of the collision shapes"
         self.omissions.note(what, link.name, link.mass and link.shapes and not link.inertia.any())
         for visual in link.visuals:
             self.parts.surface(prim, visual)
@@ -328,7 +329,7 @@ class _Writer:
             self._several(prim, joint)
 
     def _several(self, prim: Any, joint: Joint) -> None:
-        """Add friction, limits and rotor inertia of a joint with several velocities, for which USD has no words."""
+        """Add friction, limits and rotor inertia of a joint with several velocities, which USD cannot express."""
         for key in SEVERAL:
             values = np.ravel(getattr(joint, key))
             if (values[np.isfinite(values)] != 0).any():
@@ -337,19 +338,19 @@ class _Writer:
 
     def _settings(self, prim: Any, joint: Joint) -> None:
         """Add limits, friction, rotor inertia and drive of a hinge or slide."""
-        own, unit = self.parts.own, 1.0 if joint.type == "prismatic" else DEGREE
+        set_exact, unit = self.parts.own, 1.0 if joint.type == "prismatic" else DEGREE
         names = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
         lower, upper, velocity, effort, coulomb, viscous, rotor = (float(np.ravel(getattr(joint, k))[0]) for k in names)
         prim.GetAttribute("physics:lowerLimit").Set(lower / unit)
         prim.GetAttribute("physics:upperLimit").Set(upper / unit)
-        own(prim, lower=lower, upper=upper)
+        set_exact(prim, lower=lower, upper=upper)
         motor, spring = joint.motor, joint.spring
         armature = rotor + (motor.inertia * motor.ratio**2 if motor is not None else 0.0)
-        given = {"armature": armature, "coulomb": coulomb, "smooth": joint.smooth}
-        given = {key: value for key, value in given.items() if value}
-        given |= {"velocity_limit": velocity} if np.isfinite(velocity) else {}
-        own(prim, type=joint.type, **given)
-        physx = {_PHYSX[key]: value for key, value in given.items() if key in _PHYSX}
+        properties = {"armature": armature, "coulomb": coulomb, "smooth": joint.smooth}
+        properties = {key: value for key, value in properties.items() if value}
+        properties |= {"velocity_limit": velocity} if np.isfinite(velocity) else {}
+        set_exact(prim, type=joint.type, **properties)
+        physx = {_PHYSX[key]: value for key, value in properties.items() if key in _PHYSX}
         if physx:
             prim.AddAppliedSchema("PhysxJointAPI")
         for key, value in physx.items():
@@ -358,13 +359,13 @@ class _Writer:
         damping, stiffness, rest = viscous, 0.0, 0.0
         if motor is not None:
             keys = ("carrier", "inertia", "ratio", "axis", "coulomb", "viscous", "smooth")
-            own(prim, rotor_inertia=rotor, motor={key: getattr(motor, key) for key in keys})
+            set_exact(prim, rotor_inertia=rotor, motor={key: getattr(motor, key) for key in keys})
             damping += motor.viscous
         if spring is not None:
             self.omissions.note("nonlinear stiffness", joint.name, isinstance(spring.stiffness, str))
             if not isinstance(spring.stiffness, str):
                 stiffness, rest = spring.stiffness, spring.rest
-                own(prim, spring={"stiffness": stiffness, "damping": spring.damping, "rest": rest})
+                set_exact(prim, spring={"stiffness": stiffness, "damping": spring.damping, "rest": rest})
             damping += spring.damping
             viscous += spring.damping if isinstance(spring.stiffness, str) else 0.0
         if not (damping or stiffness or np.isfinite(effort)):
@@ -373,15 +374,15 @@ class _Writer:
         drive.CreateTypeAttr("force")
         if np.isfinite(effort):
             drive.CreateMaxForceAttr(effort)
-            own(prim, effort_limit=effort)
+            set_exact(prim, effort_limit=effort)
         if damping or stiffness:
             drive.CreateDampingAttr(damping * unit)
             drive.CreateStiffnessAttr(stiffness * unit)
             drive.CreateTargetPositionAttr(rest / unit)
-            own(prim, viscous=viscous, drive_stiffness=stiffness, drive_damping=damping, drive_target=rest)
+            set_exact(prim, viscous=viscous, drive_stiffness=stiffness, drive_damping=damping, drive_target=rest)
 
     def _follower(self, joint: Joint) -> None:
-        """Add what PhysX calls a mimic joint: q + gearing q(leader) + offset = 0."""
+        """Add a PhysX mimic joint: q + gearing q(leader) + offset = 0."""
         prim, single = self.prims[joint.name], self.pxr.Sdf.ValueTypeNames.Float
         unit = 1.0 if joint.type == "prismatic" else DEGREE
         axis = f"rot{prim.GetAttribute('physics:axis').Get()}"
@@ -393,7 +394,7 @@ class _Writer:
         self.parts.own(prim, ratio=joint.ratio, offset=joint.offset)
 
     def _loop(self, loop: Loop) -> None:
-        """Add a joint between two frames, which is no part of the articulation."""
+        """Add a joint between two frames, which is not part of the articulation."""
         m = self.mechanism
         if loop.kind not in _CUTS:
             raise refused_loop(loop, _CUTS, self.source, "USD")

@@ -1,9 +1,9 @@
-"""The modes of a uniform beam from its numbers, by Ritz' method with polynomials.
+"""Modes of a uniform beam from its properties, by the Ritz method with polynomials.
 
 Bending along y and z has the trial functions x^2 P_j, torsion x P_j, with the Legendre polynomials P_j on the length of
-the beam: they are clamped at x = 0 and free at the tip. The lowest eigenvectors with a load on the tip span the modes;
-within this span the modes of the beam alone are orthogonal. Second-order displacements follow from strains that are
-linear in eta: with theta the rotation of a section and kappa = theta' (Magnus' expansion to second order),
+the beam: they are clamped at x = 0 and free at the tip. The lowest eigenvectors with a load on the tip span the modes.
+Within this span the modes of the beam alone are orthogonal. Second-order displacements follow from strains that are
+linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second order),
 
     r2 = integral of ([theta]^2 / 2 + [theta2]) e_x,      theta2 = integral of theta x kappa / 2
 
@@ -22,9 +22,9 @@ from torsor.base.checks import number, one_of, positive, positive_vector, whole_
 from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Modes
 
-# Trial functions beyond the number of modes: the eigenvalues that are used have then converged to rounding.
-_MORE = 10
-MAX_MODES = 12  # in one direction; beyond that the trial functions lose digits
+# Trial functions beyond the number of modes, so that the eigenvalues that are used have converged to rounding.
+_EXTRA_TRIALS = 10
+MAX_MODES = 12  # in one direction; beyond it the trial functions lose digits
 
 
 def beam(
@@ -42,17 +42,20 @@ def beam(
 ) -> Modes:
     """Return the modes of a uniform beam along x that is clamped at its root (Euler-Bernoulli, Saint-Venant).
 
-    ``length`` is in m, ``mass`` in kg, ``bending`` the stiffness EI (N m^2): one number, or one for deflections along y
-    and one along z. ``modes`` counts the modes: one number for both directions, or (along y, along z), or (along y,
-    along z, torsion). Torsion needs the stiffness ``torsion`` GJ (N m^2) and the ``axial_inertia`` (kg m^2) of the
-    whole beam about its axis. ``damping`` is the damping ratio of every mode. ``tip_mass`` (kg) and ``tip_inertia``
-    (kg m^2, about y and z) are a load at the tip that is part of the beam. ``carries`` are mass and inertia, roughly,
-    of what will be attached to the tip: they only choose modes that suit it, so that fewer of them are needed.
+    - ``length`` in m, ``mass`` in kg.
+    - ``bending``: the stiffness EI (N m^2), one number, or one for deflections along y and one along z.
+    - ``modes``: the number of modes, one number for both directions, or (along y, along z), or (along y, along z,
+      torsion).
+    - ``torsion`` GJ (N m^2) and ``axial_inertia`` (kg m^2) of the whole beam about its axis, for torsion modes.
+    - ``damping``: the damping ratio of every mode.
+    - ``tip_mass`` (kg) and ``tip_inertia`` (kg m^2, about y and z): a load at the tip that is part of the beam.
+    - ``carries``: approximate mass and inertia of what will be attached to the tip. They only select suitable modes, so
+      that fewer are needed.
 
-    With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) of its mode,
-    or the largest angle (rad). With "tip" the first two coordinates of a direction are the deflection (m) of the tip
-    and its slope (rad), and the tip does not move in the other modes (Craig and Bampton 1968): the same motions, and
-    fewer operations where the tip carries another link.
+    With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) or angle (rad)
+    of its mode. With "tip" the first two coordinates of a direction are the deflection (m) of the tip and its slope
+    (rad), and the tip does not move in the other modes (Craig and Bampton 1968). The motions are the same, with fewer
+    operations if the tip carries another link.
 
     Example:
         >>> modes = beam(length=2.0, mass=1.0, bending=(8.0, 50.0), modes=(2, 1))
@@ -64,7 +67,7 @@ def beam(
     allowed = "one number, (along y, along z) or (along y, along z, torsion)"
     counts = mode_counts(modes, 2, (2, 3), allowed, where)
     EI = positive_vector(bending, 2, where, "bending")
-    own = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
+    tip_load = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
     if np.ndim(np.asarray(carries, dtype=object)) != 1:
         raise ModelError(argument="carries", value=carries, where=where, allowed="(mass, inertia)")
     later = positive_vector(carries, 2, where, "carries", or_zero=True)
@@ -74,7 +77,7 @@ def beam(
     fields: list[_Field] = []
     blocks: list[Array] = []
     for axis, stiffness, count in zip((1, 2), EI.tolist(), counts, strict=False):
-        trial = _Trial(2, count, length, mass / length, stiffness, own)
+        trial = _Trial(2, count, length, mass / length, stiffness, tip_load)
         shapes, K = trial.modes((float(later[0]), float(later[1])), at_tip)
         fields += [_Field(shape, axis, at_tip and k == 1) for k, shape in enumerate(shapes)]
         blocks.append(K)
@@ -89,23 +92,23 @@ def beam(
     for block in blocks:  # on the diagonal
         end = start + len(block)
         K[start:end, start:end], start = block, end
-    return _modes(fields, K, length, (mass, inertia), own, damping)
+    return _modes(fields, K, length, (mass, inertia), tip_load, damping)
 
 
 def _given(value: float | None, name: str, where: str) -> float:
     if value is None:
-        raise ModelError(f"modes of torsion without {name}", where=where, fix=f"give {name}=")
+        raise ModelError(f"torsion modes need {name}", where=where, fix=f"pass {name}=")
     return value
 
 
 def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
-    """Return the numbers of modes, with zeros for those left out; a single number counts ``single`` times."""
-    given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
-    if len(given) not in lengths:
+    """Return the numbers of modes, with zeros for omitted ones; a single number counts ``single`` times."""
+    numbers = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
+    if len(numbers) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    counts = [whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in given]
+    counts = [whole_number(value, where, "modes", least=0, most=MAX_MODES) for value in numbers]
     if not sum(counts):
-        raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
+        raise ModelError("there is no mode", where=where, allowed="at least one", fix="use a rigid link without modes")
     return counts + [0] * (max(lengths) - len(counts))
 
 
@@ -120,8 +123,8 @@ class _Trial:
     ):
         self.count, self.clamped = count, clamped
         x = Legendre.identity([0.0, length]) / length
-        self.functions = [x**clamped * Legendre.basis(j, [0.0, length]) for j in range(count + _MORE)]
-        nodes, weights = leggauss(count + _MORE + 3)
+        self.functions = [x**clamped * Legendre.basis(j, [0.0, length]) for j in range(count + _EXTRA_TRIALS)]
+        nodes, weights = leggauss(count + _EXTRA_TRIALS + 3)
         s, w = (nodes + 1) * length / 2, weights * length / 2
         bent = np.array([f.deriv(clamped)(s) for f in self.functions])
         values = np.array([f(s) for f in self.functions])
@@ -140,8 +143,8 @@ class _Trial:
         try:
             return self._modes(carries, at_tip)
         except np.linalg.LinAlgError:
-            found = "its numbers are so large or so small that its modes cannot be computed"
-            raise ModelError(found, where="beam", fix="check the units: m, kg, N m^2") from None
+            message = "its numbers are too large or too small to compute its modes"
+            raise ModelError(message, where="beam", fix="check the units: m, kg, N m^2") from None
 
     def _modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
         span = _eigenvectors(self.K, self.loaded(self.M, carries))[:, : self.count]
@@ -154,11 +157,11 @@ class _Trial:
         largest = np.array([f(self.places) for f in self.functions]).T @ normal
         normal = normal / largest[np.argmax(np.abs(largest), axis=0), np.arange(self.count - held)]
         columns = np.hstack([static, normal])
-        found = columns.T @ self.K @ columns
-        scale = np.sqrt(np.outer(found.diagonal(), found.diagonal()))
+        result = columns.T @ self.K @ columns
+        scale = np.sqrt(np.outer(result.diagonal(), result.diagonal()))
         zero = 0 * self.functions[0]
         shapes = [sum((c * f for c, f in zip(x, self.functions, strict=True)), start=zero) for x in columns.T.tolist()]
-        return shapes, np.where(np.abs(found) <= 1e-12 * scale, 0.0, found)
+        return shapes, np.where(np.abs(result) <= 1e-12 * scale, 0.0, result)
 
 
 def _eigenvectors(K: Array, M: Array) -> Array:
@@ -177,7 +180,7 @@ class _Field:
         # A deflection along y turns sections about z, one along z turns them about -y.
         slope = {0: [shape, none, none], 1: [none, none, shape.deriv()], 2: [none, -shape.deriv(), none]}[axis]
         self.theta = slope
-        self.kappa = [each.deriv() for each in slope]
+        self.kappa = [item.deriv() for item in slope]
 
 
 def _cross(a: list[Legendre], b: list[Legendre]) -> list[Legendre]:
@@ -201,10 +204,10 @@ def _modes(
 ) -> Modes:
     """Return the modes at the nodes of a Gauss quadrature that integrates all products exactly, and at the tip.
 
-    ``whole`` are mass and axial inertia of the beam, ``tip`` mass and inertia at its tip.
+    ``whole`` holds mass and axial inertia of the beam, ``tip`` mass and inertia at its tip.
     """
     ratio = number(damping, "beam", "damping", least=0)
-    nodes, weights = leggauss(max(each.shape.degree() for each in fields) + 2)
+    nodes, weights = leggauss(max(field.shape.degree() for field in fields) + 2)
     s, w = np.append((nodes + 1) * length / 2, length), np.append(weights / 2, 0.0)
     n, masses = len(fields), whole[0] * w
     masses[-1] = tip[0]
@@ -212,19 +215,19 @@ def _modes(
     for k, mode in enumerate(fields):
         if mode.axis:
             shapes[:, mode.axis, k] = mode.shape(s)
-    rotations = np.array([[theta(s) for theta in each.theta] for each in fields]).transpose(2, 1, 0)
+    rotations = np.array([[theta(s) for theta in field.theta] for field in fields]).transpose(2, 1, 0)
     second, tip_second = np.zeros((len(s), 3, n, n)), np.zeros((3, n, n))
     for k in range(n):
         for i in range(k + 1):
             moved, turned = _second(fields[k], fields[i])
-            second[:, :, k, i] = second[:, :, i, k] = np.array([each(s) for each in moved]).T
-            tip_second[:, k, i] = tip_second[:, i, k] = [each(length) for each in turned]
+            second[:, :, k, i] = second[:, :, i, k] = np.array([entry(s) for entry in moved]).T
+            tip_second[:, k, i] = tip_second[:, i, k] = [entry(length) for entry in turned]
     inertias = np.zeros((len(s), 3, 3))
     inertias[:, 0, 0] = whole[1] * w
     inertias[-1] += np.diag([0.0, tip[1], tip[1]])
-    for each in (shapes[-1], rotations[-1], second[-1], tip_second):  # exact zeros at the tip save operations
-        each[np.abs(each) <= 1e-11 * np.abs(each).max(initial=0.0)] = 0.0
-    turns = tuple(each.turns for each in fields)
+    for item in (shapes[-1], rotations[-1], second[-1], tip_second):  # exact zeros at the tip save operations
+        item[np.abs(item) <= 1e-11 * np.abs(item).max(initial=0.0)] = 0.0
+    turns = tuple(field.turns for field in fields)
     parts: dict[str, Any] = {"positions": np.column_stack([s, 0 * s, 0 * s]), "masses": masses, "shapes": shapes}
     parts |= {"rotations": rotations, "stiffness": K, "second": second, "tip_second": tip_second}
     parts |= {"inertias": inertias, "turns": turns, "source": "beam"}
@@ -233,7 +236,7 @@ def _modes(
     if J[0] > J[1] + J[2]:
         allowed = f"{J[1] + J[2]:.3g} at most: no body of this length and mass has more"
         raise ModelError(f"is {whole[1]:.3g}", argument="axial_inertia", where="beam", allowed=allowed)
-    # The damping matrix of one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
+    # The damping matrix with one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
     X = _eigenvectors(K, made.mass_matrix)
     D = made.mass_matrix @ X @ np.diag(2 * ratio * made.frequencies) @ X.T @ made.mass_matrix
     D = np.where(np.abs(D) <= 1e-12 * np.abs(D).max(initial=0.0), 0.0, D)

@@ -14,12 +14,12 @@ from torsor.base.errors import ModelError, listing
 from torsor.mechanism.edit import rebuilt, with_payload
 from torsor.mechanism.flexible import Modes, RodSection
 from torsor.mechanism.flexible_links.beams import mode_counts
-from torsor.mechanism.flexible_links.modes import MADE
+from torsor.mechanism.flexible_links.modes import ALLOWED_MODES
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import make_pose, move_inertia
 
-# Robots with rods by strain modes: slender bodies that bend far, such as eel-like and continuum robots.
+# Robots with rods by strain modes: slender bodies with large deflections, such as eel-like and continuum robots.
 
 M = TypeVar("M", bound=Mechanism)
 MAX_SECTIONS = 100
@@ -40,18 +40,23 @@ def with_rod(
     sections: int = 10,
     name: str = "rod",
 ) -> M:
-    """Return the robot with a uniform rod that is clamped at a link or frame, along its x axis.
+    """Return a copy with a uniform rod that is clamped at a link or frame, along its x axis.
 
-    ``length`` is in m, ``mass`` in kg, ``bending`` the stiffness EI (N m^2): one number, or one for bending along y
-    (about z) and one along z (about -y). ``torsion`` is GJ (N m^2), ``stretch`` is EA (N). ``modes`` are the numbers of
-    polynomials of each strain: (bending along y, along z, torsion, stretch), the last ones may be left out. ``radius``
-    (m) of a round rod gives its sections inertia, ``damping`` (s) is the time that multiplies the stiffness, and
-    ``curvature`` (3,) rad/m that of the rod at rest, about x, y, z. The mass is that of ``sections`` small bodies at
-    the points of a Gauss quadrature, the links ``name/1`` to ``name/N``; ``name/tip`` is the end.
+    - ``length`` in m, ``mass`` in kg.
+    - ``bending``: the stiffness EI (N m^2), one number, or one for bending along y (about z) and one along z (about
+      -y).
+    - ``torsion`` is GJ (N m^2), ``stretch`` is EA (N).
+    - ``modes``: the number of polynomials of each strain: (bending along y, along z, torsion, stretch); the last ones
+      may be omitted.
+    - ``radius`` (m) of a round rod, which gives its sections inertia.
+    - ``damping`` (s): the time that multiplies the stiffness.
+    - ``curvature`` (3,) rad/m: that of the rod at rest, about x, y, z.
+    - ``sections``: the number of small bodies at the points of a Gauss quadrature, the links ``name/1`` to ``name/N``;
+      ``name/tip`` is the end.
 
     Coordinates are angles: ``name/y1`` is the angle (rad) by which the whole rod bends about z, ``name/y2`` is the
-    amplitude of a curvature that grows linearly from one end to the other, and so on: the strain is the sum of
-    P_j(s) q_j / length with Legendre polynomials P_j. A stretch is in m.
+    amplitude of a curvature that grows linearly from one end to the other, and so on. The strain is the sum of P_j(s)
+    q_j / length with Legendre polynomials P_j. A stretch is in m.
 
     Example:
         >>> import torsor
@@ -67,20 +72,20 @@ def with_rod(
     allowed = "one to four numbers: bending along y, along z, torsion, stretch"
     counts = tuple(mode_counts(modes, 1, (1, 2, 3, 4), allowed, where))
     EI = positive_vector(bending, 2, where, "bending").tolist()
-    given = {"torsion": torsion, "stretch": stretch}
-    for (what, value), count in zip(given.items(), counts[2:], strict=True):
+    optional = {"torsion": torsion, "stretch": stretch}
+    for (what, value), count in zip(optional.items(), counts[2:], strict=True):
         if count and value is None:
-            raise ModelError(f"of {what} without a stiffness", argument="modes", where=where, fix=f"give {what}=")
-    rest = [0.0 if value is None else positive(value, where, what) for what, value in given.items()]
+            raise ModelError(f"of {what} needs a stiffness", argument="modes", where=where, fix=f"pass {what}=")
+    rest = [0.0 if value is None else positive(value, where, what) for what, value in optional.items()]
     N = whole_number(sections, where, "sections", most=MAX_SECTIONS)
     if max(counts) > N:
-        found, fix = f"{max(counts)} modes at {N} sections", "give more sections="
-        raise ModelError(found, where=where, allowed="no more modes of a strain than sections", fix=fix)
+        message, fix = f"there are {max(counts)} modes at {N} sections", "pass more sections="
+        raise ModelError(message, where=where, allowed="no more modes of a strain than sections", fix=fix)
     place = robot.place(at)
     names = [*(f"{name}/{k + 1}" for k in range(N)), f"{name}/tip"]
     taken = {*robot.places, *robot.joint_names} & {name, *names}
     if taken:
-        raise ModelError(f"the robot has {sorted(taken)[0]!r} already", where=where, fix="give another `name=`")
+        raise ModelError(f"the robot already has {sorted(taken)[0]!r}", where=where, fix="pass another `name=`")
     kappa = frozen_array(curvature, (3,), where, "curvature")
     strain: dict[str, Any] = {"length": length, "counts": counts, "rest": np.array([*kappa, 1.0, 0.0, 0.0])}
     strain |= {"stiffness": np.array([*EI, *rest]), "damping": number(damping, where, "damping", least=0)}
@@ -93,23 +98,23 @@ def with_rod(
         m = mass * float(weights[k]) / 2 if k < N else 0.0
         links.append(Link(link, m, inertia=m * r**2 * np.diag([0.5, 0.25, 0.25])))
         part = RodSection(float(s[k]), float(s[k + 1]), **strain)
-        own = name if k == 0 else f"{name}/{k + 1}"
-        joints.append(Joint(own, "flexible", parent, link, pose, coordinate=name, flexible=part))
+        section_name = name if k == 0 else f"{name}/{k + 1}"
+        joints.append(Joint(section_name, "flexible", parent, link, pose, coordinate=name, flexible=part))
         parent, pose = link, make_pose()
     return rebuilt(robot, links, joints, list(robot.frames))
 
 
-# Distance from the tip (relative to the length of the link) at which joints and frames are at the tip.
+# Distance from the tip (relative to the length of the link) within which joints and frames are at the tip.
 AT_TIP = 1e-6
 
 
 def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
-    """Return the robot with a beam that is clamped at a link or frame, along its x axis.
+    """Return a copy with a beam that is clamped at a link or frame, along its x axis.
 
     The joint ``name`` has the modes as coordinates. It moves the new link ``name/end``, the end of the beam in the axes
-    of its root, which carries ``name/tip``, the section there: other links, frames and loads can be attached to it.
-    The mass of the beam is added to the link that it is clamped to. On the base, the beam gets a link of its own,
-    ``name``. Nothing drives the modes: their effort limit is 0.
+    of its root, which carries ``name/tip``, the section there. Other links, frames and loads can be attached to it. The
+    mass of the beam is added to the link to which it is clamped. A beam on the base gets its own link, ``name``. Modes
+    have no drive: their effort limit is 0.
 
     Example:
         >>> import torsor
@@ -119,12 +124,12 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
         (('joint1', 'beam/1', 'beam/2'), 'beam/tip')
     """
     instance_of(robot, Mechanism, "with_beam", "robot")
-    instance_of(modes, Modes, robot.name, "modes", allowed=MADE)
+    instance_of(modes, Modes, robot.name, "modes", allowed=ALLOWED_MODES)
     name_of(name, "beam", robot.name)
     place, end, tip = robot.place(at), f"{name}/end", f"{name}/tip"
     taken = {*robot.places, *robot.joint_names} & {name, end, tip, f"{name}/clamp", f"{name}/turn"}
     if taken:
-        raise ModelError(f"the robot has {sorted(taken)[0]!r} already", where=robot.name, fix="give another `name=`")
+        raise ModelError(f"the robot already has {sorted(taken)[0]!r}", where=robot.name, fix="pass another `name=`")
     links, joints, pose = [robot.base, *robot.links], list(robot.joints), place.pose
     owner = carrier(robot, place).name
     if place.link < 0:
@@ -142,10 +147,10 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
 
 
 def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str] | None = None) -> M:
-    """Return the robot with a moving link that bends: modes replace its mass and inertia.
+    """Return a copy in which a moving link bends: modes replace its mass and inertia.
 
     The link is clamped at its own frame and extends along its x axis. ``carried`` are the names of the joints and
-    frames that move with its tip; by default those that are at the tip. The joint ``link/modes`` has the modes as
+    frames that move with its tip; the default is those at the tip. The joint ``link/modes`` has the modes as
     coordinates.
 
     Example:
@@ -158,12 +163,12 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
     instance_of(robot, Mechanism, "with_flexible_link", "robot")
     place = robot.place(link)
     if place.link < 0 or link not in robot.link_names:
-        fix = "torsor.mechanism.flexible_links.with_beam clamps a beam to the base or to a frame"
+        fix = "use torsor.mechanism.flexible_links.with_beam to clamp a beam to the base or to a frame"
         raise ModelError(f"{link!r} is not a moving link", value=link, where=robot.name, fix=fix)
     if f"{link}/modes" in robot.joint_names:
-        raise ModelError(f"{link!r} is flexible already", argument="link", value=link, where=robot.name)
+        raise ModelError(f"{link!r} is already flexible", argument="link", value=link, where=robot.name)
     bare: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3)), "strict": True, "source": ""}
-    links = tuple(replace(each, **bare) if each.name == link else each for each in robot.links)
+    links = tuple(replace(item, **bare) if item.name == link else item for item in robot.links)
     bent = with_beam(replace(robot, links=links), link, modes, f"{link}/modes")
     tip = make_pose(p=modes.positions[-1])
     near = AT_TIP * float(np.linalg.norm(modes.positions[-1]))
@@ -176,8 +181,8 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
         names = set(carried)
         missing = sorted(names - {name for name, _ in there})
         if missing:
-            found = f"the tip carries {missing[0]!r}, which is no joint or frame of link {link!r}"
-            raise ModelError(found, where=robot.name, allowed=listing(repr(name) for name, _ in there))
+            message = f"the tip carries {missing[0]!r}, which is not a joint or frame of link {link!r}"
+            raise ModelError(message, where=robot.name, allowed=listing(repr(name) for name, _ in there))
 
     def moved(part: Any, pose: str, on: str) -> Any:
         if getattr(part, on) != link or part.name not in names:

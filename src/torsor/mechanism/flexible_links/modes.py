@@ -1,4 +1,4 @@
-"""Modes from shapes at nodes, as finite elements give them."""
+"""Modes from shapes at nodes, such as a finite-element modal analysis."""
 
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from torsor.base.files import LARGEST_FILE, reading_npz, write_npz
 from torsor.mechanism.flexible import Modes
 
 # Distance of nodes from a straight line, relative to its length.
-_STRAIGHT = 1e-9
-# Relative change of a natural frequency that lumped masses may cause without a warning.
+_LINE_TOLERANCE = 1e-9
+# Relative change of a natural frequency by lumped masses that causes no warning.
 _FREQUENCY = 0.01
-MADE = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
+ALLOWED_MODES = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
 
 
 def node_modes(
@@ -31,11 +31,11 @@ def node_modes(
     inertias: Maybe = None,
     source: str = "modes",
 ) -> Modes:
-    """Return modes from shapes at nodes; ``Modes`` has the shapes and units of the arrays.
+    """Return modes from shapes at nodes; ``Modes`` defines the shapes and units of the arrays.
 
-    Give the ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,) rad/s of the modes. ``damping`` (n,) are damping
-    ratios. Without ``rotations`` the nodes do not turn. Nodes along a straight line from the clamped end, in order, get
-    the second-order displacements of a line that does not become longer between the nodes; other nodes get none.
+    Pass either ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,) rad/s of the modes. ``damping`` (n,) holds
+    damping ratios. Without ``rotations`` the nodes do not rotate. Nodes in order along a straight line from the clamped
+    end get the second-order displacements of an inextensible line between the nodes; other nodes get none.
 
     Example:
         >>> x, shapes = np.array([[0.5, 0, 0], [1.0, 0, 0]]), np.zeros((2, 3, 1))
@@ -46,11 +46,15 @@ def node_modes(
     """
     Phi, m = real_array(shapes, source, "shapes"), real_array(masses, source, "masses")
     if m.ndim != 1 or Phi.ndim != 3 or Phi.shape[:2] != (m.size, 3):
-        found = f"have shape {m.shape}, mode shapes {Phi.shape}"
-        raise ModelError(found, argument="masses", where=source, allowed="(N,) and (N, 3, n): N nodes, n modes")
+        message = f"have shape {m.shape}, mode shapes {Phi.shape}"
+        raise ModelError(message, argument="masses", where=source, allowed="(N,) and (N, 3, n): N nodes, n modes")
     if (stiffness is None) == (frequencies is None):
-        found = "neither stiffness nor frequencies" if stiffness is None else "both stiffness and frequencies"
-        raise ModelError(found, where=source, allowed="one of them")
+        message = (
+            "neither stiffness nor frequencies are given"
+            if stiffness is None
+            else "both stiffness and frequencies are given"
+        )
+        raise ModelError(message, where=source, allowed="one of them")
     n = Phi.shape[2]
     r = frozen_array(positions, (m.size, 3), source, "positions")
     ratios = positive_vector(damping, n, source, "damping", or_zero=True)
@@ -63,11 +67,11 @@ def node_modes(
     made = Modes(stiffness=stiffness, **parts)  # type: ignore[arg-type]  # one of them is given
     K = made.stiffness_matrix
     if frequencies is not None:
-        natural, given = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
-        if np.abs(natural / given - 1).max() > _FREQUENCY:
-            found = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(given)}"
-            text = f"{found}: the shapes are not orthogonal with the masses of the nodes"
-            warn(text, where=source, fix="check masses and shapes, or give the stiffness matrix")
+        natural, expected = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
+        if np.abs(natural / expected - 1).max() > _FREQUENCY:
+            message = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(expected)}"
+            error_message = f"{message}: the shapes are not orthogonal with respect to the node masses"
+            warn(error_message, where=source, fix="check masses and shapes, or pass the stiffness matrix")
     return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
 
 
@@ -77,7 +81,7 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
     along = r[-1] / length if length else r[-1]
     steps = np.diff(r @ along, prepend=0.0)
     off_line = np.abs(r - np.outer(r @ along, along)).max(initial=0.0)
-    if not length or steps[1:].min(initial=1.0) <= 0 or steps[0] < 0 or off_line > _STRAIGHT * length:
+    if not length or steps[1:].min(initial=1.0) <= 0 or steps[0] < 0 or off_line > _LINE_TOLERANCE * length:
         return None
     across = Phi - np.einsum("x,y,iyk->ixk", along, along, Phi)
     bent = np.diff(across, axis=0, prepend=0 * across[:1])
@@ -86,7 +90,7 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
     return np.asarray(-np.einsum("x,ikl->ixkl", along, pairs))
 
 
-# Files of modes: TOML, one table for each mode, or .npz with arrays.
+# Mode files: TOML with one table per mode, or .npz with arrays.
 #
 # A TOML file has ``positions`` ([[x, y, z], ...] m at rest, from the clamped end; the last node is the tip), ``masses``
 # (kg) and, for each mode, a table ``[[mode]]`` with ``frequency`` (rad/s) or ``stiffness``, ``shape`` ([[x, y, z],
@@ -94,7 +98,17 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
 # rad) and ``damping`` (a ratio). An .npz file has the arrays of ``node_modes`` by name: shapes (N, 3, n) and so on.
 
 _ARRAYS = ("positions", "masses", "shapes", "rotations", "stiffness", "frequencies", "damping", "inertias")
-_EXACT = ("positions", "masses", "shapes", "rotations", "stiffness", "damping", "second", "tip_second", "inertias")
+_EXACT_FIELDS = (
+    "positions",
+    "masses",
+    "shapes",
+    "rotations",
+    "stiffness",
+    "damping",
+    "second",
+    "tip_second",
+    "inertias",
+)
 _MODE = ("frequency", "stiffness", "shape", "rotation", "damping")
 
 
@@ -111,16 +125,16 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".npz"):
-        text = f"unknown kind of file {file.suffix!r}"
-        raise ModelError(text, value=file.suffix, where=file.name, allowed=".toml, .npz")
+        message = f"unknown file type {file.suffix!r}"
+        raise ModelError(message, value=file.suffix, where=file.name, allowed=".toml, .npz")
     if file.suffix == ".npz":
-        with reading_npz(file, "modes") as found:
-            arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}
-            exact = {name: found[name] for name in (*_EXACT, "turns")} if "second" in found else {}
-        check_keys(found, (*_ARRAYS, *exact), file.name)
+        with reading_npz(file, "modes") as result:
+            arrays: dict[str, Any] = {name: result[name] for name in ("positions", "masses", "shapes")}
+            exact = {name: result[name] for name in (*_EXACT_FIELDS, "turns")} if "second" in result else {}
+        check_keys(result, (*_ARRAYS, *exact), file.name)
         if exact:
             return _selected_exact(exact, modes, file.name)
-        arrays |= {name: found[name] for name in _ARRAYS if name in found}
+        arrays |= {name: result[name] for name in _ARRAYS if name in result}
     else:
         arrays = _from_toml(file)
     count = _count(modes, np.asarray(arrays["shapes"]).shape[-1] if np.ndim(arrays["shapes"]) else 0, file.name)
@@ -133,25 +147,27 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
 
 
 def _count(modes: int | None, held: int, where: str) -> int:
-    """Return how many modes to take of those that a file holds."""
+    """Return how many of the modes in a file to use."""
     if modes is None:
         return held
     count = whole_number(modes, where, "modes")
     if count > held:
-        raise ModelError(f"{count} modes of a file that has {held}", where=where, allowed=f"1 to {held}")
+        raise ModelError(
+            f"{count} modes are requested from a file that has {held}", where=where, allowed=f"1 to {held}"
+        )
     return count
 
 
-def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Modes:
-    """Return the first modes of those that ``write_modes`` wrote."""
-    turns = found["turns"]
+def _selected_exact(arrays: dict[str, Any], modes: int | None, where: str) -> Modes:
+    """Return the first modes of a file that ``write_modes`` wrote."""
+    turns = arrays["turns"]
     if turns.dtype != bool or turns.ndim != 1:
         raise ModelError(f"turns is {turns!r}", value=turns, where=where, allowed="true or false for each mode")
-    whole = Modes(**{name: found[name] for name in _EXACT}, turns=tuple(turns.tolist()), source=where)
+    whole = Modes(**{name: arrays[name] for name in _EXACT_FIELDS}, turns=tuple(turns.tolist()), source=where)
     n = _count(modes, whole.count, where)
     ends: dict[str, Any] = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n]}
     ends |= dict.fromkeys(("stiffness", "damping", "second", "tip_second"), np.s_[..., :n, :n])
-    parts = {name: getattr(whole, name)[ends.get(name, ...)] for name in _EXACT}
+    parts = {name: getattr(whole, name)[ends.get(name, ...)] for name in _EXACT_FIELDS}
     return Modes(**parts, turns=whole.turns[:n], source=where)
 
 
@@ -173,10 +189,10 @@ def _from_toml(file: Path) -> dict[str, Any]:
             allowed = "shape, and either frequency or stiffness"
             raise ModelError(f"it has {', '.join(mode) or 'nothing'}", where=where, allowed=allowed)
         for name in ("shape", "rotation"):
-            given = mode.get(name, [[0.0] * 3] * N)
-            if np.shape(np.array(given, dtype=object)) != (N, 3):
+            vectors = mode.get(name, [[0.0] * 3] * N)
+            if np.shape(np.array(vectors, dtype=object)) != (N, 3):
                 raise ModelError(f"is not a list of {N} vectors", argument=name, where=where, allowed="[x, y, z]")
-            kinds[name].append(given)
+            kinds[name].append(vectors)
         kinds["damping"].append(mode.get("damping", 0.0))
         for name in ("frequency", "stiffness"):
             kinds[name] += [mode[name]] if name in mode else []
@@ -189,7 +205,7 @@ def _from_toml(file: Path) -> dict[str, Any]:
 
 
 def write_modes(modes: Modes, path: str | Path) -> None:
-    """Write modes to an .npz file, with all digits: ``read_modes`` returns equal ones.
+    """Write modes to an .npz file with full precision; ``read_modes`` returns equal ones.
 
     Example:
         >>> import tempfile, torsor
@@ -199,8 +215,8 @@ def write_modes(modes: Modes, path: str | Path) -> None:
         ...     read_modes(Path(folder, "arm.npz")) == modes
         True
     """
-    instance_of(modes, Modes, "write_modes", "modes", allowed=MADE)
+    instance_of(modes, Modes, "write_modes", "modes", allowed=ALLOWED_MODES)
     file = Path(path)
     if file.suffix != ".npz":
-        raise ModelError(f"unknown kind of file {file.suffix!r}", value=file.suffix, where=file.name, allowed=".npz")
-    write_npz(file, {name: getattr(modes, name) for name in (*_EXACT, "turns")})
+        raise ModelError(f"unknown file type {file.suffix!r}", value=file.suffix, where=file.name, allowed=".npz")
+    write_npz(file, {name: getattr(modes, name) for name in (*_EXACT_FIELDS, "turns")})

@@ -1,4 +1,4 @@
-"""Methods of a robot as functions that JAX and PyTorch can differentiate."""
+"""Robot methods as functions that JAX and PyTorch can differentiate."""
 
 from torsor.robot.autodiff.to_jax import to_jax
 from torsor.robot.autodiff.to_torch import to_torch

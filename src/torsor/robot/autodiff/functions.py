@@ -1,4 +1,4 @@
-"""A compiled function with its derivatives, which are nodes again: of any order, compiled when first used."""
+"""Compiled functions with derivatives of any order, which are compiled on first use."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -36,7 +36,7 @@ class Node:
             self.kernel = call
 
     def wrapped(self, framework: Any, wrap: Callable[[Any, "Node"], Any]) -> Any:
-        """Return the node as a function of a framework (the module jax or torch), which ``wrap`` makes once."""
+        """Return the node as a function of a framework (the module jax or torch); ``wrap`` creates it once."""
         name = framework.__name__
         if name not in self._wrapped:
             self._wrapped[name] = wrap(framework, self)
@@ -44,23 +44,23 @@ class Node:
 
     @cached_property
     def kernel(self) -> Callable[..., Any]:
-        """The machine code."""
+        """Compiled function."""
         return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
 
     def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Evaluate on the GPU, on a stream that another framework has made; CuPy arrays, always a tuple."""
+        """Evaluate on the GPU, on a stream created by another framework. Return a tuple of CuPy arrays."""
         kernel: Any = self.kernel
         with foreign_stream(kernel.xp, stream):
-            found = kernel(*values)
-        return found if isinstance(found, tuple) else (found,)
+            result = kernel(*values)
+        return result if isinstance(result, tuple) else (result,)
 
     def __call__(self, *values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Evaluate in float64; always a tuple."""
-        found = self.kernel(*(np.asarray(each, dtype=np.float64) for each in values))
-        return tuple(map(np.asarray, found if isinstance(found, tuple) else (found,)))
+        """Evaluate in float64. Return a tuple of arrays."""
+        result = self.kernel(*(np.asarray(value, dtype=np.float64) for value in values))
+        return tuple(map(np.asarray, result if isinstance(result, tuple) else (result,)))
 
     def batch(self, shapes: Sequence[Shape]) -> Shape:
-        """Return the common batch axes of inputs of these shapes."""
+        """Return the common batch axes of inputs with these shapes."""
         where, names = self.function.name(), self.function.name_in()
         if len(shapes) != len(self.inputs):
             allowed = f"{len(names)}, one for each of {', '.join(names)}"
@@ -77,8 +77,8 @@ class Node:
     def _symbols(self) -> tuple[Named, Named]:
         names = self.function.name_in()
         inputs = {name: ca.SX.sym(name, *self.function.size_in(name)) for name in names}
-        found = self.function.call(list(inputs.values()))
-        return inputs, dict(zip(self.function.name_out(), found, strict=True))
+        result = self.function.call(list(inputs.values()))
+        return inputs, dict(zip(self.function.name_out(), result, strict=True))
 
     def _derive(self, kind: str, inputs: Named, outputs: Named, shapes: tuple[list[Shape], list[Shape]]) -> "Node":
         name = f"{self.function.name()}_{kind}"
@@ -88,28 +88,28 @@ class Node:
 
     @cached_property
     def jacobian(self) -> "Node":
-        """All derivatives: of each output with respect to each input, of shape output + input."""
+        """Node of all derivatives: of each output with respect to each input, of shape output + input."""
         inputs, results = self._symbols()
-        shapes = [out + each for out in self.outputs for each in self.inputs]
+        shapes = [out + input_ for out in self.outputs for input_ in self.inputs]
         return self._derive("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
 
     @cached_property
     def push(self) -> "Node":
-        """Tangents of the outputs, from the inputs and their tangents (Jacobian-vector product)."""
+        """Node that maps inputs and their tangents to the tangents of the outputs (Jacobian-vector product)."""
         inputs, results = self._symbols()
         tangents, changes = pushed(inputs, results, {})
         return self._derive("push", inputs | tangents, changes, (self.inputs * 2, self.outputs))
 
     @cached_property
     def pull(self) -> "Node":
-        """Gradients with respect to the inputs of the weighted sum of the outputs (vector-Jacobian product)."""
+        """Node of the input gradients of the weighted sum of outputs (vector-Jacobian product)."""
         inputs, results = self._symbols()
         weights, gradients = pulled(inputs, results, {})
         return self._derive("pull", inputs | weights, gradients, (self.inputs + self.outputs, self.inputs))
 
 
 def node_of(robot: Robot, name: str, options: dict[str, Any]) -> Node:
-    """Return a method of a robot as a node."""
+    """Return a robot method as a node."""
     if not isinstance(robot, Robot):
         raise ModelError(f"robot is {robot!r}", value=robot, allowed="a Robot")
     kernels = robot.kernels

@@ -1,4 +1,4 @@
-"""Methods of a robot for JAX: through a callback on the CPU or on the GPU, with exact derivatives."""
+"""Robot methods as JAX functions with exact derivatives, by callbacks on the CPU or GPU."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,15 +12,17 @@ from torsor.robot.robot import Robot
 
 
 def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
-    """Return the method ``name`` of a robot as a function of JAX arrays that can be jitted, mapped and differentiated.
+    """Return a robot method as a function of JAX arrays that can be jitted, mapped and differentiated.
 
-    Inputs are those of the method, with any leading axes; options are those of ``robot.derivatives.jvp``:
-    ``external=True`` adds external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in
-    ``Robot.function``. Derivatives with respect to positions are those with respect to their components. The kernels
-    run on the CPU, in float64, through ``jax.pure_callback``; those of a robot on the GPU (``robot.to(device="cuda")``)
-    run there, in its type, on XLA's stream, and no number leaves it (``jax.experimental.buffer_callback``, JAX 0.6 or
-    newer, arrays of JAX on the GPU). Results have the type of the inputs. Derivatives, forward, reverse and of any
-    order, come from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
+    Inputs are those of the method, with any leading axes. Options are those of ``robot.derivatives.jvp``:
+    ``external=True`` adds external wrenches after the inputs; ``place``, ``forced`` and ``order`` are as in
+    ``Robot.function``. Derivatives with respect to positions are with respect to their components. Forward and reverse
+    derivatives of any order come from the traced function (``jax.custom_jvp``). Results have the dtype of the inputs.
+    Needs the extra ``jax``.
+
+    The kernels run on the CPU, in float64, through ``jax.pure_callback``. If the robot is on the GPU
+    (``robot.to(device="cuda")``), they run there, in the robot's dtype, on XLA's stream, and no data is copied to the
+    host. This uses ``jax.experimental.buffer_callback`` and needs JAX 0.6 or newer with GPU arrays.
 
     Example:
         >>> import jax
@@ -36,46 +38,46 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     function = node_of(robot, name, options).wrapped(jax, _wrap_jax)
 
     def called(*values: Any) -> Any:
-        found = function(*values)
-        return found[0] if len(found) == 1 else found
+        result = function(*values)
+        return result[0] if len(result) == 1 else result
 
     return called
 
 
 def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
-    """Return a node as a function of JAX arrays with a tuple of results."""
+    """Return a node as a function of JAX arrays that returns a tuple."""
     jnp = jax.numpy
 
     def on_host(*values: Any) -> Any:
-        return tuple(each.astype(values[0].dtype) for each in node(*values))
+        return tuple(item.astype(values[0].dtype) for item in node(*values))
 
     def on_card(context: Any, out: Any, *values: Any) -> None:
         kernel: Any = node.kernel
         xp = kernel.xp
-        found = node.call_on(context.stream, [xp.asarray(each) for each in values])
+        result = node.call_on(context.stream, [xp.asarray(value) for value in values])
         with foreign_stream(xp, context.stream):
-            for goal, each in zip(out, found, strict=True):
-                xp.asarray(goal)[...] = each
+            for goal, item in zip(out, result, strict=True):
+                xp.asarray(goal)[...] = item
 
     def called(*values: Any) -> tuple[Any, ...]:
-        batch = node.batch([np.shape(each) for each in values])
+        batch = node.batch([np.shape(value) for value in values])
         dtype = jnp.result_type(float, *values)
-        given = [jnp.asarray(each, dtype) for each in values]
+        arrays = [jnp.asarray(value, dtype) for value in values]
         shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
-        found: tuple[Any, ...]
+        result: tuple[Any, ...]
         if node.device == "cuda":
-            found = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*given)
+            result = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*arrays)
         else:
-            found = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
-        return found
+            result = jax.pure_callback(on_host, shapes, *arrays, vmap_method="expand_dims")
+        return result
 
     def derived(values: Any, tangents: Any) -> Any:
         jacobians = node.jacobian.wrapped(jax, _wrap_jax)(*values)
-        count, found = len(node.inputs), []
+        count, result = len(node.inputs), []
         for k, shape in enumerate(node.outputs):
             pairs = zip(node.inputs, jacobians[k * count : (k + 1) * count], tangents, strict=True)
-            found.append(sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs))
-        return function(*values), tuple(found)
+            result.append(sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs))
+        return function(*values), tuple(result)
 
     function: Callable[..., Any] = jax.custom_jvp(called)
     function.defjvp(derived)  # type: ignore[attr-defined]
@@ -86,15 +88,15 @@ def _buffer_callback() -> Any:
     try:
         from jax.experimental.buffer_callback import buffer_callback
     except ImportError:
-        fix = "install a newer JAX, or robot.to(device='cpu')"
-        found = "this JAX has no callbacks on the card"
-        text = describe(found, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
+        fix = "install a newer JAX, or use robot.to(device='cpu')"
+        message = "this version of JAX has no GPU callbacks"
+        text = describe(message, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
         raise ImportError(text) from None
     return buffer_callback
 
 
 def _times(jnp: Any, J: Any, tangent: Any, core: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Return J times the tangent, both with any batch axes; only operations that JAX can transpose."""
+    """Return J times the tangent, both with any batch axes, by operations that JAX can transpose."""
     batch = J.shape[: J.ndim - len(core) - len(shape)]
     flat = J.reshape(*batch, int(np.prod(shape)), int(np.prod(core)))
     before = tangent.shape[: tangent.ndim - len(core)]

@@ -1,4 +1,4 @@
-"""Methods of a robot for PyTorch: functions of tensors with exact derivatives."""
+"""Robot methods as PyTorch functions with exact derivatives."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -12,12 +12,14 @@ from torsor.robot.robot import Robot
 
 
 def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
-    """Return the method ``name`` of a robot as a function of PyTorch tensors that can be differentiated.
+    """Return a robot method as a differentiable function of PyTorch tensors.
 
-    Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on the GPU
-    (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that GPU are not
-    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` of any order:
-    ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
+    Inputs and options are as in ``to_jax``. The kernels run on the CPU, in float64. If the robot is on the GPU
+    (``robot.to(device="cuda")``), they run there, in the robot's dtype, on PyTorch's current stream, and tensors on
+    that GPU are not copied. Results have the dtype and device of the inputs.
+
+    The function is a ``torch.autograd.Function`` of any order: ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and
+    ``hessian`` work. Needs the extra ``torch``.
 
     Example:
         >>> import torch
@@ -35,12 +37,14 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     function = node.wrapped(torch, _wrap_torch)
 
     def called(*values: Any) -> Any:
-        node.batch([tuple(np.shape(each)) for each in values])
-        tensors = [each for each in values if isinstance(each, torch.Tensor)] or [torch.zeros(0, dtype=torch.float64)]
-        like, types = tensors[0], [each.dtype for each in tensors if each.dtype.is_floating_point]
+        node.batch([tuple(np.shape(value)) for value in values])
+        tensors = [value for value in values if isinstance(value, torch.Tensor)] or [
+            torch.zeros(0, dtype=torch.float64)
+        ]
+        like, types = tensors[0], [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
         dtype = reduce(torch.promote_types, types) if types else torch.get_default_dtype()
-        found = function.apply(*(torch.as_tensor(each, dtype=dtype, device=like.device) for each in values))
-        return found[0] if len(found) == 1 else found
+        result = function.apply(*(torch.as_tensor(value, dtype=dtype, device=like.device) for value in values))
+        return result[0] if len(result) == 1 else result
 
     return called
 
@@ -53,11 +57,11 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
         def forward(*values: Any) -> tuple[Any, ...]:
             like = {"dtype": values[0].dtype, "device": values[0].device}
             if node.device == "cuda":
-                arrays = node.call_on(torch.cuda.current_stream().cuda_stream, [each.detach() for each in values])
-                return tuple(torch.from_dlpack(each).to(**like) for each in arrays)
-            # NumPy lacks some types of PyTorch, such as bfloat16.
-            found = node(*(each.detach().to("cpu", torch.float64).numpy() for each in values))
-            return tuple(torch.as_tensor(each, **like) for each in found)
+                arrays = node.call_on(torch.cuda.current_stream().cuda_stream, [value.detach() for value in values])
+                return tuple(torch.from_dlpack(array).to(**like) for array in arrays)
+            # NumPy lacks some PyTorch dtypes, such as bfloat16.
+            result = node(*(value.detach().to("cpu", torch.float64).numpy() for value in values))
+            return tuple(torch.as_tensor(item, **like) for item in result)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -69,13 +73,13 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
             values = ctx.saved_tensors
             gradients = node.pull.wrapped(torch, _wrap_torch).apply(*values, *weights)
             # The gradient of a broadcast input is the sum over the axes along which it was repeated.
-            return tuple(each.sum_to_size(value.shape) for each, value in zip(gradients, values, strict=True))
+            return tuple(gradient.sum_to_size(value.shape) for gradient, value in zip(gradients, values, strict=True))
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             values = ctx.saved_tensors
-            given = [torch.zeros_like(v) if t is None else t for v, t in zip(values, tangents, strict=True)]
-            return node.push.wrapped(torch, _wrap_torch).apply(*values, *given)
+            directions = [torch.zeros_like(v) if t is None else t for v, t in zip(values, tangents, strict=True)]
+            return node.push.wrapped(torch, _wrap_torch).apply(*values, *directions)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
@@ -87,7 +91,7 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
                 m if d is None else m.reshape(m.shape[0], *[1] * (max(ranks) - r), *m.shape[1:])
                 for m, r, d in zip(moved, ranks, in_dims, strict=True)
             ]
-            found = Wrapped.apply(*ready)
-            return found, tuple(0 for _ in found)
+            result = Wrapped.apply(*ready)
+            return result, tuple(0 for _ in result)
 
     return Wrapped

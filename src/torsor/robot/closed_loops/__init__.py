@@ -1,4 +1,4 @@
-"""Closed loops of robots: closure, assembly, mobility, and dynamics while the loops are closed."""
+"""Closed loops: closure, assembly, mobility and constrained dynamics."""
 
 from torsor.robot.closed_loops.mobility import Mobility, Output
 from torsor.robot.closed_loops.search import AssemblyError

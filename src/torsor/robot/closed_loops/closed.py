@@ -1,4 +1,4 @@
-"""A mechanism whose loops are closed, the accessor ``robot.closed``: closure, assembly, mobility and dynamics."""
+"""Mechanisms with closed loops (the accessor ``robot.closed``): closure, assembly, mobility and dynamics."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from torsor.robot.kernels import Out
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClosedDerivatives:
-    """Derivatives of the methods of ``robot.closed`` of the same names: ``robot.closed.derivatives``.
+    """Derivatives of the methods of ``robot.closed`` with the same names: ``robot.closed.derivatives``.
 
-    They are by the active coordinates (columns): dq along the motion of the mechanism, dv by velocities at constant
-    positions, and so on. Columns of redundant active coordinates are zero.
+    They are with respect to the active coordinates (columns): dq along the motion of the mechanism, dv with respect to
+    velocities at constant positions, and so on. Columns of redundant active coordinates are zero.
     """
 
     _closure: LoopClosure
@@ -41,8 +41,8 @@ class ClosedDerivatives:
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
-        found: Any = constrained(self._closure, "constrained_velocity_derivatives", (q, v_active), out=out)
-        return found[0], found[1]
+        result: Any = constrained(self._closure, "constrained_velocity_derivatives", (q, v_active), out=out)
+        return result[0], result[1]
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Three:
         """Return the derivatives (dq, dv, da) of the accelerations of all coordinates, each (..., nv, N); da is G.
@@ -68,15 +68,15 @@ class ClosedDerivatives:
         share: Maybe = None,
         out: Out = None,
     ) -> Three:
-        """Return the derivatives (dq, dv, da) of ``closed.inverse_dynamics``, each (..., N, N): row force.
+        """Return the derivatives (dq, dv, da) of ``closed.inverse_dynamics``, each (..., N, N), one row per force.
 
         da is the mass matrix G^T M G of the closed mechanism. With constant lambda, and v and a that keep the loops
         closed,
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        by the recursion of ``robot.derivatives.inverse_dynamics``; ``fixed_in`` and ``points`` as there, ``share`` as
-        in ``closed.inverse_dynamics``.
+        by the recursion of ``robot.derivatives.inverse_dynamics``. ``fixed_in`` and ``points`` are as in that method,
+        ``share`` is as in ``closed.inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -102,7 +102,7 @@ class ClosedDerivatives:
         """Return the derivatives (dq, dv, dtau) of ``closed.forward_dynamics``, each (..., N, N).
 
         They are -M_c^-1 dtau/dq, -M_c^-1 dtau/dv and M_c^-1, where M_c is the mass matrix of the closed mechanism and
-        tau its inverse dynamics at that acceleration.
+        tau its inverse dynamics at the computed acceleration.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -126,7 +126,7 @@ class ClosedDerivatives:
         share: Maybe = None,
         out: Out = None,
     ) -> Three:
-        """Return the derivatives (dq, dv, da) of ``closed.loop_forces``, each (..., c, N); arguments as there.
+        """Return the derivatives (dq, dv, da) of ``closed.loop_forces``, each (..., c, N); arguments as in that method.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -149,7 +149,7 @@ class ClosedDerivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.loop_wrenches``, each (..., l, 6, N).
 
-        External wrenches stay as they are in their links.
+        External wrenches are fixed in their links.
 
         Example:
             >>> closed, q = torsor.library.four_bar().closed, torsor.library.four_bar().closed.assemble([0.5])
@@ -172,7 +172,7 @@ class ClosedDerivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.joint_wrenches``, each (..., L, 6, N).
 
-        External wrenches stay as they are in their links.
+        External wrenches are fixed in their links.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -190,18 +190,18 @@ class ClosedDerivatives:
 class Closed:
     """The mechanism with its loops closed: ``robot.closed``.
 
-    Positions q (..., nq) are always those of all coordinates, and close the loops: see ``assemble``. What the rates
-    and forces are is said by ``coordinates``, where a method has it:
+    Positions q (..., nq) are always those of all coordinates, and they must close the loops: see ``assemble``.
+    ``coordinates`` selects the coordinates of rates and forces, in the methods that have this argument:
 
     - ``"active"`` (the default): rates and forces (..., N) of the active coordinates (``robot.with_active``), which
-      move the others. The equations of the tree are projected on the motions of the closed mechanism. Every coordinate
-      that moves on its own must be active, and the active ones must control the mechanism at q.
+      move the others. The equations of the tree are projected onto the motions of the closed mechanism. Every
+      coordinate that moves independently must be active, and the active ones must control the mechanism at q.
     - ``"all"``: velocities and forces (..., nv) of all coordinates, with A v = 0. The loops are closed by Lagrange
-      multipliers of the closure equations. No coordinate need be active; singular positions of the drives do not
-      matter.
+      multipliers of the closure equations. No coordinate needs to be active, and singular positions of the drives do
+      not matter.
 
-    ``active`` are the names of the active coordinates, ``derivatives`` has the derivatives of the methods, ``closure``
-    the data of the loops that are computed once.
+    ``active`` holds the names of the active coordinates, ``derivatives`` the derivatives of the methods, and
+    ``closure`` the loop data that are computed once.
 
     Example:
         >>> robot = torsor.library.four_bar()
@@ -214,7 +214,7 @@ class Closed:
 
     @cached_property
     def derivatives(self) -> ClosedDerivatives:
-        """Derivatives by the active coordinates."""
+        """Derivatives with respect to the active coordinates."""
         return ClosedDerivatives(self.closure)
 
     @property
@@ -223,20 +223,20 @@ class Closed:
         return self.closure.mechanism.active
 
     def _is_all(self, coordinates: str, **unused: object) -> bool:
-        """Return whether all coordinates are meant; raise ModelError for arguments of the active ones then."""
+        """Return whether ``coordinates`` is "all"; raise ModelError for arguments that only "active" supports."""
         every = one_of(coordinates, ("active", "all"), self.closure.name, "coordinates") == "all"
-        given = [name for name, value in unused.items() if value is not None]
-        if every and given:
-            found, fix = f'{given[0]} is not supported with coordinates="all"', f"leave {given[0]} out"
-            raise ModelError(found, where=self.closure.name, fix=fix)
+        unsupported = [name for name, value in unused.items() if value is not None]
+        if every and unsupported:
+            message, fix = f'{unsupported[0]} is not supported with coordinates="all"', f"omit {unsupported[0]}"
+            raise ModelError(message, where=self.closure.name, fix=fix)
         return every
 
     def assemble(self, q_active: ArrayLike, guess: Maybe = None, missing: str = "raise", out: Out = None) -> Array:
-        """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
+        """Return positions (..., nq) that close the loops, for given active coordinates (..., N).
 
-        Of several assembly modes it is the one near ``guess`` (..., nq), by default one that is found automatically.
-        From there the active coordinates move to their goal in steps, each closed by damped Newton iterations. Goals
-        that cannot be reached raise an ``AssemblyError`` with the closest ones that can, or give NaN with
+        If there are several assembly modes, the one near ``guess`` (..., nq) is selected; the default guess is found
+        automatically. From there the active coordinates move to their goal in steps, each closed by damped Newton
+        iterations. An unreachable goal raises ``AssemblyError`` with the closest reachable coordinates, or gives NaN if
         ``missing="nan"``.
 
         Example:
@@ -247,9 +247,9 @@ class Closed:
         return written(assemble(self.closure, q_active, guess, missing), out, "assemble")
 
     def positions(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return positions (..., nq) with closed loops near ``q`` (..., nq), by minimum-norm steps of all coordinates.
+        """Return positions (..., nq) near ``q`` that close the loops, by minimum-norm steps of all coordinates.
 
-        No coordinate need be active, and none is fixed; ``assemble`` fixes the active ones.
+        No coordinate needs to be active, and none is held fixed. ``assemble`` holds the active ones fixed.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -259,10 +259,10 @@ class Closed:
         return written(closed_positions(self.closure, q), out, "closed_positions")
 
     def error(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the errors of closure (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
+        """Return the closure errors (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
 
-        One entry for each closure equation: a hinge has five, some of which may be redundant. Wheels have their height
-        (m), and 0 for the slips, which are equations of velocities.
+        There is one entry per closure equation: a hinge has five, some of which may be redundant. A wheel has its
+        height (m), and 0 for its slips, which are velocity equations.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -272,7 +272,7 @@ class Closed:
         return self.closure.kernels.call("closure_error", q, out=out)
 
     def jacobian(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return A (..., c, nv): the rate of ``error`` is A v; for the slips of wheels, A v is the slip (m/s).
+        """Return A (..., c, nv): A v is the time derivative of ``error``, and for wheels the slip (m/s).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -282,12 +282,12 @@ class Closed:
         return self.closure.kernels.call("closure_jacobian", q, out=out)
 
     def mobility(self, q: Maybe = None, output: str | int | None = None, point: bool = False) -> Mobility:
-        """Return the mobility at positions q (nq,) that close the loops; by default at a regular configuration.
+        """Return the mobility at positions q (nq,) that close the loops; the default is a regular configuration.
 
-        Degrees of freedom, redundant equations, and motions that the active coordinates do not control; see
-        ``Mobility``. With an ``output``, a link or frame, also its singularities of the first kind (the drives move and
-        the output does not) and of the second (it moves with locked drives): velocities (omega, v) in its own axes or,
-        with ``point``, those of its origin.
+        ``Mobility`` holds the degrees of freedom, redundant equations, and motions that the active coordinates do not
+        control. If ``output`` is a link or frame, it also holds its singularities of the first kind (the drives move
+        and the output does not) and of the second kind (the output moves with locked drives). They are velocities
+        (omega, v) in the output's own axes, or velocities of its origin if ``point`` is True.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -300,18 +300,18 @@ class Closed:
         if output is not None:
             J = kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
         active = closure.active if self.active else []
-        found = analyse(closure.scaled_jacobian(at), active, units, J, closure.velocity_rows)
-        if found.output is None:
-            return found
-        return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
+        result = analyse(closure.scaled_jacobian(at), active, units, J, closure.velocity_rows)
+        if result.output is None:
+            return result
+        return replace(result, output=replace(result.output, loose=result.output.loose * lengths))
 
     def active_sets(
         self, q: Maybe = None, candidates: Sequence[str] | None = None, most: int = 20
     ) -> list[tuple[tuple[str, ...], float]]:
-        """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), the best first.
+        """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), best first.
 
-        Each has its ``control``: 1 where the set controls all motions fully; singular sets (0) are left out.
-        ``candidates`` are the coordinates that may have a drive, by default all.
+        Each set has a ``control`` value: 1 if it controls all motions fully. Singular sets (0) are omitted.
+        ``candidates`` are the coordinates that may have a drive; the default is all.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -319,14 +319,14 @@ class Closed:
             [(('joint1',), 0.894), (('joint2',), 0.447)]
         """
         at, names = self.closure.one_closed(q), self.closure.mechanism.coordinate_names
-        found = valid_sets(self.closure.scaled_jacobian(at), indices_of(candidates, names, self.closure.name), most)
-        return [(tuple(names[k] for k in each), control) for each, control in found]
+        result = valid_sets(self.closure.scaled_jacobian(at), indices_of(candidates, names, self.closure.name), most)
+        return [(tuple(names[k] for k in item), control) for item, control in result]
 
     def velocities(self, q: ArrayLike, v_active: ArrayLike, coordinates: str = "active", out: Out = None) -> Array:
         """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.
 
         They are v = G v_active, from the velocities (..., N) of the active coordinates. With ``coordinates="all"``,
-        ``v_active`` stands for velocities (..., nv) of all coordinates, and the result is nearest to them in kinetic
+        ``v_active`` holds velocities (..., nv) of all coordinates, and the result is the closest to them in kinetic
         energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, the velocities after an impulse of the loops.
 
         Example:
@@ -339,7 +339,7 @@ class Closed:
         return constrained(self.closure, "constrained_velocities", (q, v_active), out=out)
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Two:
-        """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
+        """Return (v, a), each (..., nv), of all coordinates from the active ones: a = G a_active + G' v_active.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -347,8 +347,8 @@ class Closed:
             >>> a.tolist()
             [3.0, 1.5]
         """
-        found: Any = constrained(self.closure, "constrained_accelerations", (q, v_active, a_active), out=out)
-        return found[0], found[1]
+        result: Any = constrained(self.closure, "constrained_accelerations", (q, v_active, a_active), out=out)
+        return result[0], result[1]
 
     def inverse_dynamics(
         self,
@@ -360,17 +360,17 @@ class Closed:
         coordinates: str = "active",
         out: Out = None,
     ) -> Array:
-        """Return the forces (..., N) of the active coordinates of a motion with closed loops.
+        """Return the forces (..., N) of the active coordinates for a motion with closed loops.
 
-        ``q`` (..., nq) are all positions (see ``assemble``), ``v_active`` and ``a_active`` (..., N) the rates of the
-        active ones. Passive joints have no drive, only their springs and friction. Where more coordinates are active
+        ``q`` (..., nq) are all positions (see ``assemble``); ``v_active`` and ``a_active`` (..., N) are the rates of
+        the active ones. Passive joints have no drive, only their springs and friction. If more coordinates are active
         than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or tau^T share^-1
-        tau of symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
+        tau for symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
         floating base, must be active too: their force is what the motion would require. Khalil 2010, eqs. 55-57.
 
-        With ``coordinates="all"``, ``v_active`` stands for the velocities (..., nv) of all coordinates, and those that
-        are not active are idle: free of drives, moved by springs, loops and inertia alone. So a floating base, the
-        springs of a leg and rods that spin about their axes need not be active.
+        With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
+        not active are idle: they have no drive and move by springs, loops and inertia alone. A floating base, the
+        springs of a leg and rods that spin about their axes then need not be active.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -394,16 +394,16 @@ class Closed:
         coordinates: str = "active",
         out: Out = None,
     ) -> Array:
-        """Return the accelerations (..., N) of the active coordinates that forces (..., N) on them cause.
+        """Return the accelerations (..., N) of the active coordinates due to forces (..., N) on them.
 
-        Arguments as in ``inverse_dynamics``, whose inverse it is; a floating base that is active has the force zero.
-        ``method`` is "projection" on the motions of the closed mechanism (the default; Khalil 2010, eq. 58), or
-        "multipliers", the same result by the equations of all coordinates.
+        This is the inverse of ``inverse_dynamics`` and takes the same arguments. An active floating base has zero
+        force. ``method`` is "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58),
+        or "multipliers", which gives the same result by the equations of all coordinates.
 
-        With ``coordinates="all"``, ``v_active`` and ``tau_active`` stand for velocities and forces (..., nv) of all
-        coordinates, and the result (..., nv) is M a + C v + g + friction - J^T external = tau + A^T lambda, with A a =
-        -A' v (Khalil 2010, eq. 4). Only where the closure equations lose rank is there no solution. Without loops, it
-        is ``robot.forward_dynamics``.
+        With ``coordinates="all"``, ``v_active`` and ``tau_active`` hold velocities and forces (..., nv) of all
+        coordinates, and the result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda, with A
+        a = -A' v (Khalil 2010, eq. 4). There is no solution only where the closure equations lose rank. Without loops,
+        it is ``robot.forward_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -417,8 +417,8 @@ class Closed:
         where, methods = self.closure.name, ("projection", "multipliers")
         if method is not None and one_of(method, methods, where, "method") == "multipliers":
             if out is not None:
-                found, fix = 'out is not supported with method="multipliers"', 'method="projection"'
-                raise ModelError(found, where=where, fix=fix)
+                message, fix = 'out is not supported with method="multipliers"', 'method="projection"'
+                raise ModelError(message, where=where, fix=fix)
             return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
         return constrained(self.closure, "constrained_forward_dynamics", values, None, loads, out)
@@ -435,10 +435,11 @@ class Closed:
     ) -> Array:
         """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
 
-        tau_tree = tau_active + A^T lambda: for an equation that keeps origins together lambda is the force (N) along
-        that axis of frame a, for one that keeps axes parallel a moment (N m). Of wheels: the forces of the ground.
-        Arguments as in ``inverse_dynamics``; with ``coordinates="all"`` as in ``forward_dynamics`` of all coordinates:
-        ``v_active`` and ``a_active`` stand for their velocities and **forces**, each (..., nv).
+        tau_tree = tau_active + A^T lambda. For an equation that keeps origins together, lambda is the force (N) along
+        that axis of frame a; for one that keeps axes parallel, it is a moment (N m). For wheels it is the ground force.
+
+        Arguments are as in ``inverse_dynamics``. With ``coordinates="all"`` they are as in ``forward_dynamics``:
+        ``v_active`` and ``a_active`` hold velocities and **forces** of all coordinates, each (..., nv).
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -463,9 +464,9 @@ class Closed:
     ) -> Array:
         """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
 
-        At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings have none.
-        Redundant equations (see ``mobility``) carry nothing: rigid-body mechanics does not determine the distribution
-        of a load over redundant bearings.
+        They are at the origin of frame a in its axes, one for each of the l loops that are cut joints; couplings have
+        none. Redundant equations (see ``mobility``) carry no load: rigid-body mechanics does not determine the
+        distribution of a load over redundant bearings.
 
         Example:
             >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -487,11 +488,11 @@ class Closed:
         share: Maybe = None,
         out: Out = None,
     ) -> Array:
-        """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
+        """Return the reactions (..., L, 6) in the tree joints while the loops are closed.
 
-        The wrench that each parent exerts on its link, (moment, force) at the link's origin in the link's axes, as in
-        ``robot.joint_wrenches``: that of the tree loaded by the wrenches in the cut joints (``loop_wrenches``, also for
-        redundant equations). A coupling's force is in the component along the joint's axis.
+        Each is the wrench that a parent exerts on its link, (moment, force) at the link's origin in link axes, as in
+        ``robot.joint_wrenches``. The tree is loaded by the wrenches in the cut joints (``loop_wrenches``, also for
+        redundant equations). The force of a coupling is in the component along the joint axis.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -507,9 +508,9 @@ class Closed:
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
 
-        ``forces`` (..., c) are the multipliers of ``loop_forces``. As external wrenches they make the cut tree move as
-        the closed mechanism does: ``joint_wrenches`` with ``loops="open"`` are the loads of its bearings. Couplings
-        exert no wrench on a link. Where equations are redundant, the distribution is one of many.
+        ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, these make the cut
+        tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the loads of its
+        bearings. Couplings exert no wrench on a link. If equations are redundant, the distribution is one of many.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
@@ -524,8 +525,8 @@ class Closed:
     def regressor(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
         """Return Y (..., N, p) with inverse_dynamics(q, v_active, a_active) = Y @ robot.inertial.values.
 
-        G^T times the regressor of the tree, where v = G v_active: arguments as in ``inverse_dynamics``,
-        with as many active coordinates as degrees of freedom. Forces of springs and motors are not included.
+        It is G^T times the regressor of the tree, where v = G v_active. Arguments are as in ``inverse_dynamics``, with
+        as many active coordinates as degrees of freedom. Forces of springs and motors are not included.
 
         Example:
             >>> robot = torsor.library.four_bar()

@@ -1,8 +1,8 @@
-"""Closure of the loops of a mechanism: scales, a reference configuration, and independent closure equations.
+"""Loop closure: scales, a reference configuration, and independent closure equations.
 
-Errors of closure and coordinates are divided by characteristic scales (the size of the mechanism, or 1 rad), so that no
-tolerance depends on units. Which closure equations are independent, and which coordinates depend on them, is decided
-once with numbers (``ClosureChoice``); all algorithms of closed loops are then traced with that choice.
+Closure errors and coordinates are divided by characteristic scales (the size of the mechanism, or 1 rad), so that no
+tolerance depends on units. ``ClosureChoice`` holds which closure equations are independent, and which coordinates
+depend on them. It is decided once, numerically, and all closed-loop algorithms are traced with it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,25 +21,25 @@ from torsor.mechanism import Coupling, Loop, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.mobility import RANK, choose, null_space, quality
 from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
-from torsor.robot.closed_loops.search import CLOSED, Closer, Space
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Closer, Space
 from torsor.robot.kernels import RobotKernels
 
-OPEN = 1e-6  # largest error of closure that a caller's positions may have, relative to the size of the mechanism
-FAIR = 0.2  # a configuration with this fraction of the best score is good enough
-TRIALS, ENOUGH = 40, 4  # random configurations tried at most, and tried at least before a closed one is accepted
-SMALL = 1e-4  # least scale of a closure equation, relative to the largest
-MASSLESS = 1e-14  # eigenvalues of the mass matrix below this fraction of the largest are rounding
+MAX_CLOSURE_ERROR = 1e-6  # largest closure error allowed in a caller's positions, relative to the size of the mechanism
+FAIR_SCORE = 0.2  # a configuration with this fraction of the best score is good enough
+TRIALS, MIN_TRIALS = 40, 4  # maximum number of random configurations, and minimum before a closed one is accepted
+MIN_SCALE = 1e-4  # minimum scale of a closure equation, relative to the largest
+MASSLESS_RATIO = 1e-14  # eigenvalues of the mass matrix below this fraction of the largest are rounding errors
 
 
 class LoopClosure:
-    """The loops of one mechanism, and results about them that are computed once."""
+    """The loops of one mechanism, with results that are computed once."""
 
     def __init__(self, kernels: RobotKernels):
         self.kernels, self.mechanism, self.name = kernels, kernels.mechanism, kernels.mechanism.name
 
     @property
     def axes(self) -> str:
-        """For messages: what the loops require of the axes of their frames, or nothing."""
+        """For messages: how the axes of the loop frames must be aligned, or ""."""
         kinds = {loop.kind for loop in self.mechanism.loops if isinstance(loop, Loop)}
         texts = [": all axes of a weld or prismatic joint point the same way"] * bool(kinds & {"weld", "prismatic"})
         hinges = kinds & {"revolute", "cylindrical", "planar"}
@@ -51,7 +51,7 @@ class LoopClosure:
 
     @cached_property
     def length(self) -> float:
-        """Size of the mechanism (m): the longest distance in a link, on the base or to a loop's frame, or a radius."""
+        """Size of the mechanism (m): the longest distance in a link, on the base or to a loop frame, or a radius."""
         mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if not isinstance(loop, Coupling)]
         ends = [mechanism.place(end) for loop in cuts for end in ends_of(mechanism, loop)]
@@ -63,7 +63,7 @@ class LoopClosure:
                 on_base.append(pose[:3, 3])
             else:
                 sizes.append(float(np.linalg.norm(pose[:3, 3])))
-        sizes += [float(np.linalg.norm(np.array(on_base) - each, axis=1).max()) for each in on_base]
+        sizes += [float(np.linalg.norm(np.array(on_base) - item, axis=1).max()) for item in on_base]
         return max(sizes, default=0.0) or 1.0
 
     @cached_property
@@ -74,12 +74,12 @@ class LoopClosure:
 
     @cached_property
     def velocity_rows(self) -> Flags:
-        """Which of the closure equations (c,) are equations of velocities: those of wheels that roll."""
+        """Which closure equations (c,) are velocity equations: those of rolling wheels."""
         return np.array([k >= loop.positions for loop in self.mechanism.loops for k in range(loop.count)], dtype=bool)
 
     @cached_property
     def scales(self) -> tuple[Array, Array, Array]:
-        """The same, with infinite scales of equations that are redundant up to rounding: they are left out."""
+        """Scales, infinite for equations that are redundant up to rounding, which are omitted."""
         return self._scales_without(self._left_out)
 
     def _scales_without(self, out: Sequence[int]) -> tuple[Array, Array, Array]:
@@ -90,7 +90,7 @@ class LoopClosure:
 
     @cached_property
     def _left_out(self) -> tuple[int, ...]:
-        """The equations that are redundant up to rounding, found once; a warning names their loops."""
+        """Equations that are redundant up to rounding, found once; a warning names their loops."""
         mechanism, count = self.mechanism, len(self._all_scales[0])
         repeated = couplings_left_out(mechanism.loops, self.name)
         start, units = mechanism.neutral(), self._all_scales[2]
@@ -98,13 +98,15 @@ class LoopClosure:
         if out:
             owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
-            found = f"{len(out)} of {count} closure equations are redundant up to rounding and left out, of {loops}"
-            found += f": they contradict the others by {apart:.2g} of the mechanism's size"
-            warn(found, where=self.name, fix="one joint in place of several, or more digits")
+            message = (
+                f"{len(out)} of {count} closure equations of {loops} are redundant up to rounding and were dropped"
+            )
+            message += f": they contradict the others by {apart:.2g} of the mechanism's size"
+            warn(message, where=self.name, fix="use one joint instead of several, or give more digits")
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
-        """Return the configuration space without some equations; rows of equations of velocities are 0 in it."""
+        """Return the configuration space without some equations; rows of velocity equations are 0 in it."""
         call, (rows, _, columns) = self.kernels.exact.call, self._scales_without(out)
         of_positions = np.where(self.velocity_rows, np.inf, rows)[:, None]
         return Space(
@@ -120,18 +122,18 @@ class LoopClosure:
         return self._space(self._left_out)
 
     def scaled_jacobian(self, q: ArrayLike, numbers: Numbers = OWN) -> Array:
-        """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
+        """Return the closure Jacobian (..., c, nv), with rows and columns divided by their scales."""
         rows, _, columns = self.scales
         return np.asarray(self.exact("closure_jacobian", q, numbers) / rows[:, None] * columns)
 
     @cached_property
     def closer(self) -> Closer:
-        """Newton's method for batches, with the active coordinates given."""
+        """Newton's method for batches with given active coordinates."""
         exact = self.kernels.exact
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
     def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN, *rates: ArrayLike) -> Array:
-        """Evaluate an algorithm of the loops at q (..., nq) and ``rates`` in float64, with other ``numbers``."""
+        """Evaluate a loop algorithm at q (..., nq) and ``rates`` in float64, with other ``numbers``."""
         exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
         if not of_loops.free:
             return exact.call(name, q, *rates)
@@ -139,7 +141,7 @@ class LoopClosure:
 
     @cached_property
     def active(self) -> list[int]:
-        """Indices of the active coordinates in v; an error if none is active."""
+        """Indices of the active coordinates in v; raise ModelError if none is active."""
         if not self.mechanism.active:
             fix = "name the driven coordinates: robot.with_active([...])"
             raise ModelError("no coordinate is active", where=self.name, fix=fix)
@@ -147,64 +149,64 @@ class LoopClosure:
 
     @cached_property
     def active_positions(self) -> list[int]:
-        """Indices of the active coordinates in q; of a joint with a quaternion, all of its coordinates or none."""
-        mechanism, found = self.mechanism, list[int]()
+        """Indices of the active coordinates in q: all or none of the coordinates of a joint with a quaternion."""
+        mechanism, result = self.mechanism, list[int]()
         names = mechanism.coordinate_names
         for k in self.active:
             at = next((at for at in mechanism.coordinates if at.v.start <= k < at.v.stop), None)
             if at is None:  # the motor of an elastic joint
-                found.append(mechanism.position_names.index(names[k]))
+                result.append(mechanism.position_names.index(names[k]))
             elif at.q.stop - at.q.start == at.v.stop - at.v.start:
-                found.append(at.q.start + k - at.v.start)
-            elif at.q.start not in found:
+                result.append(at.q.start + k - at.v.start)
+            elif at.q.start not in result:
                 missing = [name for name in names[at.v] if name not in mechanism.active]
                 if missing:
-                    allowed = "all velocities of a joint whose positions contain a quaternion, or none"
+                    allowed = "all velocities of a joint with a quaternion, or none of them"
                     raise ModelError(f"{', '.join(missing)} not active", where=self.name, allowed=allowed)
-                found.extend(range(at.q.start, at.q.stop))
-        return found
+                result.extend(range(at.q.start, at.q.stop))
+        return result
 
     @cached_property
     def reference(self) -> Array:
         """A configuration (nq,) with closed loops, near neutral and far from singular; found once."""
-        rng, found = np.random.default_rng(0), list[Array]()
+        rng, result = np.random.default_rng(0), list[Array]()
         active = self.active if self.mechanism.active else []
         neutral, step = self.mechanism.neutral(), self.scales[2]
         for trial in range(TRIALS):
             away = min(trial, 10) / 10 * rng.normal(size=self.mechanism.nv) * step
             q, error = self.space.closest(self.space.integrate(neutral, away))
-            if error <= CLOSED:
-                found.append(q)  # and others along its motions: where bars are in line, every projection may end
+            if error <= CLOSURE_TOLERANCE:
+                result.append(q)  # also along its motions: where bars are in line, every projection may fail
                 motions = null_space(self.space.jacobian(q))
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
-                found += [q] if error <= CLOSED else []
-                if trial >= ENOUGH:
+                result += [q] if error <= CLOSURE_TOLERANCE else []
+                if trial >= MIN_TRIALS:
                     break
-        if not found:
+        if not result:
             lifted = self.off_ground(self.exact("closure_error", neutral))
-            text = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
-            raise ModelError(text, where=self.name, fix=f"check the frames that the loops join{self.axes}")
-        scores = [quality(self.scaled_jacobian(q), active) for q in found]
+            message = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
+            raise ModelError(message, where=self.name, fix=f"check the frames that the loops join{self.axes}")
+        scores = [quality(self.scaled_jacobian(q), active) for q in result]
         best = max(scores)
-        return next(q for q, score in zip(found, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
+        return next(q for q, score in zip(result, scores, strict=True) if score >= (*best[:-1], FAIR_SCORE * best[-1]))
 
     def choice(self, algorithm: Algorithm) -> ClosureChoice:
-        """Return the choice that an algorithm is traced with."""
+        """Return the closure choice for the trace of an algorithm."""
         if algorithm.multipliers:
             return self.driven_equations if "a_active" in algorithm.inputs else self.independent_equations
         return self.driven_choice
 
     @cached_property
     def driven_choice(self) -> ClosureChoice:
-        """Independent equations, and the coordinates that move the mechanism: all of them must be active."""
+        """Independent equations, and the coordinates that move the mechanism, all of which must be active."""
         choice = choose(self.scaled_jacobian(self.reference), self.active)
         self._check_driven(choice, range(self.mechanism.nv))
         return self._with_scales(choice)
 
     @cached_property
     def assembly_choice(self) -> ClosureChoice:
-        """The same for assembly, where coordinates that no loop depends on, such as a floating base, stay as given."""
+        """The same for assembly, where coordinates that no loop depends on, such as a floating base, are kept."""
         A = self.space.jacobian(self.reference)
         choice = choose(A, self.active)
         self._check_driven(choice, np.flatnonzero(np.abs(A).max(axis=0, initial=0.0) > RANK))
@@ -226,17 +228,17 @@ class LoopClosure:
 
     @cached_property
     def driven_equations(self) -> ClosureChoice:
-        """Closure equations that are independent with given active coordinates, for multipliers of both."""
+        """Closure equations that are independent for given active coordinates, for multipliers of both."""
         choice = self.driven_equations_at(self.reference)
         less = int(self.rank(self.reference)) - len(choice.rows)
         if less:
-            found = f"{less} of the {len(self.active)} active coordinates depend on the others"
-            fix = "fewer active coordinates; robot.closed.inverse_dynamics shares forces among redundant drives"
-            raise ModelError(found, where=self.name, fix=fix)
+            message = f"{less} of the {len(self.active)} active coordinates depend on the others"
+            fix = "use fewer active coordinates; robot.closed.inverse_dynamics shares forces among redundant drives"
+            raise ModelError(message, where=self.name, fix=fix)
         return choice
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
-        """Return closure equations that are independent at q (nq,) where the active coordinates are given.
+        """Return closure equations that are independent at q (nq,) for given active coordinates.
 
         Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
         """
@@ -249,7 +251,7 @@ class LoopClosure:
         return self._with_scales(choice)
 
     def independent_near(self, q: Array) -> ClosureChoice:
-        """Return equations to begin with at q (nq,): the general ones, unless there are none or the rank is higher."""
+        """Return the initial equations at q (nq,): the general ones, unless there are none or the rank is higher."""
         try:
             general = self.independent_equations
         except ModelError:
@@ -262,7 +264,7 @@ class LoopClosure:
         return np.asarray((values > RANK * values[..., :1]).sum(axis=-1))
 
     def ranks_differ(self, q: Array, choice: ClosureChoice) -> bool:
-        """Whether some of the configurations (..., nq) have another number of independent equations than a choice."""
+        """Return whether some configurations (..., nq) have another number of independent equations than a choice."""
         redundant = [k for k in range(len(self.scales[0])) if k not in choice.rows]
         silent = not np.abs(self.scaled_jacobian(q)[..., redundant, :]).max(initial=0.0) > RANK
         if silent and choice == vars(self).get("independent_equations"):  # as in a plane: redundant everywhere
@@ -276,34 +278,34 @@ class LoopClosure:
 
     @cached_property
     def _equation_scales(self) -> Array:
-        """The diagonal of A M^-1 A^T (c,) where the mechanism is not singular."""
+        """Diagonal of A M^-1 A^T (c,) where the mechanism is not singular."""
         return self._equation_scales_at(self.reference)
 
     def _equation_scales_at(self, q: Array) -> Array:
         A, M = self.kernels.call("closure_jacobian", q), self.kernels.call("mass_matrix", q, loops="open")
         moments, directions = np.linalg.eigh(M)
-        if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
+        if self.mechanism.nv and moments[0] <= MASSLESS_RATIO * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
-            found = f"the mass matrix of the tree with cut loops is singular: {name} moves no inertia"
-            raise ModelError(found, where=self.name, fix="give the links that it moves an inertia")
+            message = f"the mass matrix of the tree with cut loops is singular: {name} moves no inertia"
+            raise ModelError(message, where=self.name, fix="give inertia to the links that it moves")
         lengths = np.diag(A @ np.linalg.solve(M, A.T))
-        return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
+        return np.asarray(np.maximum(lengths, MIN_SCALE * lengths.max(initial=0.0)))
 
     def _with_scales(self, choice: ClosureChoice) -> ClosureChoice:
         return choice._replace(units=tuple(self.scales[0].tolist()), length=self.length)
 
     def _check_driven(self, choice: ClosureChoice, moved: Collection[int]) -> None:
-        """Raise ModelError where a coordinate that moves the mechanism is not active."""
+        """Raise ModelError if a coordinate that moves the mechanism is not active."""
         names = self.mechanism.coordinate_names
         missing = [names[k] for k in choice.independent if k not in self.active and k in moved]
         if missing:
-            found = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
-            fix = f"make {', '.join(map(repr, missing))} active as well, or coordinates that depend on them; for idle"
-            fix += " coordinates, free of force, the methods of robot.closed with coordinates='all'"
-            raise ModelError(found, where=self.name, fix=fix)
+            message = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
+            fix = f"make {', '.join(map(repr, missing))} active too, or coordinates that depend on them; for idle"
+            fix += " coordinates, which have no drive, use the methods of robot.closed with coordinates='all'"
+            raise ModelError(message, where=self.name, fix=fix)
 
     def one_closed(self, q: Maybe) -> Array:
-        """Return one configuration (nq,) whose loops are closed: the one given, or the reference."""
+        """Return one configuration (nq,) with closed loops: the given one, or the reference."""
         nq = self.mechanism.nq
         at = self.reference if q is None else vectors(q, nq, self.name, "q")
         if at.ndim != 1:
@@ -312,42 +314,42 @@ class LoopClosure:
         return at
 
     def check_closed(self, q: ArrayLike, numbers: Numbers = OWN) -> None:
-        """Raise ModelError where loops are open at positions (..., nq)."""
+        """Raise ModelError if loops are open at positions (..., nq)."""
         error = self.exact("closure_error", q, numbers)
         size = float(np.linalg.norm(error / self._all_scales[0], axis=-1).max(initial=0.0))
-        if not size <= OPEN:  # are there equations that are redundant up to rounding?
+        if not size <= MAX_CLOSURE_ERROR:  # checks for equations that are redundant up to rounding
             size = float(np.linalg.norm(error / self.scales[0], axis=-1).max(initial=0.0))
         self.check_error(size, error)
 
     def check_error(self, size: float, error: ArrayLike) -> None:
-        """Raise ModelError for a closure ``error`` (..., c) whose ``size``, relative to the mechanism, is too large."""
-        if not size <= OPEN:
+        """Raise ModelError if a closure ``error`` (..., c) is too large; its ``size`` is relative to the mechanism."""
+        if not size <= MAX_CLOSURE_ERROR:
             lifted = self.off_ground(error)
-            found = lifted or f"the loops are not closed: error of closure {size:.2g} of its size"
+            message = lifted or f"the loops are not closed: the closure error is {size:.2g} of the mechanism's size"
             fix = "q = robot.closed.positions(q)" if lifted else "q = robot.closed.assemble(q_active, guess=q)"
-            raise ModelError(found, where=self.name, allowed=f"{OPEN:g}", fix=fix)
+            raise ModelError(message, where=self.name, allowed=f"{MAX_CLOSURE_ERROR:g}", fix=fix)
 
     def off_ground(self, error: ArrayLike) -> str:
-        """Return what is wrong with a wheel at a closure error (..., c), or nothing."""
+        """Return how a wheel violates its ground contact at a closure error (..., c), or ""."""
         for wheel, rows in self._wheels():
             heights = np.asarray(error)[..., rows.start].ravel()
             if np.isnan(heights).any():
                 return f"wheel {wheel.name!r} lies flat: its axle is normal to its ground"
             far = float(heights[np.abs(heights).argmax()]) if heights.size else 0.0
-            if abs(far) > OPEN * self.length:
+            if abs(far) > MAX_CLOSURE_ERROR * self.length:
                 return f"wheel {wheel.name!r} is {abs(far):.3g} m {'above' if far > 0 else 'below'} its ground"
         return ""
 
     def sliding(self, rate: Array) -> str:
-        """Return which wheel slips at the rates (..., c) of the closure equations, or nothing."""
+        """Return which wheel slips at the rates (..., c) of the closure equations, or ""."""
         for wheel, rows in self._wheels():
             slip = float(np.linalg.norm(rate[..., rows], axis=-1).max(initial=0.0))
-            if slip > OPEN * self.length:
+            if slip > MAX_CLOSURE_ERROR * self.length:
                 return f"let wheel {wheel.name!r} slip by {slip:.3g} m/s"
         return ""
 
     def _wheels(self) -> Iterator[tuple[Wheel, slice]]:
-        """Yield the wheels with their rows of the closure equations."""
+        """Yield the wheels with their rows in the closure equations."""
         first = 0
         for loop in self.mechanism.loops:
             if isinstance(loop, Wheel):

@@ -1,8 +1,7 @@
-"""Algorithms of closed loops with checked inputs: of the active coordinates, or of all by Lagrange multipliers.
+"""Closed-loop algorithms with checked inputs: for the active coordinates, or for all by Lagrange multipliers.
 
-Which closure equations are independent may differ between states. Results by multipliers are first computed with one
-choice of equations for the whole batch; states at which that choice is close to losing rank are computed again with a
-better one.
+Which closure equations are independent may differ between states. Multipliers are first computed with one choice of
+equations for the whole batch. States where that choice is close to losing rank are then recomputed with a better one.
 """
 
 from collections.abc import Iterator
@@ -20,76 +19,76 @@ from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.inputs import SINGULAR, check_inputs, check_margin, check_velocities, weights_of
+from torsor.robot.closed_loops.inputs import SINGULAR_MARGIN, check_inputs, check_margin, check_velocities, weights_of
 from torsor.robot.derivatives import Loads, Three
 from torsor.robot.kernels import Out, Values
 
-# Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
-POOR = 0.02
-MAX_CHOICES = 8  # choices that are tried in one call
+# Below this margin another choice of equations is tried. Below SINGULAR the equations are dependent.
+MIN_MARGIN = 0.02
+MAX_CHOICES = 8  # maximum number of choices tried in one call
 NO_LOADS = Loads()
 
 
 def constrained(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Array:
-    """Return the result of an algorithm of q and of rates or forces of the active coordinates.
+    """Return the result of an algorithm of q and of the rates or forces of the active coordinates.
 
-    ``share`` (..., N) or (..., N, N) are the weights of drives that may be redundant, where an algorithm takes them; 1
-    by default. Algorithms with several results return a tuple, although the type does not show it.
+    ``share`` (..., N) or (..., N, N) holds the weights of redundant drives, for algorithms that take them; the default
+    is 1. Algorithms with several results return a tuple, although the type does not show it.
     """
     options: dict[str, Any] = {}
     if "share" in ALGORITHMS[name].inputs:
         weights, options = weights_of(closure, share, values)
         values = *values, weights
-    keeps, given = loads.given(closure.mechanism, name)
+    keeps, loads_given = loads.given(closure.mechanism, name)
     request = closure.kernels.request(name, external=keeps, **options)
-    check_inputs(closure, request, [*values, *given])
-    found: Array = closure.kernels.compiled(request)(*values, *given, out=out)
-    return found
+    check_inputs(closure, request, [*values, *loads_given])
+    result: Array = closure.kernels.compiled(request)(*values, *loads_given, out=out)
+    return result
 
 
 def triple(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Three:
-    """Return the three results of an algorithm of derivatives; arguments as in ``constrained``."""
-    found: Any = constrained(closure, name, values, share, loads, out)
-    return found[0], found[1], found[2]
+    """Return the three results of a derivative algorithm; arguments as in ``constrained``."""
+    result: Any = constrained(closure, name, values, share, loads, out)
+    return result[0], result[1], result[2]
 
 
-def written(found: Array, out: Out, name: str) -> Array:
-    """Return a result that is computed in several parts in the array of ``out=``, or as it is without one."""
+def written(result: Array, out: Out, name: str) -> Array:
+    """Copy a result that was computed in parts into the ``out`` array, or return it if ``out`` is None."""
     if out is None:
-        return found
-    given = out[0] if isinstance(out, (tuple, list)) and len(out) == 1 else out
-    if given is None:
-        return found
-    check_result_array(given, found.shape, found.dtype.name, name)
-    np.copyto(given, found, casting="same_kind")  # type: ignore[arg-type]
-    return given  # type: ignore[return-value]
+        return result
+    array = out[0] if isinstance(out, (tuple, list)) and len(out) == 1 else out
+    if array is None:
+        return result
+    check_result_array(array, result.shape, result.dtype.name, name)
+    np.copyto(array, result, casting="same_kind")  # type: ignore[arg-type]
+    return array  # type: ignore[return-value]
 
 
 def active_accelerations(
     closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, tau_active: ArrayLike, external: Maybe
 ) -> Array:
-    """Return the accelerations (..., N) of the active coordinates under forces (..., N) on them."""
+    """Return the accelerations (..., N) of the active coordinates due to forces (..., N) on them."""
     mechanism, active = closure.mechanism, closure.active
-    given = vectors(tau_active, len(active), mechanism.name, "tau_active")
-    tau = np.zeros((*given.shape[:-1], mechanism.nv))
-    tau[..., active] = given
+    forces = vectors(tau_active, len(active), mechanism.name, "tau_active")
+    tau = np.zeros((*forces.shape[:-1], mechanism.nv))
+    tau[..., active] = forces
     v = constrained(closure, "constrained_velocities", (q, v_active))
     return by_multipliers(closure, "closed_forward_dynamics", q, v, tau, external)[..., active]
 
 
 def by_multipliers(
-    closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers = OWN, out: Out = None
+    closure: LoopClosure, name: str, q: ArrayLike, *inputs: Maybe, numbers: Numbers = OWN, out: Out = None
 ) -> Array:
-    """Return an algorithm's result (..., n), by closure equations that are independent at each of the positions q."""
-    return written(_chosen(closure, name, q, *given, numbers=numbers), out, name)
+    """Return an algorithm's result (..., n), with closure equations that are independent at each position q."""
+    return written(_chosen(closure, name, q, *inputs, numbers=numbers), out, name)
 
 
-def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers) -> Array:
-    values = [each for each in given if each is not None]
+def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *inputs: Maybe, numbers: Numbers) -> Array:
+    values = [value for value in inputs if value is not None]
     closure.check_closed(q, numbers)
     if name == "closed_inverse_dynamics":
         return _driven(closure, np.asarray(q, dtype=float), *values, numbers=numbers)
@@ -99,17 +98,17 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, number
         return _with_margin(closure, name, choice, numbers, at, *values)
 
     choice = closure.independent_near(at.reshape(-1, nq)[0]) if at.size else closure.independent_equations
-    found, margin = evaluate(choice)
+    result, margin = evaluate(choice)
     if name != "closed_velocities":
         check_velocities(closure, q, values[0], numbers)
     if at.ndim > 1 and closure.ranks_differ(at, choice):
-        for index, each, there in _states(closure, name, found.shape[:-1], numbers, at, *values):
-            found[index] = _chosen(closure, name, *each, numbers=there)
-        return found
+        for index, item, there in _states(closure, name, result.shape[:-1], numbers, at, *values):
+            result[index] = _chosen(closure, name, *item, numbers=there)
+        return result
     for _ in range(MAX_CHOICES):
-        poor = np.nan_to_num(margin) < POOR
+        poor = np.nan_to_num(margin) < MIN_MARGIN
         if not poor.any():
-            return found
+            return result
         worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
         other = closure.independent_at(np.broadcast_to(at, (*margin.shape, nq))[worst])
         if len(other.rows) < len(choice.rows):
@@ -118,36 +117,39 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, number
         better = np.nan_to_num(new) > 2 * np.nan_to_num(margin)
         if not better[worst]:
             break
-        found = np.where(better[..., None], again, found)
+        result = np.where(better[..., None], again, result)
         margin = np.where(better, new, margin)
     check_margin(closure, margin)
-    return found
+    return result
 
 
 def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Numbers) -> Array:
-    """Return the forces (..., N) of the active coordinates, with all others free of force."""
+    """Return the forces (..., N) of the active coordinates, if all others have no drive."""
     name, choice = "closed_inverse_dynamics", closure.driven_equations
-    found, margin = _with_margin(closure, name, choice, numbers, at, *values)
+    result, margin = _with_margin(closure, name, choice, numbers, at, *values)
     check_velocities(closure, at, values[0], numbers)
-    poor = np.nan_to_num(margin) < POOR
+    poor = np.nan_to_num(margin) < MIN_MARGIN
     if not poor.any():
-        return found
-    for index, each, there in _states(closure, name, margin.shape, numbers, at, *values):
+        return result
+    for index, item, there in _states(closure, name, margin.shape, numbers, at, *values):
         if not poor[index]:
             continue
-        other = closure.driven_equations_at(each[0])
-        found[index], left = _with_margin(closure, name, other, there, *each)
-        if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
-            fix = "other active coordinates, see robot.closed.active_sets(q) and robot.closed.mobility(q).uncontrolled"
-            text = "the active coordinates do not determine the others that the loops connect them with"
-            raise ModelError(text, where=closure.name, fix=fix)
-    return found
+        other = closure.driven_equations_at(item[0])
+        result[index], left = _with_margin(closure, name, other, there, *item)
+        if len(other.rows) < len(choice.rows) or not left >= SINGULAR_MARGIN:
+            fix = (
+                "choose other active coordinates: see robot.closed.active_sets(q) and "
+                "robot.closed.mobility(q).uncontrolled"
+            )
+            message = "the active coordinates do not determine the other coordinates of their loops"
+            raise ModelError(message, where=closure.name, fix=fix)
+    return result
 
 
 def _with_margin(
     closure: LoopClosure, name: str, choice: ClosureChoice, numbers: Numbers, *values: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, from one function."""
+    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, by one function."""
     loaded = len(values) > 3
     request = closure.kernels.request(name + WITH_MARGIN, external=loaded, choice=choice, free=numbers.free)
     both = np.asarray(closure.kernels.compiled(request)(*values, *numbers.inputs))
@@ -159,8 +161,8 @@ def _states(
 ) -> Iterator[tuple[tuple[int, ...], list[Array], Numbers]]:
     """Yield each state of a batch: its index, its arrays without leading axes, and its numbers."""
     request = closure.kernels.request(name, external=len(values) > 3, free=numbers.free)
-    given = zip((*values, *numbers.inputs), request.arguments(closure.mechanism).values(), strict=True)
-    spread = [np.broadcast_to(np.asarray(each, dtype=float), (*batch, *core)) for each, core in given]
+    arrays = zip((*values, *numbers.inputs), request.arguments(closure.mechanism).values(), strict=True)
+    spread = [np.broadcast_to(np.asarray(item, dtype=float), (*batch, *core)) for item, core in arrays]
     for index in np.ndindex(batch):
-        one = [each[index] for each in spread]
+        one = [item[index] for item in spread]
         yield index, one[: len(values)], Numbers(numbers.free, one[-1]) if numbers.free else OWN

@@ -1,4 +1,4 @@
-"""Contacts that are given: places of a robot held where they are, each by a loop with the ground."""
+"""Prescribed contacts: places of a robot held fixed, each by a loop to the ground."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -16,34 +16,34 @@ from torsor.spatial import make_pose
 M = TypeVar("M", bound=Mechanism)
 
 CONTACTS = {"point": "spherical", "surface": "weld"}
-"""The kinds of contacts, and the cut joint of each: 3 or 6 equations."""
+"""The contact kinds, and the cut joint of each: 3 or 6 equations."""
 
 
 def with_contacts(robot: M, kernels: RobotKernels, places: Sequence[str] | Mapping[str, str], q: Maybe, kind: str) -> M:
-    """Return the robot with a loop "PLACE/contact" from each place to the ground, both with base axes at q (nq,)."""
+    """Return the robot with a loop "PLACE/contact" from each place to the ground, with base axes at q (nq,)."""
     where = f"{robot.name}: with_contacts"
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
-        allowed = "names of links and frames, or {name: 'point' or 'surface'}"
+        allowed = "link and frame names, or {name: 'point' or 'surface'}"
         raise ModelError(f"are {places!r}", value=places, argument="places", where=where, allowed=allowed)
     unknown = [place for place in places if not isinstance(place, str | int)]
     if unknown:
-        raise ModelError(f"a place is {unknown[0]!r}", where=where, allowed="names of links and frames")
+        raise ModelError(f"places contains {unknown[0]!r}", where=where, allowed="link and frame names")
     kinds = dict(places) if isinstance(places, Mapping) else dict.fromkeys(places, kind)
     if len(kinds) < len(places):
-        raise ModelError("a place is named twice", where=where, allowed="one contact for each place")
+        raise ModelError("a place is named twice", where=where, allowed="one contact per place")
     at = robot.neutral() if q is None else vectors(q, robot.nq, where, "q")
     if at.ndim > 1:
         raise ModelError(f"has shape {at.shape}", argument="q", where=where, allowed=f"({robot.nq},)")
     touched = robot
-    for place, each in kinds.items():
-        joint = CONTACTS[one_of(each, tuple(CONTACTS), where, f"contact of {place!r}")]
-        found = robot.place(place)  # an unknown name is refused here
-        if found.link < 0:
-            text = f"{place!r} does not move: it is part of the base"
-            raise ModelError(text, value=place, where=where, allowed="links and frames of moving links")
+    for place, item in kinds.items():
+        joint = CONTACTS[one_of(item, tuple(CONTACTS), where, f"contact of {place!r}")]
+        result = robot.place(place)  # raises ModelError for an unknown name
+        if result.link < 0:
+            message = f"{place!r} does not move, because it is part of the base"
+            raise ModelError(message, value=place, where=where, allowed="links and frames of moving links")
         T = np.asarray(kernels.exact.call("pose", at, place=place))
-        upright = found.pose @ make_pose(T[:3, :3].T)
-        foot, ground, link = f"{place}/contact_foot", f"{place}/contact_ground", carrier(robot, found).name
+        upright = result.pose @ make_pose(T[:3, :3].T)
+        foot, ground, link = f"{place}/contact_foot", f"{place}/contact_ground", carrier(robot, result).name
         touched = edit.with_frame(touched, foot, link, upright)
         touched = edit.with_frame(touched, ground, robot.base.name, make_pose(p=T[:3, 3]))
         touched = edit_loops.with_loop(touched, f"{place}/contact", ground, foot, joint)

@@ -1,4 +1,4 @@
-"""Mobility: degrees of freedom of a mechanism with loops, redundant equations, and control by its drives."""
+"""Mobility of mechanisms with loops: degrees of freedom, redundant equations, and control by the drives."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,20 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.dynamics.loops.constrained import ClosureChoice
 
-# Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more;
-# assembly leaves errors of 1e-12, but where assembly modes meet, positions have errors of the square root of that.
+# Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more.
+# Assembly leaves errors of 1e-12, but where assembly modes meet, positions have the square root of that error.
 RANK = 1e-5
-TRIED = 20_000  # up to so many sets of coordinates all are tried; of more, a good one is built up one by one
+MAX_SETS_TRIED = 20_000  # up to this many coordinate sets are all tried; for more, a good one is built greedily
 
 
 @dataclass(frozen=True, eq=False)
 class Output:
     """Singularities between drives and output at one configuration (see ``Mobility``).
 
-    ``still`` (k, N) are directions of the active coordinates that leave the output at rest: a singularity of the first
-    kind, where the output loses directions. ``loose`` (k, 6 or 3) are velocities of the output with the active
-    coordinates locked: a singularity of the second kind, where it gains some. ``dof`` is the number of its directions.
+    ``still`` (k, N) holds directions of the active coordinates that do not move the output: a singularity of the first
+    kind, where the output loses directions. ``loose`` (k, 6 or 3) holds velocities of the output with the active
+    coordinates locked: a singularity of the second kind, where it gains directions. ``dof`` is the number of directions
+    in which the output can move.
     """
 
     dof: int
@@ -34,14 +35,19 @@ class Output:
 class Mobility:
     """The possible motions at one configuration.
 
-    ``dof`` is the number of degrees of freedom there, ``redundant`` how many of the ``equations`` of closure are
-    redundant. ``uncontrolled`` (k, nv) are motions with the active coordinates locked (a singularity of the second
-    kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that no motion has (too many
-    drives, or the end of a range). ``control`` is the smallest motion of the active coordinates over all motions of
-    unit size: 1 if they control all fully, 0 at a singularity of the second kind. ``margin`` is the least nonzero
-    singular value of the equations over the largest: 0 at a change point, where the mechanism may continue in several
-    directions. ``output`` has the singularities of the requested output, or is None. ``position_dof`` counts the
-    freedoms of positions: a car cannot move sideways, but gets there.
+    - ``dof``: the number of degrees of freedom there.
+    - ``redundant``: how many of the closure ``equations`` are redundant.
+    - ``uncontrolled`` (k, nv): motions with the active coordinates locked (a singularity of the second kind, or too few
+      drives).
+    - ``blocked`` (k, N): directions of the active coordinates in which no motion is possible (too many drives, or the
+      end of a range).
+    - ``control``: the smallest motion of the active coordinates over all motions of unit size: 1 if they control all
+      motions fully, 0 at a singularity of the second kind.
+    - ``margin``: the ratio of the smallest nonzero to the largest singular value of the equations: 0 at a change point,
+      where the mechanism may continue in several directions.
+    - ``output``: the singularities of the requested output, or None.
+    - ``position_dof``: the freedoms of positions. For example, a car cannot move sideways but can reach positions
+      beside it.
     """
 
     dof: int
@@ -61,7 +67,7 @@ class Mobility:
 
 
 def null_space(A: Array, scale: float | None = None) -> Array:
-    """Return orthonormal rows that span the null space of A; ``scale``, by default its norm, scales the tolerance."""
+    """Return orthonormal rows that span the null space of A; ``scale`` (default: its norm) scales the tolerance."""
     if not A.size:
         return np.eye(A.shape[1])
     _, values, V = np.linalg.svd(A)
@@ -72,10 +78,10 @@ def null_space(A: Array, scale: float | None = None) -> Array:
 def analyse(
     A: Array, active: list[int], units: Array, J: Array | None = None, velocity_rows: Flags | None = None
 ) -> Mobility:
-    """Return the mobility at the Jacobian A (c x nv) of the closure equations, scaled to be without units.
+    """Return the mobility for a nondimensional Jacobian A (c x nv) of the closure equations.
 
-    ``units`` (nv) are the scales of the coordinates; J (6 or 3 x nv) is the scaled Jacobian of an output;
-    ``velocity_rows`` (c) are the equations that do not restrict positions.
+    ``units`` (nv) are the scales of the coordinates. J (6 or 3 x nv) is the scaled Jacobian of an output.
+    ``velocity_rows`` (c) marks the equations that do not restrict positions.
     """
     motions = null_space(A)
     dof, nv = motions.shape
@@ -108,9 +114,9 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 
 
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
-    """Return a score, the higher the better, of a configuration at which equations and coordinates may be chosen.
+    """Return a score (higher is better) of a configuration for the choice of equations and coordinates.
 
-    It has, in this order: whether there are as many degrees of freedom as active coordinates, the rank of A, and the
+    It ranks, in this order: whether there are as many degrees of freedom as active coordinates, the rank of A, and the
     distance from a singularity of the second kind.
     """
     rank = A.shape[1] - len(null_space(A))
@@ -122,13 +128,13 @@ def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
 
 
 def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[int, ...], float]]:
-    """Return minimal sets of coordinates that control the mechanism, with their ``control``, the best first."""
+    """Return minimal coordinate sets that control the mechanism, with their ``control``, best first."""
     motions = null_space(A)
     dof = len(motions)
-    few = comb(len(candidates), dof) <= TRIED
+    few = comb(len(candidates), dof) <= MAX_SETS_TRIED
     sets = combinations(candidates, dof) if few else _swapped_sets(motions, candidates)
-    found = [(each, _control(motions, each)) for each in sets]
-    return sorted((each for each in found if each[1] > RANK), key=lambda each: -each[1])[:most]
+    result = [(item, _control(motions, item)) for item in sets]
+    return sorted((item for item in result if item[1] > RANK), key=lambda item: -item[1])[:most]
 
 
 def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...]]:
@@ -141,14 +147,14 @@ def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, 
         best.append(candidates[k])
     others = [k for k in candidates if k not in best]
     swapped = ([*best[:i], k, *best[i + 1 :]] for i in range(len(best)) for k in others)
-    return (tuple(sorted(each)) for each in [best, *swapped])
+    return (tuple(sorted(item)) for item in [best, *swapped])
 
 
 def choose(A: Array, active: list[int]) -> ClosureChoice:
     """Return independent equations and coordinates, active ones first, chosen by elimination with pivoting."""
     rank = A.shape[1] - len(null_space(A))
     scale = float(np.linalg.norm(A, 2)) if A.size else 0.0
-    # Dependent coordinates are chosen first among the passive ones, then among the active ones.
+    # Dependent coordinates are taken first from the passive ones, then from the active ones.
     order = [k for k in range(A.shape[1]) if k not in active], list(active)
     rest, dependent = A.copy(), list[int]()
     for group in order:

@@ -1,10 +1,10 @@
-"""The regressor of a mechanism with closed loops, for the forces of its drives, and its base parameters.
+"""Regressor and base parameters of mechanisms with closed loops, for the forces of the drives.
 
     tau_a = G^T Y(q, v, a) pi,   v = G v_a        Y: the regressor of the tree; G: see ``dynamics/loops/constrained.py``
 
-Bodies whose motion a loop ties together have parameters that no drive can tell apart, beyond those of the tree: of the
-coupler of a four-bar linkage, for example, two of the four parameters of its plane. No rules are known that find all of
-them, so that the base parameters come from a QR decomposition of Y over random motions (Khalil and Bennis 1995).
+A loop couples the motions of its bodies, so the drives cannot distinguish some parameters that are distinguishable in
+the tree: for example, two of the four planar parameters of the coupler of a four-bar linkage. No known rules find all
+of them, so the base parameters come from a QR decomposition of Y over random motions (Khalil and Bennis 1995).
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ from torsor.robot.base_parameters import BaseParameters, decomposed, motions_nee
 from torsor.robot.closed_loops.assembly import assemble
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained
-from torsor.robot.closed_loops.search import CLOSED
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE
 
-CHUNK = 512  # states at a time: the regressor of the tree is large
-STEPS, STEP = 40, 0.25  # number and standard size (rad or sizes of the mechanism) of random steps
-REGULAR = 0.05  # least distance from singular of a random configuration, relative to that of the reference
+CHUNK = 512  # states per batch: the regressor of the tree is large
+STEPS, STEP = 40, 0.25  # number and standard size (rad or mechanism sizes) of random steps
+MIN_REGULARITY = 0.05  # minimum distance from singular of a random configuration, relative to that of the reference
 HOME = "home"
 OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
 
 
 def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
-    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``robot.closed.regressor``."""
+    """Return the regressor Y (..., N, p) of the forces of the active coordinates; see ``robot.closed.regressor``."""
     kernels, where, n = closure.kernels, closure.name, len(closure.active)
     freedoms = len(closure.driven_choice.independent)
     if n > freedoms:
-        found = f"{n} drives for {freedoms} degrees of freedom: their forces are not unique"
-        raise ModelError(found, where=where, fix="make fewer coordinates active: robot.with_active([...])")
+        message = f"the {n} drives outnumber the {freedoms} degrees of freedom, so their forces are not unique"
+        raise ModelError(message, where=where, fix="make fewer coordinates active: robot.with_active([...])")
     states = vectors(q, closure.mechanism.nq, where, "q")
     rates, accelerations = vectors(v_active, n, where, "v_active"), vectors(a_active, n, where, "a_active")
     batch = np.broadcast_shapes(states.shape[:-1], rates.shape[:-1], accelerations.shape[:-1])
@@ -59,19 +59,19 @@ def closed_base_parameters(
     known: Sequence[str] = (),
     start: Array | None = None,
 ) -> BaseParameters:
-    """Return the smallest set of parameters that gives the forces of the drives; see ``robot.inertial.base``.
+    """Return the smallest set of parameters that determines the forces of the drives; see ``robot.inertial.base``.
 
-    ``measured`` are the drives whose forces are known, by default all. ``known`` are patterns of parameters that are
-    known, whatever ``among`` says. The parameters are those of the assembly mode of ``start`` (nq,), see
+    ``measured`` are the drives whose forces are known; the default is all. ``known`` are patterns of known parameters,
+    which take precedence over ``among``. The parameters belong to the assembly mode of ``start`` (nq,), see
     ``start_posture``: a parallelogram has fewer than the same bars crossed.
     """
     mechanism = closure.mechanism
     names = parameter_names(mechanism)
     every = unknown_parameters(closure.name, names, several(among))
-    named = unknown_parameters(closure.name, names, [each for each in several(among) if each != "*"])
+    named = unknown_parameters(closure.name, names, [part for part in several(among) if part != "*"])
     active = {name + kind for name in mechanism.active for kind in OF_DRIVES}
     passive = np.array([name.endswith(OF_DRIVES) and name not in active for name in names], dtype=bool)
-    unknown = np.where(passive, named, every)  # rotor inertias and friction of passive joints only where named
+    unknown = np.where(passive, named, every)  # rotor inertias and friction of passive joints only if they are named
     if known:
         unknown &= ~unknown_parameters(closure.name, names, known)
     rows = indices_of(measured, mechanism.active, f"{closure.name}: measured")
@@ -81,24 +81,24 @@ def closed_base_parameters(
 
 
 def start_posture(closure: LoopClosure) -> Array:
-    """Return the posture (nq,) whose assembly mode is meant where none is given: "home" of the robot, or one found."""
+    """Return the posture (nq,) that selects the assembly mode by default: "home" of the robot, or one that is found."""
     return closure.mechanism.postures.get(HOME, closure.reference)
 
 
 def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -> tuple[Array, Array, Array]:
-    """Return random closed configurations (count, nq) in the mode of ``start``, not singular, and rates (count, N)."""
+    """Return random regular closed configurations (count, nq) in the mode of ``start``, and rates (count, N)."""
     rng, active, closer = np.random.default_rng(seed), closure.active, closure.closer
     if len(closure.active_positions) != len(active):
-        found = "a joint whose positions contain a quaternion is active"
-        raise ModelError(found, where=closure.name, allowed="active coordinates with one position each")
+        message = "an active joint has a quaternion as its position"
+        raise ModelError(message, where=closure.name, allowed="active coordinates with one position each")
     q = np.tile(assemble(closure, start[closure.active_positions], start, "raise"), (count, 1))
     side = closer.side(q)
-    least = REGULAR * np.abs(closer.side(closure.reference[None]))
+    least = MIN_REGULARITY * np.abs(closer.side(closure.reference[None]))
     for _ in range(STEPS):
         move = np.zeros((count, closure.mechanism.nv))
         move[:, active] = STEP * rng.normal(size=(count, len(active))) * closure.scales[2][active]
         there, error, beyond = closer.close(q, move)
-        good = (error <= CLOSED) & closer.accepted(q, there, side, beyond) & (np.abs(beyond) > least)
+        good = (error <= CLOSURE_TOLERANCE) & closer.accepted(q, there, side, beyond) & (np.abs(beyond) > least)
         q[good], side[good] = there[good], beyond[good]
     v, a = rng.normal(size=(2, count, len(active)))
     return q, v, a

@@ -1,9 +1,9 @@
 """Searches that close loops: continuation in the active coordinates for batches, least squares for single states.
 
-The active coordinates are moved from a closed configuration to their goal in steps that become shorter near singular
-configurations, so that no singularity is crossed unnoticed. After each step the loops are closed again by damped Newton
-iterations, for the whole batch at once. For goals that are not reached, the closed configuration whose active
-coordinates are nearest to the goal is searched one by one.
+The active coordinates move from a closed configuration to their goal in steps. The steps become shorter near singular
+configurations, so that no singularity is crossed unnoticed. After each step, damped Newton iterations close the loops
+again, for the whole batch at once. For each goal that is not reached, a separate search finds the closed configuration
+whose active coordinates are nearest to the goal.
 """
 
 from collections.abc import Callable
@@ -16,31 +16,37 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.mobility import null_space
 
-# Errors of closure relative to the size of the mechanism (of angles, 2 sin(angle/2)).
-EXACT = 1e-12  # goal of the iterations
-CLOSED = 1e-11  # largest error of an assembled mechanism
-LOOSE = 1e-3  # largest error in between, relative to the squared distance from singular
+# Closure errors relative to the size of the mechanism (2 sin(angle/2) for angles).
+NEWTON_TOLERANCE = 1e-12  # target of the iterations
+CLOSURE_TOLERANCE = 1e-11  # largest error of an assembled mechanism
+INTERMEDIATE_TOLERANCE = 1e-3  # largest intermediate error, relative to the squared distance from singular
 
 MAX_ITERATIONS = 100  # Newton iterations
-SMALLEST = 0.5**8  # smallest fraction of a Newton step that is tried
-STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # number of continuation steps, longest and shortest (rad or sizes)
-BEFORE = 0.5  # longest step, as a fraction of the distance from singular
-DROP = 0.4  # least fraction of that distance that must be left after a step
-JUMP = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
-NEAREST = 1e-4  # least distance from singular: nearer, forces that depend on its square lose half their digits
-# Least distance of a start from singular: at a dead point positions have errors of 1e-6, the root of those of closure,
-# so that rounding would decide its assembly mode.
-DEAD = 1e-5
-ASIDE = 1e-2  # rad or sizes: distance from a dead point at which the search begins
-FEW = 16  # if at most one state in so many is left, only these are computed
-CHUNK = 2048  # states that fit into the cache of one core
+MIN_NEWTON_FRACTION = 0.5**8  # smallest fraction of a Newton step that is tried
+MAX_STRIDES, MAX_STRIDE, MIN_STRIDE = (
+    2000,
+    0.25,
+    1e-6,
+)  # number of continuation steps, longest and shortest (rad or sizes)
+MAX_STEP_FRACTION = 0.5  # longest step, as a fraction of the distance from singular
+MIN_REMAINING_FRACTION = 0.4  # minimum fraction of that distance that must remain after a step
+JUMP_LENGTH = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
+MIN_SINGULAR_DISTANCE = (
+    1e-4  # minimum distance from singular: below it, forces that depend on its square lose half their digits
+)
+# Minimum distance of a start from singular: at a dead point positions have errors of 1e-6, the square root of closure
+# errors, so rounding would decide the assembly mode.
+DEAD_POINT_DISTANCE = 1e-5
+DEAD_POINT_OFFSET = 1e-2  # rad or sizes: distance from a dead point at which the search begins
+SELECTION_RATIO = 16  # if at most one state in this many is left, only these are computed
+CHUNK = 2048  # number of states that fit into the cache of one core
 
 
 class AssemblyError(ModelError):
     """No closed configuration has the requested active coordinates.
 
-    ``q`` (nq,) is the closed configuration whose active coordinates are nearest, ``q_active`` are these, and
-    ``closing_error`` is the least error of closure with the requested ones (m, or 2 sin(angle/2)).
+    ``q`` (nq,) is the closed configuration with the nearest active coordinates, ``q_active`` are these coordinates, and
+    ``closing_error`` is the smallest closure error for the requested ones (m, or 2 sin(angle/2)).
     """
 
     q: Array
@@ -49,7 +55,7 @@ class AssemblyError(ModelError):
 
 
 class _State(NamedTuple):
-    """Positions (batch, nq), the next Newton step (batch, nv), the error of closure (batch,), and the side (batch,).
+    """Positions (batch, nq), the next Newton step (batch, nv), the closure error (batch,), and the side (batch,).
 
     The side is the distance from singular, with a sign that distinguishes assembly modes.
     """
@@ -62,7 +68,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Closes the loops of a batch; ``trial`` is ``closure_trial`` compiled, ``q_units`` and ``v_units`` are scales."""
+    """Newton's method for a batch; ``trial`` is the compiled ``closure_trial``, ``q_units``, ``v_units`` are scales."""
 
     trial: Callable[[Array, Array], Array]
     q_units: Array
@@ -72,17 +78,17 @@ class Closer:
         packed, nq = self.trial(q, dv), q.shape[-1]
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
-    def close(self, q: Array, move: Array, until: float | Array = EXACT) -> tuple[Array, Array, Array]:
-        """Return closed positions (batch, nq) near those after the step ``move``, their errors, and their sides."""
+    def close(self, q: Array, move: Array, until: float | Array = NEWTON_TOLERANCE) -> tuple[Array, Array, Array]:
+        """Return closed positions (batch, nq) near those after the step ``move``, with their errors and sides."""
         now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
         for _ in range(MAX_ITERATIONS):
             late = ~(now.open <= until)  # also true for NaN
             if damped:
-                late &= fraction > SMALLEST
+                late &= fraction > MIN_NEWTON_FRACTION
             left = np.flatnonzero(late)
             if not left.size:
                 break
-            if FEW * left.size > len(late):  # computing all is quicker than selecting
+            if SELECTION_RATIO * left.size > len(late):  # computing all is faster than selecting
                 new = self._trial(now.q, fraction[:, None] * now.step if damped else now.step)
                 good = (new.open < (1 - 0.1 * fraction) * now.open) | (new.open <= until)
                 if good.all() and not damped:
@@ -96,7 +102,7 @@ class Closer:
                 old[left[good]] = latest[good]
             fraction[left] = np.where(good, 1.0, fraction[left] / 2)
             damped = not good.all()
-        if np.ndim(until) == 0:  # one more step, to full precision, which matters near singularities
+        if np.ndim(until) == 0:  # one more step to full precision, which matters near singularities
             last = self._trial(now.q, now.step)
             finer = last.open <= np.maximum(now.open, until)
             now = last if finer.all() else now
@@ -108,60 +114,67 @@ class Closer:
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
         """Return closed positions (batch, nq) after a displacement of the active coordinates, and which arrived."""
-        found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
+        result, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
-            found[part], well[part] = self._walk_together(begin[part], side[part], displacement[part])
-        well &= np.abs(side) > DEAD
-        late = np.flatnonzero(~well & (np.abs(side) > DEAD))
+            result[part], well[part] = self._walk_together(begin[part], side[part], displacement[part])
+        well &= np.abs(side) > DEAD_POINT_DISTANCE
+        late = np.flatnonzero(~well & (np.abs(side) > DEAD_POINT_DISTANCE))
         for first in range(0, len(late), CHUNK):
             some = late[first : first + CHUNK]
-            found[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
-        return found, well
+            result[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
+        return result, well
 
     def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
-        """Return which steps are accepted: without a jump, and not much nearer to a singularity, or beyond it."""
+        """Return which steps are accepted: without a jump, and without crossing or approaching a singularity."""
         gone = (there - q) / self.q_units
-        kept = beyond * np.sign(side) > DROP * np.abs(side)  # no quotient: at a dead point both sides may be 0
-        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & kept)
+        kept = beyond * np.sign(side) > MIN_REMAINING_FRACTION * np.abs(
+            side
+        )  # not a quotient: both sides may be 0 at a dead point
+        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP_LENGTH**2) & kept)
 
     def _walk_together(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return positions after the displacement in equal steps for the batch, and whether these were short enough."""
+        """Return positions after the displacement in equal steps for the batch, and whether they were short enough."""
         length = np.abs(displacement / self.v_units).max(axis=-1, initial=0.0)
-        count = max(1, int(np.ceil(length.max(initial=0.0) / STRIDE)))
+        count = max(1, int(np.ceil(length.max(initial=0.0) / MAX_STRIDE)))
         move, well = displacement / count, np.ones(len(q), dtype=bool)
         for k in range(1, min(count, MAX_ITERATIONS) + 1):
-            until = EXACT if k == count else LOOSE * side**2
+            until = NEWTON_TOLERANCE if k == count else INTERMEDIATE_TOLERANCE * side**2
             there, left, beyond = self.close(q, move, until)
-            well &= self.accepted(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))
+            well &= self.accepted(q, there, side, beyond) & (length <= count * MAX_STEP_FRACTION * np.abs(side))
             q, side = there, beyond
             if not well.any():
                 break
-        return q, well & (left <= CLOSED) & (np.abs(side) > NEAREST)
+        return q, well & (left <= CLOSURE_TOLERANCE) & (np.abs(side) > MIN_SINGULAR_DISTANCE)
 
     def _walk_separately(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return positions after the displacement, each state with its own step length, and which of them arrived."""
-        length = np.maximum(np.abs(displacement / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
-        q, side, done, pace = q.copy(), side.copy(), np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
-        for _ in range(STRIDES):
-            late = np.flatnonzero((done < 1) & (pace > SHORTEST))
+        """Return positions after the displacement, with one step length per state, and which states arrived."""
+        length = np.maximum(np.abs(displacement / self.v_units).max(axis=-1, initial=0.0), MIN_STRIDE**2)
+        q, side, done, pace = (
+            q.copy(),
+            side.copy(),
+            np.zeros(len(q)),
+            np.minimum(MAX_STRIDE, MAX_STEP_FRACTION * np.abs(side)),
+        )
+        for _ in range(MAX_STRIDES):
+            late = np.flatnonzero((done < 1) & (pace > MIN_STRIDE))
             if not late.size:
                 break
             fraction = np.minimum(1 - done[late], pace[late] / length[late])
-            until = LOOSE * side[late] ** 2
+            until = INTERMEDIATE_TOLERANCE * side[late] ** 2
             there, left, beyond = self.close(q[late], fraction[:, None] * displacement[late], until)
             good = (left <= until) & self.accepted(q[late], there, side[late], beyond)
             q[late[good]], side[late[good]] = there[good], beyond[good]
             done[late[good]] += fraction[good]
-            longest = np.minimum(2 * pace[late], np.minimum(STRIDE, BEFORE * np.abs(beyond)))
+            longest = np.minimum(2 * pace[late], np.minimum(MAX_STRIDE, MAX_STEP_FRACTION * np.abs(beyond)))
             pace[late] = np.where(good, longest, pace[late] / 2)
         q, left, side = self.close(q, np.zeros_like(displacement))
-        return q, (done >= 1) & (left <= CLOSED) & (np.abs(side) > NEAREST)
+        return q, (done >= 1) & (left <= CLOSURE_TOLERANCE) & (np.abs(side) > MIN_SINGULAR_DISTANCE)
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The configurations of a mechanism, one at a time: scaled errors of closure, their Jacobian, and steps."""
+    """The configurations of a mechanism: scaled closure errors, their Jacobian, and steps, one state at a time."""
 
     error: Callable[[Array], Array]
     jacobian: Callable[[Array], Array]
@@ -169,14 +182,14 @@ class Space:
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
-        """Return positions near q with the least error of closure, and that error; ``free`` limits what moves."""
+        """Return positions near q with the smallest closure error, and that error; ``free`` limits what moves."""
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
-            if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # exactly opposite axes give NaN
+            if not NEWTON_TOLERANCE / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # exactly opposite axes give NaN
                 break
             A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
-            if not np.isfinite(A).all():  # the ends of a rod coincide, its direction is undefined: perturb
+            if not np.isfinite(A).all():  # the ends of a rod coincide and its direction is undefined: perturb
                 q = self.integrate(q, 1e-3 * np.cos(np.arange(len(self.units))) * self.units)
                 phi = self.error(q)
                 continue
@@ -193,14 +206,14 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions with the least distance ``missing`` to the goal, and that distance."""
+        """Return the closed positions with the smallest distance ``missing`` to the goal, and that distance."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
-        if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):
-            # A dead point: no motion leads to the goal. Start again beside it, on either side.
+        if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= DEAD_POINT_OFFSET**2 * np.linalg.norm(rest):
+            # At a dead point no motion leads to the goal. Start again next to it, on either side.
             loose = null_space(motions[:, active].T, 1.0) @ motions
             beside = [
-                self.closest(self.integrate(q, direction * ASIDE * self.units))[0]
+                self.closest(self.integrate(q, direction * DEAD_POINT_OFFSET * self.units))[0]
                 for m in loose
                 for direction in (m, -m)
             ]
@@ -216,7 +229,7 @@ class Space:
             step *= min(1.0, 0.3 / float(np.linalg.norm(step)))
             there, left = self.closest(self.integrate(q, step * self.units))
             new = missing(there)
-            if left <= CLOSED and new @ new < rest @ rest:
+            if left <= CLOSURE_TOLERANCE and new @ new < rest @ rest:
                 q, rest, damping = there, new, damping / 5
             else:
                 damping *= 4

@@ -1,4 +1,4 @@
-"""Printed equations: the algorithms of a robot as SymPy expressions and as LaTeX. See ``Robot.equations``."""
+"""Printed equations: robot algorithms as SymPy expressions and as LaTeX. See ``Robot.equations``."""
 
 from importlib.util import find_spec
 

@@ -1,7 +1,7 @@
 """Polynomials in the inputs of a function, in cosines and sines of angles, and in values of other functions.
 
 The operations of a traced function are carried out on them exactly, with fractions. sin^2 = 1 - cos^2 is applied
-throughout, so that expressions of one value become one polynomial, and what cancels is zero. A quotient, root or other
+throughout, so that equal expressions become one polynomial, and terms that cancel are zero. A quotient, root or other
 function of a polynomial is an atom: a generator with a definition.
 """
 
@@ -19,8 +19,8 @@ from torsor.compiler.program import Program
 from torsor.robot.equations.rules import exact
 
 Polynomial = Any  # PolyElement: SymPy has no types
-MAX_TERMS = 1500  # of one polynomial: nobody reads a longer sum, and its simplification takes long
-TINY = 1e-14  # coefficients below this part of the largest are what rounding left of zero
+MAX_TERMS = 1500  # terms of one polynomial: longer sums are unreadable and slow to simplify
+ROUNDING_RATIO = 1e-14  # coefficients below this fraction of the largest are rounding errors
 
 
 class TooLongError(Exception):
@@ -28,7 +28,7 @@ class TooLongError(Exception):
 
 
 class Atom(NamedTuple):
-    """A function of polynomials that is no polynomial: CasADi's code of the operation, and its arguments."""
+    """A non-polynomial function of polynomials: CasADi's code of the operation, and its arguments."""
 
     code: int
     arguments: tuple[Polynomial, ...]
@@ -54,7 +54,7 @@ class Algebra:
         return self.ring.ground_new(sp.QQ(value.numerator, value.denominator))
 
     def run(self, program: Program, leaves: Sequence[Sequence[Polynomial]]) -> list[list[Polynomial]]:
-        """Return the entries of each output, for inputs whose entries are the polynomials ``leaves``."""
+        """Return the entries of each output for inputs whose entries are the polynomials ``leaves``."""
         values: list[Polynomial] = []
         for code, arguments, value in program.operations:
             if code == ca.OP_INPUT:
@@ -74,9 +74,9 @@ class Algebra:
         if rule is not None:
             return rule(self, *arguments)
         if code in (ca.OP_SIN, ca.OP_COS):
-            found = self._trigonometric(arguments[0])
-            if found is not None:
-                return found[code == ca.OP_SIN]
+            result = self._trigonometric(arguments[0])
+            if result is not None:
+                return result[code == ca.OP_SIN]
         if code in (ca.OP_POW, ca.OP_CONSTPOW) and arguments[1].is_ground:
             power = Fraction(int(arguments[1].LC.numerator), int(arguments[1].LC.denominator)) if arguments[1] else 0
             if power == int(power) and 0 <= power <= 8:
@@ -99,10 +99,10 @@ class Algebra:
 
     def power(self, a: Polynomial, count: int) -> Polynomial:
         """Return a power with an exponent of 0 or more."""
-        found = self.ring.one
+        result = self.ring.one
         for _ in range(count):
-            found = self.times(found, a)
-        return found
+            result = self.times(result, a)
+        return result
 
     def reduced(self, a: Polynomial, keep: int = 0) -> Polynomial:
         """Return the polynomial without squares of sines (``keep`` 0) or of cosines (``keep`` 1)."""
@@ -114,18 +114,18 @@ class Algebra:
         """Return the polynomial with x^2 = 1 - y^2 for the generators x (``gone``) and y (``kept``)."""
         if not any(monomial[gone] > 1 for monomial in a):
             return a
-        found: dict[tuple[int, ...], Any] = {}
+        result: dict[tuple[int, ...], Any] = {}
         for monomial, coefficient in a.items():
             half, rest = divmod(monomial[gone], 2)
             for k in range(half + 1):
                 new = list(monomial)
                 new[gone], new[kept] = rest, monomial[kept] + 2 * k
                 key = tuple(new)
-                found[key] = found.get(key, 0) + coefficient * math.comb(half, k) * (-1) ** k
-        return self.ring.from_dict(found)
+                result[key] = result.get(key, 0) + coefficient * math.comb(half, k) * (-1) ** k
+        return self.ring.from_dict(result)
 
     def substituted(self, a: Polynomial, new: Mapping[int, Polynomial]) -> Polynomial:
-        """Return the polynomial with polynomials in place of some generators."""
+        """Return the polynomial with some generators replaced by polynomials."""
         total = self.ring.zero
         for monomial, coefficient in a.items():
             rest = tuple(0 if k in new else power for k, power in enumerate(monomial))
@@ -136,7 +136,7 @@ class Algebra:
         return total
 
     def _trigonometric(self, angle: Polynomial) -> tuple[Polynomial, Polynomial] | None:
-        """Return the cosine and sine of an angle that is linear in the positions; None if it is not."""
+        """Return the cosine and sine of an angle that is linear in the positions, or None if it is not linear."""
         multiples: dict[int, int] = {}
         offset = 0.0
         where = {place: k for k, place in enumerate(self.positions)}
@@ -156,11 +156,11 @@ class Algebra:
         quarters = offset / (math.pi / 2)
         if abs(quarters - round(quarters)) < 1e-14:
             turns = [(1, 0), (0, 1), (-1, 0), (0, -1)][round(quarters) % 4]
-            c, s = (self.constant(Fraction(each)) for each in turns)
+            c, s = (self.constant(Fraction(turn)) for turn in turns)
         else:
             c, s = self.constant(exact(math.cos(offset))), self.constant(exact(math.sin(offset)))
         for k, multiple in multiples.items():
-            cos, sin = (self.ring.gens[each] for each in self.pairs[k])
+            cos, sin = (self.ring.gens[item] for item in self.pairs[k])
             step = sin if multiple > 0 else -sin
             for _ in range(abs(multiple)):
                 c, s = self.reduced(c * cos - s * step), self.reduced(s * cos + c * step)
@@ -168,17 +168,17 @@ class Algebra:
 
 
 def tidy(a: Polynomial) -> Polynomial:
-    """Return a polynomial without the terms that rounding left of zero."""
+    """Return a polynomial without the terms that are rounding errors."""
     if not a:
         return a
-    least = max(abs(each) for each in a.values()) * sp.QQ(1, round(1 / TINY))
-    return a.ring.from_dict({monomial: each for monomial, each in a.items() if abs(each) > least})
+    least = max(abs(item) for item in a.values()) * sp.QQ(1, round(1 / ROUNDING_RATIO))
+    return a.ring.from_dict({monomial: item for monomial, item in a.items() if abs(item) > least})
 
 
 def _quotient(algebra: Algebra, a: PolyElement, b: PolyElement) -> Polynomial:
     if b.is_ground and b:
         return a.mul_ground(1 / b.LC)
-    # A quotient is not multiplied out: one after the other, as in an elimination, they are shorter and say more.
+    # A quotient is not multiplied out: a sequence of quotients, as in an elimination, is shorter and clearer.
     return algebra.atom(ca.OP_INV, b) if a == 1 else algebra.atom(ca.OP_DIV, a, b)
 
 
@@ -197,6 +197,6 @@ _POLYNOMIAL: dict[int, Callable[..., Polynomial]] = {
 
 
 def non_polynomial(program: Program) -> int:
-    """Return how many atoms a program can have at most."""
+    """Return the maximum number of atoms that a program can have."""
     never = _POLYNOMIAL.keys() - {ca.OP_DIV, ca.OP_INV} | {ca.OP_INPUT, ca.OP_CONST}
-    return sum(each.code not in never for each in program.operations)
+    return sum(operation.code not in never for operation in program.operations)

@@ -1,4 +1,4 @@
-"""Equations of a robot: an algorithm that is traced, translated to SymPy and simplified."""
+"""Robot equations: a traced algorithm, translated to SymPy and simplified."""
 
 import re
 from collections import Counter
@@ -23,34 +23,34 @@ from torsor.robot.equations.readable import Chain, Writer
 from torsor.robot.equations.rules import RULES, Expression, number
 
 FORMS = ("latex", "sympy")
-DIGITS = 6  # of the numbers in LaTeX
-MAX_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
-WORTH = 4  # operations of a subexpression that gets a name; shorter ones are easier to read where they are used
-LONGEST = 14  # operations of one line of an equation that is not simplified
+DIGITS = 6  # of numbers in LaTeX
+MAX_OPERATIONS = 1500  # of a function that is simplified; larger ones take minutes and fill pages
+MIN_NAMED_OPERATIONS = 4  # operations of a subexpression that gets a name; shorter ones are easier to read inline
+MAX_LINE_OPERATIONS = 14  # operations in one line of an unsimplified equation
 Definitions = dict[Any, Expression]
 Symbols = bool | Sequence[str] | Mapping[str, Any]
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
-    """SymPy's printer with numbers of a few digits."""
+    """SymPy's printer with a limited number of digits."""
 
     def __init__(self, digits: int, symbol_names: Mapping[Any, str]):
         super().__init__({"symbol_names": dict(symbol_names)})
         self.digits = digits
 
     def _print_Float(self, expr: Any) -> str:
-        text = f"{float(expr):.{self.digits}g}"
-        mantissa, e, exponent = text.partition("e")
+        message = f"{float(expr):.{self.digits}g}"
+        mantissa, e, exponent = message.partition("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """An algorithm of a robot as SymPy expressions.
+    """A robot algorithm as SymPy expressions.
 
-    ``results`` has one entry for each result of the algorithm: an expression, a column or a matrix, in the symbols of
-    the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the ``subexpressions``: pairs
-    of a symbol and its expression, in the order in which they can be evaluated. c_12 is cos(q_1 + q_2), s_1 sin(q_1).
+    ``results`` has one entry per result of the algorithm: an expression, a column or a matrix. They are in the symbols
+    of the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the ``subexpressions``,
+    which are (symbol, expression) pairs in order of evaluation. c_12 is cos(q_1 + q_2), s_1 is sin(q_1).
 
     Example:
         >>> found = torsor.library.two_link().equations("mass_matrix", form="sympy")
@@ -75,7 +75,7 @@ class Equations:
 
     @property
     def expression(self) -> Any:
-        """The first result with all subexpressions inserted; long, where there are many."""
+        """The first result with all subexpressions inserted."""
         return self.whole(self.result)
 
     def whole(self, value: Any) -> Any:
@@ -84,10 +84,10 @@ class Equations:
         for symbol, meaning in self.subexpressions:
             inline[symbol] = meaning.xreplace(inline)
         is_matrix = hasattr(value, "shape")
-        return value.applyfunc(lambda each: each.xreplace(inline)) if is_matrix else value.xreplace(inline)
+        return value.applyfunc(lambda item: item.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
-        """Return (left, right) of the equations as LaTeX: M_{12} = M_{21} = ..., then the symbols that they use."""
+        """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then their symbols."""
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()
@@ -100,19 +100,19 @@ class Equations:
                 entries.setdefault(value, []).append(self.letters.result(name, shape, place))
             for value, left in entries.items():
                 meaning = meanings.pop(value, value) if value not in waves else value
-                if meaning is not value:  # the result itself is used by others: its name stands for it there
+                if meaning is not value:  # the result itself is used by others, where its name stands for it
                     texts[value] = left[0]
                 rows.append((" = ".join(left), meaning))
         rows += [(texts[symbol], meaning) for symbol, meaning in meanings.items()]
         return [(left, _Printer(digits, texts).doprint(value)) for left, value in rows]
 
     def latex(self, digits: int = DIGITS) -> str:
-        """Return the equations as LaTeX, below each other."""
+        """Return the equations as LaTeX, one below the other."""
         body = " \\\\\n".join(f"{left} &= {right}" for left, right in self.lines(digits))
         return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
     def code(self) -> str:
-        """Return the equations as lines of Python that SymPy's functions read, in the order of evaluation.
+        """Return the equations as lines of SymPy-compatible Python, in order of evaluation.
 
         Example:
             >>> print(torsor.library.planar_chain(1).equations("gravity_force", form="sympy").code())
@@ -134,45 +134,50 @@ def equations(
     one_of(form, FORMS, robot.name, "form")
     whole_number(digits, robot.name, "digits", most=17)
     letters = Letters()
-    given = parameters(robot, letters, symbols)
-    found = _made(robot, request, letters, given, flag(simplify, robot.name, "simplify"))
-    return found if form == "sympy" else found.latex(digits)
+    free = parameters(robot, letters, symbols)
+    result = _made(robot, request, letters, free, flag(simplify, robot.name, "simplify"))
+    return result if form == "sympy" else result.latex(digits)
 
 
-def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameters, simplify: bool) -> Equations:
-    request = replace(request, free=given.free)
-    function = trace(robot, request, plain=simplify or bool(given.free))
+def _made(robot: Mechanism, request: Request, letters: Letters, free: Parameters, simplify: bool) -> Equations:
+    request = replace(request, free=free.free)
+    function = trace(robot, request, plain=simplify or bool(free.free))
     count = count_operations(function)
     words = f"{request.name} takes {sum(count):,} operations"
-    fix = "`simplify=False`, which names common subexpressions, or a smaller robot"
+    fix = "pass `simplify=False`, which names common subexpressions, or use a smaller robot"
     if simplify and sum(count) > MAX_OPERATIONS:
         raise ModelError(words, where=robot.name, allowed=f"up to {MAX_OPERATIONS:,} to simplify", fix=fix)
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
     inputs = letters.inputs(shapes, rates=robot.nq == robot.nv)
-    sizes, own = request.results(robot), {str(each) for entries in inputs.values() for each in entries}
-    taken = [str(each) for each in given.values if str(each) in own or str(each) in sizes]
+    sizes, input_names = request.results(robot), {str(entry) for entries in inputs.values() for entry in entries}
+    taken = [str(value) for value in free.values if str(value) in input_names or str(value) in sizes]
     if taken:
-        found, fix = f"the symbol {taken[0]!r} is an input or result of {request.name}", "give the number another name"
-        raise ModelError(found, where=robot.name, fix=fix)
+        message, fix = (
+            f"the symbol {taken[0]!r} is an input or result of {request.name}",
+            "give the parameter another name",
+        )
+        raise ModelError(message, where=robot.name, fix=fix)
     program = read_program(function)
     try:
         if simplify:
-            entries, made = _simplified(robot, program, inputs, letters, given)
+            entries, made = _simplified(robot, program, inputs, letters, free)
         else:
-            entries, made = direct(program, inputs, letters, given)
+            entries, made = direct(program, inputs, letters, free)
     except TooLongError:
-        found = f"{words}, and when they are expanded one has more than {MAX_TERMS:,} terms"
-        raise ModelError(found, where=robot.name, fix=fix) from None
-    results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
-    used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
+        message = f"{words}, and an expanded one has more than {MAX_TERMS:,} terms"
+        raise ModelError(message, where=robot.name, fix=fix) from None
+    results = {name: _shaped(entry, shape) for (name, shape), entry in zip(sizes.items(), entries, strict=True)}
+    used = {
+        free_symbol for value in (entry for item in entries for entry in item) for free_symbol in value.free_symbols
+    }
 
     def order(symbol: Any) -> tuple[bool, list[int], str]:
-        numbers = [int(each) for each in re.findall(r"\d+", symbol.name)]  # c_2 before c_10
+        numbers = [int(element) for element in re.findall(r"\d+", symbol.name)]  # c_2 before c_10
         return symbol.name[0] not in "cs", numbers, symbol.name
 
-    arrays = {name: tuple(each) for name, each in inputs.items()}
+    arrays = {name: tuple(input_) for name, input_ in inputs.items()}
     defined = tuple(ordered(made, sorted(used, key=order)))
-    return Equations(request.name, results, defined, arrays, given.values, sizes, letters)
+    return Equations(request.name, results, defined, arrays, free.values, sizes, letters)
 
 
 def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:
@@ -184,20 +189,20 @@ def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:
 
 
 def _simplified(
-    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, free: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each result in their shortest form, and what their symbols stand for."""
-    symbols = [each for entries in inputs.values() for each in entries] + list(given.values)
+    """Return the entries of each result in their shortest form, and the definitions of their symbols."""
+    symbols = [entry for entries in inputs.values() for entry in entries] + list(free.values)
     angles = len(inputs["q"]) if next(iter(inputs), "") == "q" else 0  # positions are the first symbols
     algebra = Algebra(symbols, range(angles), non_polynomial(program))
     generator = dict(zip(symbols, algebra.ring.gens, strict=False))
-    leaves = [[generator[each] for each in entries] for entries in inputs.values()]
-    leaves.append([_polynomial(each, generator, algebra) for each in given.expressions])
+    leaves = [[generator[entry] for entry in entries] for entries in inputs.values()]
+    leaves.append([_polynomial(expression, generator, algebra) for expression in free.expressions])
     polynomials = algebra.run(program, leaves)
-    motion = [each for name, entries in inputs.items() if name != "q" for each in entries]
-    writer = Writer(algebra, chains(robot), motion, letters, bool(given.free))
-    entries = [[writer.expression(each) for each in output] for output in polynomials]
-    flat = [each for output in entries for each in output]
+    motion = [entry for name, entries in inputs.items() if name != "q" for entry in entries]
+    writer = Writer(algebra, chains(robot), motion, letters, bool(free.free))
+    entries = [[writer.expression(item) for item in output] for output in polynomials]
+    flat = [item for output in entries for item in output]
     flat, made = inserted(flat, writer.definitions, most=2)
     flat, made = shared(flat, made)
     remaining = iter(flat)
@@ -205,7 +210,7 @@ def _simplified(
 
 
 def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], algebra: Algebra) -> Polynomial:
-    """Return a linear expression of parameters as a polynomial."""
+    """Return a linear expression in parameters as a polynomial."""
     total = algebra.ring.zero
     for symbol, factor in expression.as_coefficients_dict().items():
         total += generator[symbol].mul_ground(sp.QQ(sp.Rational(str(factor)).p, sp.Rational(str(factor)).q))
@@ -213,29 +218,29 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
 
 
 def chains(robot: Mechanism) -> list[Chain]:
-    """Return the revolute joints that follow each other with parallel axes, by their positions."""
-    found: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
+    """Return chains of consecutive revolute joints with parallel axes, by their positions."""
+    result: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:
             continue
-        own = joint.placement[:3, :3] @ joint.axis
-        along = float(own @ robot.joints[parent].axis) if parent in found else 0.0
-        positions, signs = found.pop(parent) if abs(abs(along) - 1) < 1e-12 else ([], [])
+        axis = joint.placement[:3, :3] @ joint.axis
+        along = float(axis @ robot.joints[parent].axis) if parent in result else 0.0
+        positions, signs = result.pop(parent) if abs(abs(along) - 1) < 1e-12 else ([], [])
         turned = signs[-1] * round(along) if signs else 1
-        found[index] = [*positions, place.q.start], [*signs, turned]
-    return [Chain(tuple(positions), tuple(signs)) for positions, signs in found.values()]
+        result[index] = [*positions, place.q.start], [*signs, turned]
+    return [Chain(tuple(positions), tuple(signs)) for positions, signs in result.values()]
 
 
-# Common subexpressions: which of them get a name, and the order in which they are evaluated.
+# Common subexpressions: which of them get a name, and their order of evaluation.
 
 
 def direct(
-    program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+    program: Program, inputs: dict[str, list[Any]], letters: Letters, free: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each output as they are computed, and the definitions of what is used more than once."""
-    positions, leaves = inputs.get("q", []), [*inputs.values(), given.expressions]
-    used = [each for code, each, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
-    uses = Counter(each for some in (*used, *program.results) for each in some)
+    """Return the entries of each output as they are computed, with definitions of repeated expressions."""
+    positions, leaves = inputs.get("q", []), [*inputs.values(), free.expressions]
+    used = [item for code, item, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
+    uses = Counter(part for some in (*used, *program.results) for part in some)
     values: list[Expression] = []
     lengths: list[int] = []
     made: Definitions = {}
@@ -249,9 +254,11 @@ def direct(
             value, length = RULES[code](*(values[k] for k in arguments)), 1 + sum(lengths[k] for k in arguments)
             symbol, angle = None, values[arguments[0]]
             if code in (ca.OP_SIN, ca.OP_COS) and angle in positions:
-                symbol = letters.wave("c" if code == ca.OP_COS else "s", [int(each == angle) for each in positions])
+                symbol = letters.wave(
+                    "c" if code == ca.OP_COS else "s", [int(position == angle) for position in positions]
+                )
             shared = uses[index] > 1 and length > 1 and not value.is_Symbol and not (-value).is_Symbol
-            if symbol is None and (shared or length > LONGEST):
+            if symbol is None and (shared or length > MAX_LINE_OPERATIONS):
                 symbol = sp.Symbol(f"w_{len(made) + 1}")
             if symbol is not None:
                 made[symbol], value, length = value, symbol, 0
@@ -262,14 +269,14 @@ def direct(
 
 
 def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[Expression], Definitions]:
-    """Return expressions and definitions with names for what several of them have in common."""
+    """Return expressions and definitions, with names for common subexpressions."""
     different = list(dict.fromkeys([*expressions, *made.values()]))
-    found, short = sp.cse(different, symbols=sp.numbered_symbols("w_", start=1), order="none")
+    result, short = sp.cse(different, symbols=sp.numbered_symbols("w_", start=1), order="none")
     names: Definitions = {}
     inline: dict[Any, Expression] = {}
-    for symbol, value in found:
+    for symbol, value in result:
         value = value.xreplace(inline)
-        if value.count_ops() < WORTH:
+        if value.count_ops() < MIN_NAMED_OPERATIONS:
             inline[symbol] = value
         else:
             names[symbol] = value
@@ -281,31 +288,35 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
 
     new = dict(zip(different, map(final, short), strict=True))
     names = {number_of[symbol]: value.xreplace(renamed) for symbol, value in names.items()}
-    return [new[each] for each in expressions], {symbol: new[value] for symbol, value in made.items()} | names
+    return [new[expression] for expression in expressions], {
+        symbol: new[value] for symbol, value in made.items()
+    } | names
 
 
 def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
-    """Return expressions and definitions without the definitions of at most so many operations."""
+    """Return expressions and definitions, with definitions of at most this many operations inserted."""
     kept: Definitions = {}
     inline: dict[Any, Expression] = {}
     for symbol, value in ordered(made, made):
         value = value.xreplace(inline)
         (inline if value.count_ops() <= most else kept)[symbol] = value
-    return [each.xreplace(inline) for each in expressions], kept
+    return [expression.xreplace(inline) for expression in expressions], kept
 
 
-def ordered(made: Mapping[Any, Expression], wanted: Iterable[Any]) -> list[tuple[Any, Expression]]:
-    """Return the definitions that symbols need, each after those that it uses itself."""
-    found: dict[Any, Expression] = {}
-    waiting = [(symbol, False) for symbol in reversed(list(wanted)) if symbol in made]
+def ordered(made: Mapping[Any, Expression], symbols: Iterable[Any]) -> list[tuple[Any, Expression]]:
+    """Return the definitions that symbols need, each after those that it uses."""
+    result: dict[Any, Expression] = {}
+    waiting = [(symbol, False) for symbol in reversed(list(symbols)) if symbol in made]
     while waiting:
         symbol, ready = waiting.pop()
-        if symbol in found:
+        if symbol in result:
             continue
         if ready:
-            found[symbol] = made[symbol]
+            result[symbol] = made[symbol]
             continue
         waiting.append((symbol, True))
-        used = sorted((each for each in made[symbol].free_symbols if each in made), key=str, reverse=True)
-        waiting += [(each, False) for each in used if each not in found]
-    return list(found.items())
+        used = sorted(
+            (free_symbol for free_symbol in made[symbol].free_symbols if free_symbol in made), key=str, reverse=True
+        )
+        waiting += [(item, False) for item in used if item not in result]
+    return list(result.items())

@@ -1,4 +1,4 @@
-"""Names of the quantities in printed equations: SymPy symbols, and how LaTeX writes them."""
+"""Names of quantities in printed equations: SymPy symbols and their LaTeX."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from torsor.robot.equations.rules import RULES, Expression, number
 
 _AXES, _SIX = "xyz", ("xx", "xy", "xz", "yy", "yz", "zz")
 _PLAIN = {"mass": "m", "rotor_inertia": "I_m", "coulomb": "f_c", "viscous": "f_v", "stiffness": "k"}
-# What LaTeX writes for the inputs of algorithms; others are written with their own name.
+# LaTeX of the inputs of algorithms; others are written with their own name.
 _MOTION = {"v": r"\dot{q}", "a": r"\ddot{q}", "j": r"\dddot{q}", "tau": r"\tau", "q_end": r"q'"}
 _RESULTS = {
     "inverse_dynamics": r"\tau",
@@ -38,7 +38,7 @@ _RESULTS = {
     "momentum": "L",
     "regressor": "Y",
 }
-# Words of the code in Python that SymPy reads: functions, and what they are put together by.
+# Reserved words of SymPy-compatible Python: functions and operators.
 _WORDS = {"Matrix", "Mod", "Piecewise"} | {rule.__name__ for rule in RULES.values()}
 _OWN = re.compile(r"[cswfd]_[m\d_]+")  # cosines, sines, subexpressions, functions and denominators
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
@@ -46,44 +46,46 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
 @dataclass
 class Letters:
-    """The LaTeX text of symbols whose name is not theirs."""
+    """LaTeX of symbols that differs from their name."""
 
     latex: dict[Any, str] = field(default_factory=dict)
 
     def symbol(self, name: str, latex: str = "") -> Any:
-        """Return a symbol; it has no assumptions, so that it equals ``sympy.Symbol(name)`` of a user."""
-        found = sp.Symbol(name)
+        """Return a symbol without assumptions, so that it equals a user's ``sympy.Symbol(name)``."""
+        results = sp.Symbol(name)
         letter, _, below = name.partition("_")
-        self.latex[found] = latex or (f"{_letter(letter)}_{{{below.replace('_', ',')}}}" if below else _letter(letter))
-        return found
+        self.latex[results] = latex or (
+            f"{_letter(letter)}_{{{below.replace('_', ',')}}}" if below else _letter(letter)
+        )
+        return results
 
     def inputs(self, shapes: Mapping[str, tuple[int, ...]], rates: bool) -> dict[str, list[Any]]:
-        """Return the symbols of the inputs of an algorithm; ``rates``: velocities are the rates of positions."""
-        found = {}
+        """Return the symbols of an algorithm's inputs; ``rates``: velocities are the time derivatives of positions."""
+        results = {}
         for name, shape in shapes.items():
             letter = (_MOTION.get(name) if rates or name not in "vaj" else None) or _letter(name)
-            places = [tuple(each + 1 for each in index) for index in np.ndindex(*shape)]
-            indices = [("_".join(map(str, each)), below(each)) for each in places]
-            found[name] = [self.symbol(f"{name}_{index}", f"{letter}_{{{low}}}") for index, low in indices]
-        return found
+            places = [tuple(item + 1 for item in index) for index in np.ndindex(*shape)]
+            indices = [("_".join(map(str, place)), below(place)) for place in places]
+            results[name] = [self.symbol(f"{name}_{index}", f"{letter}_{{{low}}}") for index, low in indices]
+        return results
 
     def wave(self, kind: str, harmonic: Sequence[int]) -> Any:
-        """Return the symbol of the cosine ("c") or sine of an angle: c_23 of q_2 + q_3, c_2m3 of q_2 - q_3."""
-        parts = [(k, each < 0) for k, each in enumerate(harmonic, start=1) for _ in range(abs(each))]
+        """Return the symbol of the cosine ("c") or sine of an angle: c_23 for q_2 + q_3, c_2m3 for q_2 - q_3."""
+        parts = [(k, item < 0) for k, item in enumerate(harmonic, start=1) for _ in range(abs(item))]
         comma = any(label > 9 for label, _ in parts)
         text = ("_" if comma else "").join(f"{'m' if minus else ''}{label}" for label, minus in parts)
         latex = ("," if comma else "").join(f"{'-' if minus else ''}{label}" for label, minus in parts)
         return self.symbol(f"{kind}_{text}", f"{kind}_{{{latex}}}")
 
     def result(self, name: str, shape: tuple[int, ...], place: Sequence[int]) -> str:
-        """Return what LaTeX writes for an entry of a result."""
+        """Return the LaTeX of an entry of a result."""
         letter = _RESULTS.get(name) or _letter(name)
-        return f"{letter}_{{{below([each + 1 for each in place])}}}" if shape else letter
+        return f"{letter}_{{{below([index + 1 for index in place])}}}" if shape else letter
 
 
 def below(place: Sequence[int]) -> str:
-    """Return the indices of an entry: 12, or 1,12 where one has two digits."""
-    return ("," if any(each > 9 for each in place) else "").join(map(str, place))
+    """Return the indices of an entry: 12, or 1,12 if one of them has two digits."""
+    return ("," if any(index > 9 for index in place) else "").join(map(str, place))
 
 
 def _letter(name: str) -> str:
@@ -92,7 +94,7 @@ def _letter(name: str) -> str:
 
 @dataclass
 class Parameters:
-    """Numbers of a robot that are symbols: ``free`` and, for each, the expression that stands for it."""
+    """Parameters of a robot that are symbols: ``free`` and the expression that replaces each."""
 
     free: tuple[Free, ...] = ()
     expressions: tuple[Expression, ...] = ()
@@ -100,35 +102,37 @@ class Parameters:
 
 
 def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str] | Mapping[str, Any]) -> Parameters:
-    """Return the numbers that are written as symbols: none, all that are not zero, or those of paths, with names."""
+    """Return the parameters that are written as symbols: none, all nonzero ones, or those of paths, with names."""
     if symbols is False or symbols is None:
         return Parameters()
     if symbols is True:
         return _all(robot, letters)
     free = free_numbers(robot, symbols)
     values: dict[Any, float] = {}
-    for each in free:
+    for item in free:
         if isinstance(symbols, Mapping):
-            if not _NAME.fullmatch(each.name):
+            if not _NAME.fullmatch(item.name):
                 allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
-                raise ModelError(f"the symbol {each.name!r}", value=each.name, where=robot.name, allowed=allowed)
-            if _OWN.fullmatch(each.name) or each.name in _WORDS or iskeyword(each.name):
-                found, fix = f"the symbol {each.name!r}", "choose another"
-                own = "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda words of Python"
-                allowed = f"names that the equations do not use: {own}"
-                raise ModelError(found, value=each.name, where=robot.name, allowed=allowed, fix=fix)
-            symbol = letters.symbol(each.name)
+                raise ModelError(f"the symbol {item.name!r}", value=item.name, where=robot.name, allowed=allowed)
+            if _OWN.fullmatch(item.name) or item.name in _WORDS or iskeyword(item.name):
+                message, fix = f"the symbol {item.name!r}", "choose another"
+                reserved = (
+                    "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda are Python words"
+                )
+                allowed = f"names that the equations do not use: {reserved}"
+                raise ModelError(message, value=item.name, where=robot.name, allowed=allowed, fix=fix)
+            symbol = letters.symbol(item.name)
         else:
-            symbol = _named(robot, letters, each)
-        values[symbol] = each.value
+            symbol = _named(robot, letters, item)
+        values[symbol] = item.value
     if len(values) < len(free):
-        fix = "give names, {'m_2': path, ...}"
-        raise ModelError("two numbers would have the same symbol", where=robot.name, fix=fix)
+        fix = "pass names: {'m_2': path, ...}"
+        raise ModelError("two parameters would have the same symbol", where=robot.name, fix=fix)
     return Parameters(free, tuple(values), values)
 
 
 def _named(robot: Mechanism, letters: Letters, free: Free) -> Any:
-    """Return the symbol of a number that has no name of its own."""
+    """Return the symbol of a parameter without a name."""
     (number, _), *others = free.coefficients
     if others:
         return letters.symbol(re.sub(r"\W+", "_", free.name).strip("_"))
@@ -136,7 +140,7 @@ def _named(robot: Mechanism, letters: Letters, free: Free) -> Any:
 
 
 def _letters_of(robot: Mechanism, at: Number) -> tuple[str, str]:
-    """Return the name of a number's symbol and its LaTeX text."""
+    """Return the name of a parameter's symbol and its LaTeX."""
     k = str(at.index + 1)
     if at.part == "gravity":
         return f"g_{_AXES[at.component]}", ""
@@ -155,14 +159,14 @@ def _letters_of(robot: Mechanism, at: Number) -> tuple[str, str]:
 
 
 def _all(robot: Mechanism, letters: Letters) -> Parameters:
-    """Return all numbers of a robot that are not zero. The point of an axis follows from the length of its link."""
+    """Return all nonzero parameters of a robot. The point of an axis follows from the length of its link."""
     everything = [f"links.{k}.{name}" for k in range(len(robot.links)) for name in ("mass", "com", "inertia")]
     fields = ("origin", "point", "rotor_inertia", "coulomb", "viscous", "stiffness")
     paths = [f"joints.{k}.{name}" for k in range(len(robot.joints)) for name in fields]
     numbers: list[Free] = []
     for path in [*everything, *paths, "gravity"]:
         try:
-            numbers += [each for each in free_numbers(robot, [path]) if each.value]
+            numbers += [free_number for free_number in free_numbers(robot, [path]) if free_number.value]
         except ModelError:  # a joint without that field
             continue
     if not numbers:
@@ -176,7 +180,7 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
         if at.part == "gravity" and np.count_nonzero(robot.gravity) == 1:
             symbol, sign = letters.symbol("g"), int(np.sign(free.value))
         elif joint and np.abs(joint.placement[:3, :3] @ joint.point + joint.placement[:3, 3]).max() < 1e-12:
-            # The axis goes through the origin of the parent: the link's frame is at its far end.
+            # The axis passes through the origin of the parent: the link frame is at its far end.
             made.append(_axis(robot, at, lengths))
             continue
         else:
@@ -189,7 +193,7 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
 
 
 def _shorter(robot: Mechanism, at: Number) -> tuple[str, str]:
-    """Return the letters of a number, without the axis where the vector has one component only."""
+    """Return the letters of a parameter, without the axis if the vector has only one component."""
     name, latex = _letters_of(robot, at)
     if at.field in ("com", "origin"):
         owner = robot.links[at.index].com if at.field == "com" else robot.joints[at.index].placement[:3, 3]

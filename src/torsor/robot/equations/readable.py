@@ -1,4 +1,4 @@
-"""From polynomials to expressions that are short: sums of angles, factors collected, the shortest of several forms."""
+"""Conversion of polynomials to short expressions: sums of angles, collected factors, the shortest of several forms."""
 
 import math
 from collections import Counter
@@ -16,31 +16,31 @@ from torsor.robot.equations.rules import RULES, Expression, number
 Monomial = tuple[tuple[Any, int], ...]  # SymPy symbols with their exponents, in the order of their names
 Terms = dict[Monomial, Fraction]
 Harmonic = tuple[int, ...]  # the multiple of each position in an angle
-MAX_FACTORED = 10  # terms of a sum that may be the square of another: those of the square of four terms
-MAX_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written before it
-MAX_ANGLES = 3  # of joints without parallel axes, whose products of cosines are tried as cosines of sums
+MAX_FACTORED = 10  # maximum number of terms of a sum that may be a square: those of the square of four terms
+MAX_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written in front
+MAX_ANGLES = 3  # joints without parallel axes, whose products of cosines are tried as cosines of sums
 
 
 class Chain(NamedTuple):
-    """Positions of revolute joints that follow each other with parallel axes, each with the sign of its axis."""
+    """Positions of consecutive revolute joints with parallel axes, each with the sign of its axis."""
 
     positions: tuple[int, ...]
     signs: tuple[int, ...]
 
 
 class Writer:
-    """Polynomials of an algebra as expressions; ``definitions`` are the symbols that it has made for them.
+    """Writer of an algebra's polynomials as expressions; ``definitions`` are the symbols that it introduced.
 
-    ``chains`` are the parallel joints, ``motion`` the symbols by which results are collected (velocities and
-    accelerations), ``letters`` name cosines and sines, and ``fractions`` prints 1/2 and not 0.5.
+    ``chains`` are the parallel joints. ``motion`` holds the symbols by which results are collected (velocities and
+    accelerations). ``letters`` name cosines and sines. ``fractions`` prints 1/2 instead of 0.5.
     """
 
     def __init__(
         self, algebra: Algebra, chains: Sequence[Chain], motion: Sequence[Any], letters: Letters, fractions: bool
     ):
         self.algebra, self.motion, self.letters, self.fractions = algebra, set(motion), letters, fractions
-        straight = [each for each in chains if all(algebra.angle.get(k, 0) == 1 for k in each.positions)]
-        self.chains = [each for each in straight if len(each.positions) > 1]
+        straight = [chain for chain in chains if all(algebra.angle.get(k, 0) == 1 for k in chain.positions)]
+        self.chains = [item for item in straight if len(item.positions) > 1]
         self.trigonometric: dict[Any, Expression] = {}
         self.definitions: dict[Any, Expression] = {}
         self._atoms: dict[int, Expression] = {}
@@ -49,42 +49,42 @@ class Writer:
         """Return the shortest of several forms of a polynomial."""
         if not polynomial:
             return sp.Integer(0)
-        found = []
+        result = []
         for form in (self._plain, self._sums, self._harmonics):
             try:
-                found.append(self._collected(form(polynomial)))
-            except TooLongError:  # this form is no short one
+                result.append(self._collected(form(polynomial)))
+            except TooLongError:  # this form is not short
                 continue
             if not self.chains and form == self._plain and len(polynomial) == 1:
                 break
-        return min(found, key=lambda each: each.count_ops())
+        return min(result, key=lambda item: item.count_ops())
 
     def _plain(self, a: Polynomial) -> Terms:
-        """Return the terms in cosines and sines of each angle, without squares of the one that has more of them."""
+        """Return the terms in cosines and sines of each angle, without squares of the more frequent one."""
         return self._terms(self._fewest(a), {})
 
     def _sums(self, a: Polynomial) -> Terms:
-        """Return the terms in absolute angles: cosines and sines of q_1 + q_2 where both axes are parallel."""
+        """Return the terms in absolute angles: cosines and sines of q_1 + q_2 for parallel axes."""
         new: dict[int, Polynomial] = {}
         angles: dict[int, Harmonic] = {}
         gens = self.algebra.ring.gens
         for chain in self.chains:
-            for before, own, sign in zip(chain.positions, chain.positions[1:], chain.signs[1:], strict=False):
-                (c_0, s_0), (c, s) = ([gens[k] for k in self.algebra.pairs[each]] for each in (before, own))
-                new[self.algebra.pairs[own][0]] = c * c_0 + s * s_0
-                new[self.algebra.pairs[own][1]] = sign * (s * c_0 - c * s_0)
+            for before, position, sign in zip(chain.positions, chain.positions[1:], chain.signs[1:], strict=False):
+                (c_0, s_0), (c, s) = ([gens[k] for k in self.algebra.pairs[item]] for item in (before, position))
+                new[self.algebra.pairs[position][0]] = c * c_0 + s * s_0
+                new[self.algebra.pairs[position][1]] = sign * (s * c_0 - c * s_0)
             total = [0] * len(self.algebra.positions)
-            for own, sign in zip(chain.positions, chain.signs, strict=True):
-                total[own] = sign * chain.signs[0]
-                angles[own] = tuple(total)
+            for position, sign in zip(chain.positions, chain.signs, strict=True):
+                total[position] = sign * chain.signs[0]
+                angles[position] = tuple(total)
         return self._terms(self._fewest(self.algebra.substituted(a, new)), angles)
 
     def _harmonics(self, a: Polynomial) -> Terms:
-        """Return the terms in which products of cosines and sines of parallel joints are cosines and sines of sums."""
-        grouped = [set(each.positions) for each in self.chains]
+        """Return the terms with products of cosines and sines of parallel joints as cosines and sines of sums."""
+        grouped = [set(chain.positions) for chain in self.chains]
         if not grouped and len(self.algebra.angle) <= MAX_ANGLES:
             grouped = [set(self.algebra.angle)]
-        found: Terms = {}
+        result: Terms = {}
         for monomial, coefficient in a.items():
             rest = list(monomial)
             products: list[tuple[dict[Any, int], Fraction]] = [({}, _fraction(coefficient))]
@@ -103,8 +103,8 @@ class Writer:
             common = dict(self._symbols(tuple(rest), {}))
             for symbols, value in products:
                 key = _ordered(common | symbols)
-                found[key] = found.get(key, Fraction(0)) + value
-        return {key: value for key, value in found.items() if value}
+                result[key] = result.get(key, Fraction(0)) + value
+        return {key: value for key, value in result.items() if value}
 
     def _fewest(self, a: Polynomial) -> Polynomial:
         for c, s in self.algebra.pairs:
@@ -113,24 +113,24 @@ class Writer:
         return a
 
     def _terms(self, a: Polynomial, angles: dict[int, Harmonic]) -> Terms:
-        return {_ordered(dict(self._symbols(monomial, angles))): _fraction(each) for monomial, each in a.items()}
+        return {_ordered(dict(self._symbols(monomial, angles))): _fraction(item) for monomial, item in a.items()}
 
     def _symbols(self, monomial: tuple[int, ...], angles: dict[int, Harmonic]) -> list[tuple[Any, int]]:
-        """Return the symbols of a monomial; ``angles`` are those of cosines and sines that are not of one position."""
-        algebra, found = self.algebra, list[tuple[Any, int]]()
+        """Return the symbols of a monomial; ``angles`` are the sums of positions in cosines and sines."""
+        algebra, result = self.algebra, list[tuple[Any, int]]()
         for place, power in enumerate(monomial):
             if not power:
                 continue
             if place < len(algebra.symbols):
-                found.append((algebra.symbols[place], power))
+                result.append((algebra.symbols[place], power))
             elif place < algebra.first_atom:
                 k, sine = divmod(place - len(algebra.symbols), 2)
-                single = tuple(int(each == k) for each in range(len(algebra.positions)))
-                found.append((self._wave("cs"[sine], angles.get(k, single)), power))
+                single = tuple(int(item == k) for item in range(len(algebra.positions)))
+                result.append((self._wave("cs"[sine], angles.get(k, single)), power))
             else:
                 atom, sign = self._atom(place - algebra.first_atom)
-                found.append((atom, sign * power))
-        return found
+                result.append((atom, sign * power))
+        return result
 
     def _wave(self, kind: str, harmonic: Harmonic) -> Any:
         symbol, algebra = self.letters.wave(kind, harmonic), self.algebra
@@ -144,26 +144,26 @@ class Writer:
         """Return the symbol of an atom and its exponent: a quotient is a power of -1 of its denominator."""
         if k not in self._atoms:
             code, arguments = self.algebra.atoms[k]
-            parts = [self.expression(each) for each in arguments]
+            parts = [self.expression(argument) for argument in arguments]
             whole = parts[0] if code == ca.OP_INV else RULES[code](*parts)
             symbol = sp.Symbol(f"{'d' if code == ca.OP_INV else 'f'}_{k + 1}")
             self.definitions[symbol] = whole
             self._atoms[k] = (symbol, -1 if code == ca.OP_INV else 1)
-        found: tuple[Any, int] = self._atoms[k]
-        return found
+        result: tuple[Any, int] = self._atoms[k]
+        return result
 
     def _collected(self, terms: Terms) -> Expression:
-        """Return the sum of terms, collected by velocities and accelerations, each with its factor in short form."""
+        """Return the sum of terms, collected by velocities and accelerations, with short factors."""
         groups: dict[Monomial, Terms] = {}
         for monomial, value in terms.items():
-            moving = tuple(each for each in monomial if each[0] in self.motion)
-            groups.setdefault(moving, {})[tuple(each for each in monomial if each[0] not in self.motion)] = value
-        if len(groups) == 1 or all(len(each) == 1 for each in groups.values()):
+            moving = tuple(item for item in monomial if item[0] in self.motion)
+            groups.setdefault(moving, {})[tuple(item for item in monomial if item[0] not in self.motion)] = value
+        if len(groups) == 1 or all(len(group) == 1 for group in groups.values()):
             return self._nested(terms)
         return sp.Add(*(self._times(moving, factor) for moving, factor in groups.items()))
 
     def _nested(self, terms: Terms) -> Expression:
-        """Return a sum of terms with the symbol that most of them have as a factor, and so on."""
+        """Return a sum of terms with the most frequent symbol factored out, recursively."""
         if len(terms) == 1:
             ((monomial, value),) = terms.items()
             return number(value, self.fractions) * _product(monomial)
@@ -171,7 +171,7 @@ class Writer:
         most = max(counts.values(), default=0)
         if most < 2:
             return sp.Add(*(self._nested({monomial: value}) for monomial, value in terms.items()))
-        common = min((each for each in counts if counts[each] == most), key=_importance)
+        common = min((count for count in counts if counts[count] == most), key=_importance)
         inner, outer = Terms(), Terms()
         for monomial, value in terms.items():
             powers = dict(monomial)
@@ -184,27 +184,29 @@ class Writer:
         return sp.Add(self._times(((common, 1),), inner), rest)
 
     def _times(self, monomial: Monomial, terms: Terms) -> Expression:
-        """Return a monomial times a sum; what all coefficients of the sum have in common goes before it."""
+        """Return a monomial times a sum, with the common factor of the coefficients in front."""
         content = _content(terms)
-        short = {each: value / content for each, value in terms.items()}
+        short = {item: value / content for item, value in terms.items()}
         return sp.Mul(number(content, self.fractions), _product(monomial), self._factored(short))
 
     def _factored(self, terms: Terms) -> Expression:
-        """Return a sum as a power, if it is that of a shorter sum; else nested."""
+        """Return a sum as a power of a shorter sum if possible, otherwise nested."""
         nested = self._nested(terms)
         squares = sum(all(power % 2 == 0 for _, power in monomial) for monomial in terms)
         if not 2 < len(terms) <= MAX_FACTORED or squares < 2 or not self.fractions:
             return nested
         flat = sp.Add(*(sp.Rational(v.numerator, v.denominator) * _product(m) for m, v in terms.items()))
-        return min((nested, sp.sqf(flat)), key=lambda each: each.count_ops())
+        return min((nested, sp.sqf(flat)), key=lambda item: item.count_ops())
 
 
 def _content(terms: Terms) -> Fraction:
-    """Return the number that is a factor of all coefficients, if small whole numbers are left; else 1 or -1."""
+    """Return the common factor of all coefficients if small integers remain, otherwise 1 or -1."""
     values = list(terms.values())
-    sign = -1 if all(each < 0 for each in values) else 1
-    common = Fraction(math.gcd(*(each.numerator for each in values)), math.lcm(*(each.denominator for each in values)))
-    small = len(values) > 1 and max(abs(each) / common for each in values) <= MAX_MULTIPLE
+    sign = -1 if all(value < 0 for value in values) else 1
+    common = Fraction(
+        math.gcd(*(value.numerator for value in values)), math.lcm(*(value.denominator for value in values))
+    )
+    small = len(values) > 1 and max(abs(value) / common for value in values) <= MAX_MULTIPLE
     return sign * (common if small else Fraction(1))
 
 
@@ -213,7 +215,7 @@ def _fraction(value: Any) -> Fraction:
 
 
 def _ordered(powers: dict[Any, int]) -> Monomial:
-    return tuple(sorted(((each, power) for each, power in powers.items() if power), key=lambda each: each[0].name))
+    return tuple(sorted(((item, power) for item, power in powers.items() if power), key=lambda item: item[0].name))
 
 
 def _product(monomial: Monomial) -> Expression:
@@ -221,22 +223,22 @@ def _product(monomial: Monomial) -> Expression:
 
 
 def _importance(symbol: Any) -> tuple[int, str]:
-    """Return the order in which symbols become factors: masses and inertias, gravity, lengths, then cosines."""
+    """Return the order in which symbols are factored out: masses and inertias, gravity, lengths, then cosines."""
     first = symbol.name[0]
     return ("mIg".find(first) if first in "mIg" else 5 if first in "cs" else 4, symbol.name)
 
 
 def _times_wave(waves: dict[tuple[str, Harmonic], Fraction], kind: str, k: int) -> dict[tuple[str, Harmonic], Fraction]:
-    """Return a sum of cosines and sines of angles, times the cosine or sine of position k, as such a sum."""
-    found: dict[tuple[str, Harmonic], Fraction] = {}
-    for (own, angle), value in waves.items():
+    """Return a sum of cosines and sines of angles, times the cosine or sine of position k, as another such sum."""
+    result: dict[tuple[str, Harmonic], Fraction] = {}
+    for (letter, angle), value in waves.items():
         for sign in (1, -1):
             # cos a cos b, cos a sin b, sin a cos b and sin a sin b, as halves of two terms of a + b and a - b
-            other = tuple(each + sign * (place == k) for place, each in enumerate(angle))
-            part = value / 2 * (sign if kind == "s" and own == "c" else -sign if kind == own == "s" else 1)
-            new = "c" if own == kind else "s"
-            if next((each for each in other if each), 1) < 0:
-                other, part = tuple(-each for each in other), -part if new == "s" else part
+            other = tuple(item + sign * (place == k) for place, item in enumerate(angle))
+            part = value / 2 * (sign if kind == "s" and letter == "c" else -sign if kind == letter == "s" else 1)
+            new = "c" if letter == kind else "s"
+            if next((item for item in other if item), 1) < 0:
+                other, part = tuple(-item for item in other), -part if new == "s" else part
             if new == "c" or any(other):
-                found[new, other] = found.get((new, other), Fraction(0)) + part
-    return {wave: value for wave, value in found.items() if value}
+                result[new, other] = result.get((new, other), Fraction(0)) + part
+    return {wave: value for wave, value in result.items() if value}

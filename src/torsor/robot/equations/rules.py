@@ -1,4 +1,4 @@
-"""The operations of a traced function as SymPy expressions: one rule for each of CasADi's operations."""
+"""Operations of a traced function as SymPy expressions: one rule per CasADi operation."""
 
 import math
 from collections.abc import Callable
@@ -9,14 +9,14 @@ import casadi as ca
 import sympy as sp
 
 Expression = Any  # SymPy has no types
-ROUNDING = 4e-16  # a number this near to a short one is the short one with the rounding of a sum or product
+ROUNDING = 4e-16  # a float this close to a short number is that number with rounding error
 
 
 def exact(number: float) -> Fraction:
-    """Return the fraction that a float stands for: 1/12 or 0.07, where the float is one of these up to rounding."""
+    """Return the fraction that a float represents up to rounding, such as 1/12 or 0.07."""
     whole = Fraction(number)
     near = (whole.limit_denominator(360), Fraction(f"{number:.13g}"), Fraction(repr(number)), whole)
-    return next(each for each in near if abs(each - whole) <= ROUNDING * abs(whole))
+    return next(item for item in near if abs(item - whole) <= ROUNDING * abs(whole))
 
 
 def is_true(condition: Expression) -> Expression:
@@ -28,9 +28,9 @@ def _power(a: Expression, b: Expression) -> Expression:
     return a ** (sp.Integer(int(b)) if b.is_number and b == int(b) else b)
 
 
-_SAME = "sign sqrt floor exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfinv"
+_SAME_NAMES = "sign sqrt floor exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfinv"
 RULES: dict[int, Callable[..., Expression]] = {
-    **{getattr(ca, f"OP_{name.upper()}"): getattr(sp, name) for name in _SAME.split()},
+    **{getattr(ca, f"OP_{name.upper()}"): getattr(sp, name) for name in _SAME_NAMES.split()},
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_LIFT: lambda a, b: a,
     ca.OP_ADD: lambda a, b: a + b,
@@ -65,10 +65,10 @@ RULES: dict[int, Callable[..., Expression]] = {
 
 
 def number(value: float | Fraction, fractions: bool = False) -> Expression:
-    """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` are wanted, else a float."""
+    """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` is True, or a float."""
     if isinstance(value, float) and not math.isfinite(value):
         return sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo
-    found = exact(value) if isinstance(value, float) else value
-    if found.denominator == 1 or (fractions and found.denominator in (2, 3, 4, 6, 8, 12, 24)):
-        return sp.Rational(found.numerator, found.denominator)
-    return sp.Float(float(found))
+    result = exact(value) if isinstance(value, float) else value
+    if result.denominator == 1 or (fractions and result.denominator in (2, 3, 4, 6, 8, 12, 24)):
+        return sp.Rational(result.numerator, result.denominator)
+    return sp.Float(float(result))

@@ -1,10 +1,10 @@
 """All postures of six-axis arms in closed form: three axes that meet at an end of the arm, or three parallel ones.
 
-With the axes in the posture of zeros, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of exponentials; M is the pose at
-zero). Where the last three axes meet in a point c, e1 e2 e3 moves c to G c: three angles; the other three follow from
-the rotation that is left (Pieper 1968). Where the second, third and fourth axis are parallel and the last two meet in
-c, the height of c along them gives the first angle, their direction the last two, and a triangle the rest. An arm whose
-first axes are so is the same one seen from its tool: G^-1 = e6^-1 ... e1^-1.
+With the axes in the zero posture, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of exponentials; M is the pose at zero).
+If the last three axes meet in a point c, e1 e2 e3 moves c to G c, which gives three angles. The other three follow from
+the remaining rotation (Pieper 1968). If axes 2, 3 and 4 are parallel and the last two meet in c, the height of c along
+the parallel axes gives the first angle, their direction gives the last two, and a triangle gives the rest. An arm with
+these properties at its first axes is treated from its tool: G^-1 = e6^-1 ... e1^-1.
 """
 
 import math
@@ -24,12 +24,12 @@ from torsor.robot.inverse_kinematics.targets import Pose, coordinates_of, near_e
 from torsor.robot.robot import Robot, checked_robot
 from torsor.spatial import inverse_pose
 
-# Rotations about given axes that move points and vectors to given places: the parts of closed-form solutions.
+# Rotations about given axes that move points and vectors to given places: the building blocks of closed-form solutions.
 #
 # They are the subproblems of Paden and Kahan (Murray, Li and Sastry 1994, section 3.3), for axes in any position.
 
-# Fractions of the size of the arm: below them, numbers are the rounding of zero.
-SAME, MISSED = 1e-9, 1e-6
+# Fractions of the size of the arm, below which numbers are rounding errors.
+ZERO_TOLERANCE, MISS_TOLERANCE = 1e-9, 1e-6
 
 
 class Axis(NamedTuple):
@@ -43,7 +43,7 @@ class Axis(NamedTuple):
         return self.o + rotated(self.w, x - self.o, angle)
 
     def angle(self, start: Array, end: Array) -> float:
-        """Return the angle that turns a point about the axis to another one; 0 for points on the axis."""
+        """Return the angle that rotates one point about the axis to another; 0 for points on the axis."""
         return angle_between(self.w, start - self.o, end - self.o)
 
 
@@ -54,39 +54,39 @@ def rotated(w: Array, x: Array, angle: float) -> Array:
 
 
 def angle_between(w: Array, start: Array, end: Array) -> float:
-    """Return the angle that turns the part of ``start`` across w to that of ``end``, 0 where there is none."""
+    """Return the angle that rotates the part of ``start`` normal to w to that of ``end``; 0 if there is none."""
     u, v = start - (w @ start) * w, end - (w @ end) * w
-    if min(float(np.linalg.norm(u)), float(np.linalg.norm(v))) < SAME:
+    if min(float(np.linalg.norm(u)), float(np.linalg.norm(v))) < ZERO_TOLERANCE:
         return 0.0
     return math.atan2(float(w @ np.cross(u, v)), float(u @ v))
 
 
 def sinusoid(a: float, b: float, c: float) -> list[float]:
-    """Return the angles x with a cos x + b sin x = c: two, one, or none; the nearest one where rounding parts them."""
+    """Return the angles x with a cos x + b sin x = c: two, one, or none; the nearest one if rounding removes both."""
     size = math.hypot(a, b)
-    if size < SAME or abs(c) > size * (1 + MISSED):
+    if size < ZERO_TOLERANCE or abs(c) > size * (1 + MISS_TOLERANCE):
         return []
     middle, half = math.atan2(b, a), math.acos(max(-1.0, min(1.0, c / size)))
     return [middle] if half == 0 else [middle + half, middle - half]
 
 
 def with_two_products(w: Array, a: float, v: Array, b: float, length: float) -> list[Array]:
-    """Return the vectors y with w . y = a, v . y = b and a given length, for unit vectors w and v that differ."""
+    """Return the vectors y with w . y = a, v . y = b and a given length, for distinct unit vectors w and v."""
     cosine = float(w @ v)
     across = np.cross(w, v)
     square = float(across @ across)
     flat = ((a - b * cosine) * w + (b - a * cosine) * v) / square
     rest = length**2 - float(flat @ flat)
-    if rest < -MISSED * max(length**2, SAME):
+    if rest < -MISS_TOLERANCE * max(length**2, ZERO_TOLERANCE):
         return []
     high = math.sqrt(max(rest, 0.0) / square)
     return [flat + high * across, flat - high * across] if high > 0 else [flat]
 
 
 def closest_points(one: Axis, other: Axis) -> tuple[Axis, Axis]:
-    """Return both axes with the points where they are nearest to each other."""
+    """Return both axes with their points of closest approach."""
     across = np.cross(one.w, other.w)
-    if float(across @ across) < SAME**2:
+    if float(across @ across) < ZERO_TOLERANCE**2:
         return one, Axis(other.w, other.o + ((one.o - other.o) @ other.w) * other.w)
     columns = np.stack([one.w, -other.w, across], axis=1)
     s, t, _ = np.linalg.solve(columns, other.o - one.o)
@@ -96,18 +96,21 @@ def closest_points(one: Axis, other: Axis) -> tuple[Axis, Axis]:
 def meeting_point(axes: list[Axis], size: float) -> Array | None:
     """Return the point where all axes meet, or None."""
     first, second = closest_points(axes[0], axes[1])
-    if np.linalg.norm(np.cross(first.w, second.w)) < SAME or np.linalg.norm(first.o - second.o) > SAME * size:
+    if (
+        np.linalg.norm(np.cross(first.w, second.w)) < ZERO_TOLERANCE
+        or np.linalg.norm(first.o - second.o) > ZERO_TOLERANCE * size
+    ):
         return None
     point = first.o
     for axis in axes[2:]:
         away = point - axis.o
-        if np.linalg.norm(away - (away @ axis.w) * axis.w) > SAME * size:
+        if np.linalg.norm(away - (away @ axis.w) * axis.w) > ZERO_TOLERANCE * size:
             return None
     return point
 
 
 def three_turns(axes: list[Axis], x: Array, p: Array) -> Iterator[tuple[float, float, float]]:
-    """Yield the angles about three axes that move the point x to p, the last axis first (Pieper 1968)."""
+    """Yield the angles about three axes that move the point x to p, last axis first (Pieper 1968)."""
     first, second = closest_points(axes[0], axes[1])
     third = axes[2]
     lever = x - third.o
@@ -125,11 +128,11 @@ def _third(
     first: Axis, second: Axis, middle: Array, u: Array, v: Array, p: Array, apart: Array, reach: float
 ) -> list[float]:
     """Return the angles of the third axis."""
-    if np.linalg.norm(np.cross(first.w, second.w)) < SAME:  # parallel: the height along them is that of p
+    if np.linalg.norm(np.cross(first.w, second.w)) < ZERO_TOLERANCE:  # parallel: the height along them is that of p
         return sinusoid(float(first.w @ u), float(first.w @ v), float(first.w @ (p - middle)))
     m = middle - second.o
     size = float(m @ m + u @ u), 2 * float(m @ u), 2 * float(m @ v)  # |x - o2|^2 = size . (1, cos, sin)
-    if np.linalg.norm(apart) < SAME:  # they meet: the distance from there is that of p
+    if np.linalg.norm(apart) < ZERO_TOLERANCE:  # they meet: the distance from the meeting point is that of p
         return sinusoid(size[1], size[2], reach - size[0])
     # Skew: y - o1 is linear in (1, cos, sin), and has the length of p - o1.
     rows = np.stack([first.w, second.w, 2 * apart])
@@ -151,17 +154,17 @@ def _quadric(k: float, c1: float, s1: float, cc: float, cs: float, ss: float) ->
 
 
 def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) -> list[Array]:
-    """Return the points that the second axis moves ``moved`` to, and the first axis moves to p."""
+    """Return the points to which the second axis moves ``moved`` and which the first axis moves to p."""
     length = float(np.linalg.norm(p - first.o))
-    if np.linalg.norm(np.cross(first.w, second.w)) >= SAME:
+    if np.linalg.norm(np.cross(first.w, second.w)) >= ZERO_TOLERANCE:
         a, b = float(first.w @ (p - first.o)), float(second.w @ (moved - first.o))
-        found = with_two_products(first.w, a, second.w, b, length)
+        result = with_two_products(first.w, a, second.w, b, length)
         far = float(np.linalg.norm(moved - second.o))
-        if np.linalg.norm(apart) >= SAME:  # one of both has the right distance from the second axis
-            found = sorted(found, key=lambda y: abs(float(np.linalg.norm(first.o + y - second.o)) - far))[:1]
-        return [first.o + y for y in found]
+        if np.linalg.norm(apart) >= ZERO_TOLERANCE:  # one of the two has the right distance from the second axis
+            result = sorted(result, key=lambda y: abs(float(np.linalg.norm(first.o + y - second.o)) - far))[:1]
+        return [first.o + y for y in result]
     distance = float(np.linalg.norm(apart))
-    if distance < SAME:
+    if distance < ZERO_TOLERANCE:
         return []
     across = p - first.o
     flat = across - (across @ first.w) * first.w
@@ -169,26 +172,27 @@ def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) ->
     other = other - (other @ first.w) * first.w
     along = (radius**2 + distance**2 - float(other @ other)) / (2 * distance)
     rest = radius**2 - along**2
-    if rest < -MISSED * max(radius**2, SAME):
+    if rest < -MISS_TOLERANCE * max(radius**2, ZERO_TOLERANCE):
         return []
     foot = first.o + (across @ first.w) * first.w + along * apart / distance
     side = math.sqrt(max(rest, 0.0)) * np.cross(first.w, apart / distance)
     return [foot + side, foot - side]
 
 
-EXACT = 1e-9  # m, rad: of forward kinematics, for every posture that is returned
-POLISH = 20  # Newton steps that remove rounding, near singular postures too
-EQUAL = 1e-6  # rad between two postures that are one
+POSE_TOLERANCE = 1e-9  # m, rad: forward-kinematics tolerance for every posture that is returned
+POLISH_STEPS = 20  # Newton steps that remove rounding errors, also near singular postures
+POSTURE_TOLERANCE = 1e-6  # rad: postures closer than this are the same
 
 Angles = tuple[float, ...]
 
 
 def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
-    """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
+    """Return all postures (K, nq) of a six-axis arm for one pose (4, 4) of a place in base axes, in closed form.
 
-    For six revolute joints of which the first or the last three axes meet (a spherical wrist), or of which axes 2,
-    3 and 4 are parallel and 5 and 6 meet, from either end; a ModelError otherwise. Postures that differ by whole
-    turns are one; with ``limits``, those within the limits. Where a wrist is singular, one posture stands for all.
+    The arm must have six revolute joints. Either the first or the last three axes meet (a spherical wrist), or axes 2,
+    3 and 4 are parallel and 5 and 6 meet, counted from either end. ModelError is raised otherwise. Postures that differ
+    by whole turns count as one. ``limits`` selects the postures within the joint limits. Where a wrist is singular, one
+    posture represents all.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -203,14 +207,14 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     at, axes, M = _arm(robot, place, where)
     size = max(1e-3, float(np.ptp([axis.o for axis in axes], axis=0).max()))
     G = T @ inverse_pose(M)
-    found = _solutions(axes, G, size)
-    if found is None:
-        text = "its axes have no closed form that is known here"
-        allowed = "three axes that meet at an end of the arm, or axes 2, 3, 4 parallel and 5, 6 that meet, "
+    result = _solutions(axes, G, size)
+    if result is None:
+        message = "no closed form is known for its axes"
+        allowed = "three axes that meet at an end of the arm, or parallel axes 2, 3, 4 and axes 5, 6 that meet, "
         allowed += "counted from either end"
-        raise ModelError(text, where=where, allowed=allowed, fix="use inverse_kinematics")
-    q = np.tile(robot.neutral(), (len(found), 1))
-    q[:, at] = np.reshape(found, (-1, 6))
+        raise ModelError(message, where=where, allowed=allowed, fix="use inverse_kinematics")
+    q = np.tile(robot.neutral(), (len(result), 1))
+    q[:, at] = np.reshape(result, (-1, 6))
     return _distinct(robot, _polished(robot, q, T, place), at, limits)
 
 
@@ -224,11 +228,11 @@ def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Ax
     joints: list[Joint] = [robot.joints[k] for k in reversed(chain)]
     turning = all(joint.type in ("revolute", "continuous") and abs(joint.ratio) == 1 for joint in joints)
     if robot.loops or not turning or len(joints) != 6 or len(coordinates_of(robot, spot)) != 6:
-        found = f"{len(joints)} joints move {place!r}: {', '.join(joint.type for joint in joints)}"
+        message = f"{len(joints)} joints move {place!r}: {', '.join(joint.type for joint in joints)}"
         if robot.loops:
-            found = "the robot has loops"
+            message = "the robot has loops"
         fix = "use inverse_kinematics"
-        raise ModelError(found, where=where, allowed="six revolute joints, each with its own angle", fix=fix)
+        raise ModelError(message, where=where, allowed="six revolute joints, each with its own angle", fix=fix)
     zero = robot.neutral()
     exact = robot.kernels.exact
     poses = exact.call("poses", zero)
@@ -241,19 +245,19 @@ def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Ax
 
 
 def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:
-    """Return the angles of all postures, None where no closed form is known."""
+    """Return the angles of all postures, or None if no closed form is known."""
     for forward in (True, False):
         chain = axes if forward else axes[::-1]
         goal = G if forward else inverse_pose(G)
-        parallel = all(np.linalg.norm(np.cross(chain[1].w, axis.w)) < SAME for axis in chain[2:4])
-        found: Iterator[Angles]
+        parallel = all(np.linalg.norm(np.cross(chain[1].w, axis.w)) < ZERO_TOLERANCE for axis in chain[2:4])
+        result: Iterator[Angles]
         if (wrist := meeting_point(chain[3:], size)) is not None:
-            found = _by_wrist(chain, goal, wrist)
+            result = _by_wrist(chain, goal, wrist)
         elif parallel and (wrist := meeting_point(chain[4:], size)) is not None:
-            found = _by_parallel_axes(chain, goal, wrist)
+            result = _by_parallel_axes(chain, goal, wrist)
         else:
             continue
-        return [each if forward else tuple(-x for x in each[::-1]) for each in found]
+        return [item if forward else tuple(-x for x in item[::-1]) for item in result]
     return None
 
 
@@ -283,7 +287,7 @@ def _turn(w: Array, R: Array) -> float:
 
 
 def _by_parallel_axes(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angles]:
-    """Yield the angles of an arm whose axes 2, 3 and 4 are parallel, and whose last two meet."""
+    """Yield the angles of an arm whose axes 2, 3 and 4 are parallel and whose last two meet."""
     R, w, n = G[:3, :3], [axis.w for axis in axes], axes[1].w
     base = axes[0]
     far = R @ wrist + G[:3, 3] - base.o
@@ -296,7 +300,7 @@ def _by_parallel_axes(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angl
             fifth, sixth = angle_between(w[4], y, n), angle_between(w[5], u, y)
             planar = R1.T @ R @ _matrix(w[5], sixth).T @ _matrix(w[4], fifth).T
             whole = _turn(n, planar)
-            # Where the fourth axis goes: the wrist keeps its place in the frame of link 4.
+            # Position of the fourth axis: the wrist is fixed in the frame of link 4.
             there = base.turned(R @ wrist + G[:3, 3], -first) + planar @ (axes[3].o - wrist)
             for second, third in _triangle(axes[1], axes[2], axes[3].o, there):
                 signs = [float(np.sign(w[k] @ n)) for k in (1, 2, 3)]
@@ -305,7 +309,7 @@ def _by_parallel_axes(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angl
 
 
 def _triangle(shoulder: Axis, elbow: Axis, x: Array, there: Array) -> Iterator[tuple[float, float]]:
-    """Yield the angles about two parallel axes that move x to a place in the plane across them."""
+    """Yield the angles about two parallel axes that move x to a place in the plane normal to them."""
     n = shoulder.w
 
     def flat(vector: Array) -> Array:
@@ -318,17 +322,17 @@ def _triangle(shoulder: Axis, elbow: Axis, x: Array, there: Array) -> Iterator[t
 
 
 def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
-    """Return the postures whose forward kinematics is the pose, without rounding."""
+    """Return the postures whose forward kinematics matches the pose, free of rounding errors."""
     target = (Pose(place, T),)
     problem = Problem.of(robot, target, limited=False)
     data = np.tile(problem.data(target), (len(q), 1))
-    ends = chased(problem, q, data, (EXACT * 1e-3) ** 2, POLISH, patient=True)
-    near = np.abs(ends.q - q).max(axis=1, initial=0.0) < 1e-3  # a search that went elsewhere was none
-    return np.asarray(ends.q[near & (ends.cost <= EXACT**2)])
+    ends = chased(problem, q, data, (POSE_TOLERANCE * 1e-3) ** 2, POLISH_STEPS, patient=True)
+    near = np.abs(ends.q - q).max(axis=1, initial=0.0) < 1e-3  # drop a search that went elsewhere
+    return np.asarray(ends.q[near & (ends.cost <= POSE_TOLERANCE**2)])
 
 
 def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
-    """Return each posture once, with angles within the limits where a whole turn leads there, in order."""
+    """Return each posture once, with angles within the limits if a whole turn leads there, in order."""
     q = q.copy()
     q[:, at] = np.angle(np.exp(1j * q[:, at]))
     if limits:
@@ -336,12 +340,16 @@ def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
             low, high = robot.lower[k], robot.upper[k]
             for turn in (2 * np.pi, -2 * np.pi):
                 other = q[:, k] + turn
-                out = (q[:, k] < low - SAME) | (q[:, k] > high + SAME)
-                q[:, k] = np.where(out & (other >= low - SAME) & (other <= high + SAME), other, q[:, k])
-        inside = ((q[:, at] >= robot.lower[at] - SAME) & (q[:, at] <= robot.upper[at] + SAME)).all(axis=1)
+                out = (q[:, k] < low - ZERO_TOLERANCE) | (q[:, k] > high + ZERO_TOLERANCE)
+                q[:, k] = np.where(
+                    out & (other >= low - ZERO_TOLERANCE) & (other <= high + ZERO_TOLERANCE), other, q[:, k]
+                )
+        inside = ((q[:, at] >= robot.lower[at] - ZERO_TOLERANCE) & (q[:, at] <= robot.upper[at] + ZERO_TOLERANCE)).all(
+            axis=1
+        )
         q = q[inside]
     kept: list[Array] = []
-    for each in q:
-        if all(np.abs(np.exp(1j * each[at]) - np.exp(1j * other[at])).max() > EQUAL for other in kept):
-            kept.append(each)
+    for item in q:
+        if all(np.abs(np.exp(1j * item[at]) - np.exp(1j * other[at])).max() > POSTURE_TOLERANCE for other in kept):
+            kept.append(item)
     return np.array(sorted(kept, key=lambda each: each.round(6).tolist())).reshape(-1, robot.nq)

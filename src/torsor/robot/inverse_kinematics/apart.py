@@ -1,8 +1,8 @@
-"""Postures whose collision shapes keep apart: rows max(0, aim - distance) beside those of targets, in every step.
+"""Collision avoidance in inverse kinematics: rows max(0, aim - distance) next to those of targets, in every step.
 
-The rows are squares to minimise, as those of the targets are, and all zero where the clearance is kept with a small
-margin. Distances and their gradients come from ``torsor.geometry``, so that shapes may be of any kind. Where no
-posture meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
+The squares of these rows are minimised like those of the targets. They are all zero if the clearance is kept with a
+small margin. Distances and their gradients come from ``torsor.geometry``, so shapes may be of any kind. If no posture
+meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from torsor.robot.inverse_kinematics import search
 from torsor.robot.inverse_kinematics.problem import Problem
 from torsor.robot.inverse_kinematics.step import chase_apart
 
-MARGIN = 1e-4  # m: by which searches aim at more than the clearance
-HEAVY = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, one after the other, where targets cannot be met
-STANDING = 12, 1 - 1e-3  # steps, and the fraction above which the cost stays in them where the misses are least
-TOGETHER = 1 << 16  # distances that are computed in one call: pairs times states
+MARGIN = 1e-4  # m: margin by which searches exceed the clearance
+SHAPE_WEIGHTS = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, in sequence, if targets cannot be met
+STALL_CRITERION = 12, 1 - 1e-3  # steps, and the cost ratio above which a search for the least misses has stalled
+DISTANCES_PER_CALL = 1 << 16  # distances that are computed in one call: pairs times states
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """Pairs of shapes that are kept apart by ``clearance`` (m); free coordinates can move those in ``moving`` (P,)."""
+    """Pairs of shapes kept apart by ``clearance`` (m); free coordinates can move the pairs in ``moving`` (P,)."""
 
     problem: Problem
     model: DistanceModel
@@ -37,15 +37,15 @@ class Apart:
 
     @classmethod
     def of(cls, problem: Problem, clearance: float, pairs: Pairs, where: str) -> "Apart":
-        """Return the pairs of a problem, by names or by an allowed collision matrix; None: all that are checked."""
+        """Return the pairs of a problem, from names or an allowed collision matrix; None selects all checked pairs."""
         clearance = number(clearance, where, "clearance", least=0.0)
         model = distance_model(problem.robot, pairs, within=clearance + 2 * MARGIN)
         moving = np.asarray(model.depends[:, problem.free].any(axis=1))
         return cls(problem, model, clearance, moving)
 
     def chunks(self, count: int) -> list[slice]:
-        """Return the parts of ``count`` states that are computed at once."""
-        size = max(1, TOGETHER // max(1, len(self.model.pairs)))
+        """Return the chunks of ``count`` states that are computed together."""
+        size = max(1, DISTANCES_PER_CALL // max(1, len(self.model.pairs)))
         return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
     def rows(self, q: Array) -> tuple[Array, Array, Array]:
@@ -53,31 +53,31 @@ class Apart:
         n = len(self.problem.free)
         cost, g, M = np.zeros(len(q)), np.zeros((len(q), n)), np.zeros((len(q), n * n))
         for some in self.chunks(len(q)):
-            found = self.model(q[some], gradient=True)
-            assert found.gradient is not None
-            lacking = np.where(self.moving, np.maximum(self.clearance + MARGIN - found.distance, 0.0), 0.0)
-            slopes = (lacking > 0)[..., None] * found.gradient[..., self.problem.free]
+            result = self.model(q[some], gradient=True)
+            assert result.gradient is not None
+            lacking = np.where(self.moving, np.maximum(self.clearance + MARGIN - result.distance, 0.0), 0.0)
+            slopes = (lacking > 0)[..., None] * result.gradient[..., self.problem.free]
             cost[some] = np.einsum("kp,kp->k", lacking, lacking)
             g[some] = -np.einsum("kp,kpn->kn", lacking, slopes)
             M[some] = (slopes.swapaxes(1, 2) @ slopes).reshape(-1, n * n)
         return cost, g, M
 
     def broken(self, q: Array) -> Mask:
-        """Return where (K,) pairs that can move are nearer than the clearance at q (K, nq)."""
+        """Return where (K,) movable pairs are nearer than the clearance at q (K, nq)."""
         near = [(self.model(q[some]).distance < self.clearance)[:, self.moving] for some in self.chunks(len(q))]
-        return np.concatenate([np.zeros(0, dtype=bool), *(each.any(axis=1) for each in near)])
+        return np.concatenate([np.zeros(0, dtype=bool), *(item.any(axis=1) for item in near)])
 
     def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
-        """Return the least distance (K,) at q (K, nq), and which pairs (K, P) are too near or hold q back."""
+        """Return the smallest distance (K,) at q (K, nq), and which pairs (K, P) are too near or block q."""
         least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
         for some in self.chunks(len(q)):
-            found = self.model(q[some], gradient=True)
-            assert found.gradient is not None
-            toward = np.einsum("kpn,kn->kp", found.gradient[..., self.problem.free], gradient[some])
-            # A pair at the clearance holds a posture back if the descent of the squared misses brings it nearer.
-            at = (found.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
-            holding[some] = at | (found.distance < self.clearance)
-            least[some] = found.distance.min(axis=1, initial=np.inf)
+            result = self.model(q[some], gradient=True)
+            assert result.gradient is not None
+            toward = np.einsum("kpn,kn->kp", result.gradient[..., self.problem.free], gradient[some])
+            # A pair at the clearance blocks a posture if a descent of the squared misses brings it nearer.
+            at = (result.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
+            holding[some] = at | (result.distance < self.clearance)
+            least[some] = result.distance.min(axis=1, initial=np.inf)
         return least, holding
 
 
@@ -89,36 +89,38 @@ class ApartRunner(search.Runner):
         self.apart = apart
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
-        """Return the ends of searches: first without shapes; those that end in a collision go on with them."""
-        found = super().ends(q, data, patient)  # the first rival that is done may be in a collision
-        close = self.apart.broken(found.q)
-        todo = np.flatnonzero(close & (found.cost <= self.enough))
-        found.cost[close] = np.inf
+        """Return the ends of searches: first without shapes; those that end in a collision continue with them."""
+        result = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
+        close = self.apart.broken(result.q)
+        todo = np.flatnonzero(close & (result.cost <= self.enough))
+        result.cost[close] = np.inf
         if len(todo):
-            again = self._chased(found.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS)
-            found.q[todo], found.cost[todo] = again.q, again.cost
-        return found
+            again = self._chased(
+                result.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS_RATIO
+            )
+            result.q[todo], result.cost[todo] = again.q, again.cost
+        return result
 
     def nearest(self, q: Array, data: Array) -> search.Found:
-        """Return the ends of long searches for postures that keep shapes apart and miss the targets least."""
-        found = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
-        for weight in HEAVY:
-            found = self._chased(found.q, data, weight, search.LAST_STEPS, *STANDING)
-        return found
+        """Return the ends of long searches for collision-free postures with the smallest target misses."""
+        result = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
+        for weight in SHAPE_WEIGHTS:
+            result = self._chased(result.q, data, weight, search.LAST_STEPS, *STALL_CRITERION)
+        return result
 
     def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
-        """Return the ends of searches with shapes; one ends if a window of steps leaves its cost above ``progress``."""
+        """Return the ends of searches with shapes; each stops if its cost stays above ``progress`` over a window."""
         kernel, count = chase_apart(self.problem), len(q)
 
         def step(state: State, _: Indices) -> State:
             *searched, data, x, before = state
-            rows = (weight**2 * each for each in self.apart.rows(x))
+            rows = (weight**2 * row for row in self.apart.rows(x))
             *searched, x = kernel(*searched, data, x, np.full(len(x), weight), *rows)
             return [*searched, data, x, before]
 
         def finished(k: int, state: State, _: Indices) -> Mask:
             dv, cost, before = state[1], state[2], state[-1]
-            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= search.STILL)
+            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= search.CONVERGED_STEP)
             if k % window == 0:
                 out |= ~(cost <= progress * before)
                 state[-1] = cost

@@ -1,4 +1,4 @@
-"""The problem of inverse kinematics: targets, loops and limits of a robot as data, and its compiled functions."""
+"""The inverse-kinematics problem: targets, loops and limits of a robot as data, and its compiled functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from torsor.robot.inverse_kinematics.targets import WHERE, CenterOfMass, Posture
 from torsor.robot.robot import Robot
 
 T = TypeVar("T")
-MAX_RATIO = 1e6  # of two weights: above it, misses of the lighter one are lost in rounding
-# Inputs and outputs of kernels that are one number; all others are vectors.
+MAX_RATIO = 1e6  # ratio of two weights above which misses of the lighter one are lost in rounding
+# Kernel inputs and outputs that are one number; all others are vectors.
 SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """Residuals over symbols at the positions ``x`` (nq x 1): weighted rows r with J, rows c to be 0 with A.
+    """Symbolic residuals at the positions ``x`` (nq x 1): weighted rows r with J, and rows c that must be 0 with A.
 
-    Columns are the free coordinates. ``plain`` are the residuals of all targets without weights, and of closure.
+    Columns are the free coordinates. ``plain`` holds the residuals of all targets without weights, and of closure.
     """
 
     x: ca.SX
@@ -42,35 +42,35 @@ class Traced:
 
 
 class Problem:
-    """Targets of a robot without their numbers, with the loops that it has; ``limited``: joint limits hold.
+    """Targets of a robot without their numbers, with the robot's loops; ``limited``: joint limits hold.
 
     ``free`` are the indices in v of the coordinates that move a target; all others keep their positions. ``weighted``
-    is True where not all weights are equal. Problems are made once for a robot and the form of targets: ``of``.
+    is True if not all weights are equal. Problems are created once per robot and form of targets: ``of``.
     """
 
     def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool, weighted: bool):
         self.robot, self.targets, self.limited, self.weighted = robot, targets, limited, weighted
         moving = set[int]()
-        for each in targets:
-            own = each.coordinates(robot)
-            if not own:
-                found, fix = f"no joint moves {each.where!r}", "name a place that moves"
-                raise ModelError(found, value=each.where, where=f"{robot.name}: {WHERE}", fix=fix)
-            moving |= own
+        for target in targets:
+            coordinates = target.coordinates(robot)
+            if not coordinates:
+                message, fix = f"no joint moves {target.where!r}", "name a place that moves"
+                raise ModelError(message, value=target.where, where=f"{robot.name}: {WHERE}", fix=fix)
+            moving |= coordinates
         self.free = sorted(moving | self._in_loops())
-        self.has_hard = bool(self._closures) or any(each.hard for each in targets)
+        self.has_hard = bool(self._closures) or any(item.hard for item in targets)
         self._made = dict[Any, Any]()
 
     @classmethod
     def of(cls, robot: Robot, targets: tuple[Target, ...], limited: bool) -> "Problem":
         """Return the problem of checked targets."""
-        for each in targets:
-            each.check(robot)
-        weighted = len({weight for each in targets for weight in each.weights().tolist()}) > 1
-        key = "kinematics", tuple((each.form, each.hard) for each in targets), limited, weighted
+        for target in targets:
+            target.check(robot)
+        weighted = len({weight for item in targets for weight in item.weights().tolist()}) > 1
+        key = "kinematics", tuple((item.form, item.hard) for item in targets), limited, weighted
 
         def make() -> Problem:
-            return cls(robot, tuple(each.bare() for each in targets), limited, weighted)
+            return cls(robot, tuple(item.bare() for item in targets), limited, weighted)
 
         return robot.kernels.exact.once(key, make)
 
@@ -78,12 +78,12 @@ class Problem:
     def tree(self) -> Tree:
         """The tree that the targets are traced on."""
         tree = Tree.of(self.robot)
-        whole = any(isinstance(each, CenterOfMass) for each in self.targets)
-        return tree if whole else lean(tree)  # a lean tree has moved inertia
+        whole = any(isinstance(target, CenterOfMass) for target in self.targets)
+        return tree if whole else lean(tree)  # a lean tree has merged inertias
 
     @cached_property
     def _closures(self) -> list[int]:
-        """The rows of loop closure, without the rolling of wheels, which does not limit where they can be."""
+        """Rows of loop closure, without the rolling of wheels, which does not limit their positions."""
         if not self.robot.loops:
             return []
         tree = Tree.of(self.robot)
@@ -92,78 +92,78 @@ class Problem:
 
     def _in_loops(self) -> set[int]:
         """Return the coordinates that the loops depend on."""
-        robot, found = self.robot, set[int]()
+        robot, result = self.robot, set[int]()
         for loop in robot.loops:
             if isinstance(loop, Coupling):
-                found |= {robot.coordinate_names.index(name) for name in loop.polynomials}
+                result |= {robot.coordinate_names.index(name) for name in loop.polynomials}
             else:
-                found = found.union(*(coordinates_of(robot, robot.place(end)) for end in ends_of(robot, loop)))
-        return found
+                result = result.union(*(coordinates_of(robot, robot.place(end)) for end in ends_of(robot, loop)))
+        return result
 
     @cached_property
     def places_in_q(self) -> list[int]:
-        """The index in q of each free coordinate, -1 where it is none alone: those of rotations by quaternions."""
-        own = dict.fromkeys(range(self.robot.nv), -1)
+        """Index in q of each free coordinate, or -1 for those of quaternion rotations."""
+        places = dict.fromkeys(range(self.robot.nv), -1)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
             if joint.kind.nq == joint.kind.nv:
-                own |= dict(zip(range(at.v.start, at.v.stop), range(at.q.start, at.q.stop), strict=True))
-        return [own[k] for k in self.free]
+                places |= dict(zip(range(at.v.start, at.v.stop), range(at.q.start, at.q.stop), strict=True))
+        return [places[k] for k in self.free]
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
-        """The lower and upper limits (n) of the free coordinates, infinite where there is none."""
+        """Lower and upper limits (n) of the free coordinates, infinite if there is none."""
         at = np.array(self.places_in_q, dtype=int)
-        lower, upper = (np.append(each, 0.0)[at] for each in (self.robot.lower, self.robot.upper))
+        lower, upper = (np.append(item, 0.0)[at] for item in (self.robot.lower, self.robot.upper))
         has = (at >= 0) & self.limited
         return np.where(has, lower, -np.inf), np.where(has, upper, np.inf)
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        """The bounds as positions (nq), infinite where a position is not that of one free coordinate."""
+        """Bounds as positions (nq), infinite for positions that are not those of one free coordinate."""
         ends = tuple(np.full(self.robot.nq + 1, sign * np.inf) for sign in (-1, 1))
         for end, bound in zip(ends, self.bounds, strict=True):
             end[self.places_in_q] = bound
         return ends[0][:-1], ends[1][:-1]
 
     def clipped(self, q: Array) -> Array:
-        """Return positions (..., nq) within the limits of the free coordinates."""
+        """Return positions (..., nq) clipped to the limits of the free coordinates."""
         low, high = self.box
         return np.asarray(np.minimum(np.maximum(q, low), high))
 
     @cached_property
     def data_size(self) -> int:
-        """How many numbers a state has: those of its targets, and their weights where not all are 1."""
-        return sum(each.count + self.weighted * len(each.kinds) for each in self.targets)
+        """Number of values per state: those of its targets, and their weights if not all are 1."""
+        return sum(target.count + self.weighted * len(target.kinds) for target in self.targets)
 
     def data(self, targets: tuple[Target, ...]) -> Array:
-        """Return the numbers of targets (..., data_size), with their leading axes broadcast."""
+        """Return the values of targets (..., data_size), with their leading axes broadcast."""
         parts = []
         weights = relative_weights(targets) if self.weighted else []
-        for k, each in enumerate(targets):
-            given = each.given()
-            parts.append(given)
+        for k, item in enumerate(targets):
+            numbers = item.given()
+            parts.append(numbers)
             if self.weighted:
-                parts.append(np.broadcast_to(weights[k], (*given.shape[:-1], len(weights[k]))))
+                parts.append(np.broadcast_to(weights[k], (*numbers.shape[:-1], len(weights[k]))))
         if len(parts) == 1:
             return parts[0]
-        labels = [each.label for each in targets for _ in range(1 + self.weighted)]
-        batches = {f"{k}: {label}": each.shape[:-1] for k, (label, each) in enumerate(zip(labels, parts, strict=True))}
+        labels = [target.label for target in targets for _ in range(1 + self.weighted)]
+        batches = {f"{k}: {label}": part.shape[:-1] for k, (label, part) in enumerate(zip(labels, parts, strict=True))}
         shape = common_shape(self.robot.name, **batches)
-        return np.concatenate([np.broadcast_to(each, (*shape, each.shape[-1])) for each in parts], axis=-1)
+        return np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1)
 
     def traced(self, x: ca.SX, data: ca.SX, soft: bool) -> Traced:
-        """Return the residuals at positions x; with ``soft``, all rows are those of r: none of c."""
+        """Return the residuals at positions x; with ``soft``, all rows belong to r and none to c."""
         tree, posture, first = self.tree, Posture(self.tree, x), 0
         rows: dict[bool, list[tuple[ca.SX, ca.SX]]] = {False: [], True: []}
         plain = [ca.SX(0, 1)]
-        for each in self.targets:
-            r, J = each.rows(self.robot, posture, data[first : first + each.count])
-            first += each.count
-            J, hard = J[:, self.free], each.hard and not soft
+        for target in self.targets:
+            r, J = target.rows(self.robot, posture, data[first : first + target.count])
+            first += target.count
+            J, hard = J[:, self.free], target.hard and not soft
             plain.append(r)
             if self.weighted:
-                scale = ca.vertcat(*(ca.repmat(data[first + k], 3, 1) for k in range(len(each.kinds))))
-                first += len(each.kinds)
+                scale = ca.vertcat(*(ca.repmat(data[first + k], 3, 1) for k in range(len(target.kinds))))
+                first += len(target.kinds)
                 r, J = (r, J) if hard else (scale * r, ca.diag(scale) @ J)
             rows[hard].append((r, J))
         if self._closures:
@@ -175,8 +175,8 @@ class Problem:
         return Traced(x, r, J, c, A, ca.vertcat(*plain))
 
     def _stacked(self, rows: list[tuple[ca.SX, ca.SX]]) -> tuple[ca.SX, ca.SX]:
-        values = ca.vertcat(ca.SX(0, 1), *(each[0] for each in rows))
-        return values, ca.vertcat(ca.SX(0, len(self.free)), *(each[1] for each in rows))
+        values = ca.vertcat(ca.SX(0, 1), *(row[0] for row in rows))
+        return values, ca.vertcat(ca.SX(0, len(self.free)), *(row[1] for row in rows))
 
     def moved(self, q: ca.SX, step: ca.SX) -> ca.SX:
         """Return the positions (nq x 1) after a step (n x 1) of the free coordinates."""
@@ -192,23 +192,23 @@ class Problem:
             return list(inputs), list(map(_shape, signature.names_out, signature.sizes_out))
 
         def compiled() -> AnyKernel:
-            forms = tuple((each.form, each.hard) for each in self.targets)
-            bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
+            forms = tuple((target.form, target.hard) for target in self.targets)
+            bounds = tuple(map(tuple, (bound.tolist() for bound in self.bounds)))
             key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("robot/inverse_kinematics")
             return self.robot.kernels.exact.kernel(key, make, shapes)
 
         return self.once((name, options), compiled)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Return what is made once for the problem."""
+        """Return a value that is computed once for the problem."""
         if key not in self._made:
             self._made[key] = make()
-        found: T = self._made[key]
-        return found
+        result: T = self._made[key]
+        return result
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
-        """The kernel (q, data) -> residuals without weights, of targets and closure; gradient (n) of the cost."""
+        """The kernel (q, data) -> unweighted residuals of targets and closure; gradient (n) of the cost."""
 
         def make() -> ca.Function:
             q, data = ca.SX.sym("q", self.robot.nq), ca.SX.sym("data", self.data_size)
@@ -220,21 +220,21 @@ class Problem:
 
 
 def fast(kernel: AnyKernel) -> Callable[..., Any]:
-    """Return what evaluates a kernel for arrays that are known to be right, with one leading axis."""
+    """Return an evaluator of a kernel for valid arrays with one leading axis."""
     return kernel.unchecked if isinstance(kernel, Kernel) else kernel
 
 
 def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
     """Return the weights of targets as fractions of the largest one."""
-    given = [each.weights() for each in targets]
-    least, largest = min(map(min, given)), max(map(max, given))
+    weights = [target.weights() for target in targets]
+    least, largest = min(map(min, weights)), max(map(max, weights))
     if largest > MAX_RATIO * least:
-        found = f"weights from {least:g} to {largest:g}"
+        message = f"weights range from {least:g} to {largest:g}"
         fix = "make the target with the larger weight hard"
-        raise ModelError(found, where=WHERE, allowed=f"a ratio up to {MAX_RATIO:g}", fix=fix)
-    return [each / largest for each in given]
+        raise ModelError(message, where=WHERE, allowed=f"a ratio up to {MAX_RATIO:g}", fix=fix)
+    return [value / largest for value in weights]
 
 
 def _shape(name: str, size: tuple[int, int]) -> Shape:
-    """Return the shape of an input or output: vectors are vectors also where they have one entry."""
+    """Return the shape of an input or output; vectors with one entry are still vectors."""
     return () if name.removesuffix("_next") in SCALARS else (size[0],)

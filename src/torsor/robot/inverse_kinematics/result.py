@@ -1,4 +1,4 @@
-"""The result of inverse kinematics: postures, how far they miss each target, and why."""
+"""The inverse-kinematics result: postures, how far they miss each target, and why."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,34 +14,35 @@ from torsor.base.summary import Summary
 from torsor.robot.robot import Robot
 
 Mask = NDArray[np.bool_]
-MAX_PAIRS = 3  # of shapes that a cause names
+MAX_PAIRS = 3  # maximum number of shape pairs named in a cause
 
 
 class Miss(NamedTuple):
-    """How far a target is missed: distances (...) in m and angles (...) in rad, None where it has no such part."""
+    """The misses of a target: distances (...) in m and angles (...) in rad, None if it has no such part."""
 
     position: Array | None
     angle: Array | None
 
     @property
     def largest(self) -> Array:
-        """The larger one of both (...)."""
+        """The larger of the two (...)."""
         if self.position is None or self.angle is None:
             return np.asarray(self.angle if self.position is None else self.position)
         return np.asarray(np.maximum(self.position, self.angle))
 
     def said(self, index: tuple[int, ...]) -> str:
-        """Return one of the misses in words."""
+        """Return one of the misses as text."""
         units = zip(self, ("m", "rad"), strict=True)
-        return " and ".join(f"{each[index]:.3g} {unit}" for each, unit in units if each is not None)
+        return " and ".join(f"{item[index]:.3g} {unit}" for item, unit in units if item is not None)
 
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """How near the collision shapes of ``pairs`` are, whose ``clearance`` (m) was asked for.
+    """The distances between the collision shapes of ``pairs``, for the requested ``clearance`` (m).
 
-    ``least`` (...) is the least distance in m. ``holding`` (..., P) is True where a pair breaks the clearance, or is at
-    it and holds an unsolved posture back. ``moving`` (P,) are the pairs that the joints which move a target can move.
+    ``least`` (...) is the smallest distance in m. ``holding`` (..., P) is True if a pair violates the clearance, or is
+    at the clearance and blocks an unsolved posture. ``moving`` (P,) marks the pairs that the joints which move a target
+    can move.
     """
 
     clearance: float
@@ -51,7 +52,7 @@ class Shapes:
     holding: Mask
 
     def said(self, robot: Robot, q: Array, at: tuple[int, ...]) -> str:
-        """Return in words how the pairs that hold the posture q (nq) of an index keep it from being solved."""
+        """Describe how the blocking pairs prevent a solution at the posture q (nq) of an index."""
         distance, parts = robot.shapes.distances(q, self.pairs).distance, []
         for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MAX_PAIRS]:
             a, b = self.pairs[k]
@@ -65,12 +66,13 @@ class Shapes:
 class InverseKinematicsResult:
     """Postures ``q`` (..., nq), the ``error`` (...) of each, and which are ``solved`` (...).
 
-    ``error`` is the largest miss of any target, in m or rad, and of the closure of loops; a posture is solved if it is
-    not above the tolerance. One that is not solved is the nearest posture that was found. ``misses`` has the
-    misses of each target by its label, ``limits`` (..., nq) is True where a joint limit holds an unsolved posture back,
-    ``starts`` (...) counts the postures that the search began with. ``cause(index)`` says what an unsolved one misses.
-    With a clearance, a solved posture keeps it, ``clearance`` (...) is the least distance of the shapes in m, and
-    ``blocking(index)`` are the pairs of shapes that hold an unsolved posture back.
+    ``error`` is the largest miss of any target and of loop closure, in m or rad. A posture is solved if its error is
+    within the tolerance; otherwise it is the closest posture found. ``misses`` holds the misses of each target by
+    label. ``limits`` (..., nq) is True where a joint limit blocks an unsolved posture. ``starts`` (...) counts the
+    starting postures of the search. ``cause(index)`` explains an unsolved posture.
+
+    If a clearance was requested, solved postures keep it. ``clearance`` (...) is then the smallest distance between
+    shapes in m, and ``blocking(index)`` returns the pairs of shapes that block an unsolved posture.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -95,14 +97,14 @@ class InverseKinematicsResult:
 
     @property
     def clearance(self) -> Array | None:
-        """The least distance (...) in m of the pairs of shapes, or a lower bound above the clearance asked for."""
+        """Smallest distance (...) in m between pairs of shapes, or a lower bound above the requested clearance."""
         return None if self.shapes is None else self.shapes.least
 
     @property
     def status(self) -> NDArray[np.str_]:
-        """One word (...) for each posture: "solved", "clearance", "limits" or "unreached".
+        """Status (...) of each posture: "solved", "clearance", "limits" or "unreached".
 
-        A pair of shapes holds back a posture with "clearance", a joint limit one with "limits".
+        "clearance" means that a pair of shapes blocks the posture, "limits" that a joint limit does.
         """
         held = np.where(self.limits.any(axis=-1), "limits", "unreached")
         if self.shapes is not None:
@@ -110,15 +112,15 @@ class InverseKinematicsResult:
         return np.asarray(np.where(self.solved, "solved", held))
 
     def cause(self, index: int | tuple[int, ...] = ()) -> str:
-        """Return what posture ``index`` of the batch misses, and why, in words; an empty text if it is solved.
+        """Return which targets posture ``index`` of the batch misses, and why; an empty string if it is solved.
 
-        Where several targets are missed, each is tried alone: those that can be met contradict the others.
+        If several targets are missed, each is tried alone: those that can be met contradict the others.
         """
         at = self._at(index)
         if self.solved[at]:
             return ""
-        missed = {label: each for label, each in self.misses.items() if each.largest[at] > self.tolerance}
-        parts = [f"the {label} is missed by {each.said(at)}" for label, each in missed.items()]
+        missed = {label: miss for label, miss in self.misses.items() if miss.largest[at] > self.tolerance}
+        parts = [f"the {label} is missed by {item.said(at)}" for label, item in missed.items()]
         if self.closure[at] > self.tolerance:
             parts.append(f"the loops stay open by {self.closure[at]:.3g}")
         shapes = "" if self.shapes is None else self.shapes.said(self.robot, self.q[at], at)
@@ -126,7 +128,7 @@ class InverseKinematicsResult:
         return f"{'; '.join(parts)}: {reason}" if parts else reason
 
     def blocking(self, index: int | tuple[int, ...] = ()) -> list[tuple[str, str]]:
-        """Return the pairs of shapes, by name, that hold posture ``index`` of the batch back; none if it is solved."""
+        """Return the pairs of shapes, by name, that block posture ``index`` of the batch; none if it is solved."""
         at = self._at(index)
         if self.shapes is None:
             return []
@@ -148,15 +150,15 @@ class InverseKinematicsResult:
             met = self.alone(at)
             far = [label for label, well in met.items() if not well]
             if not far:
-                text = "each target can be met alone, so they contradict each other"
+                reason = "each target can be met alone, so they contradict each other"
             else:
-                text = f"also alone, the {' and the '.join(far)} cannot be met"
-            return f"{text} (joint limits reached: {', '.join(held)})" if held else text
+                reason = f"even alone, the {' and the '.join(far)} cannot be met"
+            return f"{reason} (joint limits reached: {', '.join(held)})" if held else reason
         if held:
-            return f"joint limits hold it back: {', '.join(held)}"
+            return f"joint limits block it: {', '.join(held)}"
         if self.starts[at] == 1:
-            return "the search got no nearer from its one start; others may, with restarts"
-        return "the loops do not let it get nearer" if self.robot.loops else "it is out of reach"
+            return "the search from its only start got no closer; try restarts"
+        return "the loops do not allow a closer posture" if self.robot.loops else "it is out of reach"
 
     def __repr__(self) -> str:
         count, well = self.solved.size, int(np.count_nonzero(self.solved))
@@ -171,6 +173,6 @@ class InverseKinematicsResult:
     def _summary(self) -> Summary:
         rows = []
         for at in list(np.ndindex(self.solved.shape))[:1000]:
-            said = ", ".join(f"{label}: {each.said(at)}" for label, each in self.misses.items())
+            said = ", ".join(f"{label}: {miss.said(at)}" for label, miss in self.misses.items())
             rows.append((str(list(at)), str(self.status[at]), said))
         return Summary(repr(self).strip("<>"), {}, ("index", "status", "missed by"), rows)

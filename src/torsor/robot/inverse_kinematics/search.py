@@ -1,4 +1,4 @@
-"""Many searches at once: steps of all that are not done, in chunks that fit the cache; the best of each is kept."""
+"""Batched searches: steps of all unfinished searches, in chunks that fit the cache; the best result of each is kept."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,23 +13,23 @@ from torsor.robot.inverse_kinematics.step import chase
 from torsor.robot.inverse_kinematics.targets import Pose
 from torsor.spatial import to_quaternion
 
-# Where searches start: postures that fill the limits evenly, and for one pose a table of postures by their pose.
+# Starts of searches: postures that fill the limits evenly and, for one pose, a table of postures by pose.
 
-# The part of the range of a joint that postures keep from its limits: searches that start there get stuck less often.
+# Fraction of a joint's range that postures keep from its limits: searches that start at limits get stuck more often.
 MARGIN = 0.1
-TURN, SLIDE = np.pi, 1.0  # rad, m: range to either side of coordinates without limits
+TURN, SLIDE = np.pi, 1.0  # rad, m: half range of coordinates without limits
 POSTURES = 1 << 17  # in a table by poses
-CANDIDATE_CHUNK = 32  # states whose candidates are judged in one call
-CANDIDATES = 256  # postures of which a search takes the nearest, where there is no table
-# Cells of a table, fine to coarse: parts of each side of the box of positions, and of the three ratios of quaternions.
+CANDIDATE_CHUNK = 32  # states whose candidates are evaluated in one call
+CANDIDATES = 256  # postures from which a search takes the nearest, if there is no table
+# Cells of a table, fine to coarse: divisions of each side of the position box, and of the three quaternion ratios.
 LEVELS = (10, 3), (6, 2), (3, 1)
 
 
 def spread(count: int, first: int, dimension: int) -> Array:
-    """Return points (count, dimension) that fill the unit cube evenly, from number ``first`` of the sequence on.
+    """Return points (count, dimension) that fill the unit cube evenly, starting at number ``first`` of the sequence.
 
-    The additive recurrence with powers of the root of x^(d+1) = x + 1 (Roberts 2018), which for d = 1 is the golden
-    ratio.
+    This is the additive recurrence with powers of the root of x^(d+1) = x + 1 (Roberts 2018), which for d = 1 is the
+    golden ratio.
 
     Example:
         >>> spread(3, 0, 1).ravel().round(3).tolist()
@@ -43,39 +43,39 @@ def spread(count: int, first: int, dimension: int) -> Array:
 
 
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
-    """Return postures (K, nq) within the limits; coordinates that are not free are as in q, and floating bases turn."""
+    """Return postures (K, nq) within the limits; other coordinates are as in q, and floating bases rotate."""
     robot, free = problem.robot, set(problem.free)
-    found, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
-    lower, upper = (each if problem.limited else np.full(robot.nq, np.nan) for each in (robot.lower, robot.upper))
+    result, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
+    lower, upper = (item if problem.limited else np.full(robot.nq, np.nan) for item in (robot.lower, robot.upper))
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):
         if joint.follows or at.v.start not in free:
             continue
         if joint.kind.nq != joint.kind.nv:
-            found[:, at.q.stop - 4 : at.q.stop] = _rotations(unit[:, at.v.start : at.v.start + 3])
+            result[:, at.q.stop - 4 : at.q.stop] = _rotations(unit[:, at.v.start : at.v.start + 3])
             continue
         for c, turns in enumerate(joint.kind.turns):
             i, k = at.q.start + c, at.v.start + c
             half = TURN if turns else SLIDE
             low = lower[i] if np.isfinite(lower[i]) else (upper[i] - 2 * half if np.isfinite(upper[i]) else -half)
             high = upper[i] if np.isfinite(upper[i]) else low + 2 * half
-            found[:, i] = low + (high - low) * (margin + (1 - 2 * margin) * unit[:, k])
-    return found
+            result[:, i] = low + (high - low) * (margin + (1 - 2 * margin) * unit[:, k])
+    return result
 
 
 def _rotations(unit: Array) -> Array:
-    """Return quaternions (K, 4), even over all rotations, from points of the unit cube (Shoemake 1992)."""
+    """Return quaternions (K, 4), uniform over all rotations, from points of the unit cube (Shoemake 1992)."""
     near, far = np.sqrt(1 - unit[:, :1]), np.sqrt(unit[:, :1])
     a, b = 2 * np.pi * unit[:, 1:2], 2 * np.pi * unit[:, 2:3]
     return np.concatenate([near * np.sin(a), near * np.cos(a), far * np.sin(b), far * np.cos(b)], axis=1)
 
 
 def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
-    """Return for each state the ``several`` postures of least cost among ``count`` of them (K * several, nq)."""
-    found = np.empty((len(q), several, q.shape[1]))
+    """Return for each state the ``several`` postures of lowest cost among ``count`` of them (K * several, nq)."""
+    result = np.empty((len(q), several, q.shape[1]))
 
     def made() -> tuple[Array, Indices]:
         tried = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
-        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the positions that are the same in all
+        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the positions shared by all
 
     candidates, fixed = problem.once(("starts", first, count), made)
     for k in range(0, len(q), CANDIDATE_CHUNK):
@@ -86,15 +86,15 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
         plain, _ = problem.check(tried.reshape(-1, q.shape[1]), np.repeat(data[some], count, axis=0))
         costs = np.einsum("ik,ik->i", plain, plain).reshape(-1, count)
         best = costs.argmin(axis=1)[:, None] if several == 1 else costs.argpartition(several, axis=1)[:, :several]
-        found[some] = tried[np.arange(len(best))[:, None], best]
-    return found.reshape(-1, q.shape[1])
+        result[some] = tried[np.arange(len(best))[:, None], best]
+    return result.reshape(-1, q.shape[1])
 
 
 class PoseTable:
     """Postures of a robot by the pose of one place, for many targets: two lookups instead of a search.
 
-    A cell is a part of the box of positions and a part of all rotations: the largest component of the quaternion, and
-    the ratios of the others to it. Of the postures in a cell it has the one farthest from limits and singularities.
+    A cell is a part of the position box and a part of all rotations: the largest component of the quaternion, and the
+    ratios of the others to it. Each cell holds its posture farthest from limits and singularities.
     """
 
     def __init__(self, problem: Problem):
@@ -108,7 +108,7 @@ class PoseTable:
         self._levels = []
         for parts in LEVELS:
             cells = np.full(parts[0] ** 3 * 4 * parts[1] ** 3, -1)
-            cells[self._cells(p[order], turns[order], parts)] = order  # the last one of a cell stays: the best
+            cells[self._cells(p[order], turns[order], parts)] = order  # the last one of a cell remains: the best
             self._levels.append(cells)
 
     def _quality(self, problem: Problem, place: str | int) -> Array:
@@ -135,43 +135,45 @@ class PoseTable:
     def near(self, data: Array) -> Array:
         """Return postures (K, nq) near the poses of targets, given by their data (K, 12)."""
         turns = to_quaternion(data[:, :9].reshape(-1, 3, 3).swapaxes(1, 2))
-        found = np.full(len(data), -1)
+        result = np.full(len(data), -1)
         for parts, cells in zip(LEVELS, self._levels, strict=True):
-            todo = np.flatnonzero(found < 0)
-            found[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
-        return np.asarray(self.postures[found])  # -1, of an empty cell, is any posture
+            todo = np.flatnonzero(result < 0)
+            result[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
+        return np.asarray(self.postures[result])  # -1, for an empty cell, gives any posture
 
 
 _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 
-CHUNK = 2048  # states whose arrays fit the second cache of a core
+CHUNK = 2048  # states whose arrays fit the L2 cache of a core
 FIRST_DAMPING = 0.01  # times the squared error, at the start
-SURE = 4  # steps that every search takes: none is done before
-WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
-# Searches that restarts of few states make at once: one call of a kernel takes as long for one.
+MIN_STEPS = 4  # minimum number of steps of every search
+WINDOW, PROGRESS_RATIO = 6, 0.25  # a search is stuck if its cost is above this fraction of the cost some steps before
+# Number of concurrent searches in restarts of few states: a kernel call takes the same time for one.
 MAX_PARALLEL_SEARCHES = 256
-AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
-FEW = 24  # postures of which a restart takes the nearest
-EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
+AT_FIRST, RESTARTS = 8, 32  # concurrent searches per state: initially, and later
+RESTART_CANDIDATES = 24  # postures from which a restart takes the nearest
+EAGER_RESTARTS = (
+    8  # restarts that give up early; later ones are for slow searches, such as those near singular postures
+)
 MAX_STEPS = 60  # of one search from one start
-LAST_STEPS = 400  # of the search for the nearest posture, where none meets the targets
-STILL = 1e-13  # rad or m: of a step, below which a search has arrived
-LEAVING = 0.2  # fraction of searches that are done from which the others are gathered
-TABLE_FROM = 2000  # targets from which a table of postures by poses is worth its time
+LAST_STEPS = 400  # of the search for the closest posture, if none meets the targets
+CONVERGED_STEP = 1e-13  # rad or m: step size below which a search has converged
+LEAVING_FRACTION = 0.2  # fraction of finished searches at which the others are gathered
+TABLE_FROM = 2000  # number of targets at which a pose table is worth its time
 Mask = NDArray[np.bool_]
 Rivals = Indices | None  # (K,): searches with the same number end together
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best positions (K, nq), their cost (K,), and the number of starts (K,) that were searched from."""
+    """The best positions (K, nq), their cost (K,), and the number of starts (K,) that were tried."""
 
     q: Array
     cost: Array
     starts: Indices
 
     def keep(self, of: Indices, tried: "Found") -> None:
-        """Take over what is better of other searches, for the states ``of``, each maybe several times."""
+        """Take over better results of other searches for the states ``of``, which may repeat."""
         order = np.argsort(-tried.cost, kind="stable")  # the best of a state comes last
         order = order[tried.cost[order] < self.cost[of[order]]]
         self.q[of[order]], self.cost[of[order]] = tried.q[order], tried.cost[order]
@@ -180,27 +182,27 @@ class Found:
 def chased(
     problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False, rivals: Rivals = None
 ) -> Found:
-    """Return the ends of searches from positions q (K, nq); a search is done at a cost of ``enough``.
+    """Return the ends of searches from positions q (K, nq); a search is finished at a cost of ``enough``.
 
-    Searches that are stuck end early, unless ``patient``: then they end where they stand still. Of searches with the
-    same number in ``rivals`` (K,), all end when one is done.
+    Stuck searches end early unless ``patient`` is True; then they end when they no longer move. Searches with the same
+    number in ``rivals`` (K,) all end when one is finished.
     """
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
-    def finished(own: Indices | None, k: int, state: State, todo: Indices) -> Flags | None:
-        if k < SURE:
+    def finished(rivals_of: Indices | None, k: int, state: State, todo: Indices) -> Flags | None:
+        if k < MIN_STEPS:
             return None
         _, dv, cost, damping, _, before = state
         out = cost <= enough
         if patient:
-            out |= (np.abs(dv).max(axis=1, initial=0.0) <= STILL) | ~(damping < 1e30)
+            out |= (np.abs(dv).max(axis=1, initial=0.0) <= CONVERGED_STEP) | ~(damping < 1e30)
         elif k % WINDOW == 0:
-            out |= ~(cost <= PROGRESS * before)
+            out |= ~(cost <= PROGRESS_RATIO * before)
             state[5] = np.where(out, before, cost)
-        if own is not None and out.any():
-            done = np.zeros(own.max() + 1, dtype=bool)
-            done[own[todo[cost <= enough]]] = True
-            out |= done[own[todo]]
+        if rivals_of is not None and out.any():
+            done = np.zeros(rivals_of.max() + 1, dtype=bool)
+            done[rivals_of[todo[cost <= enough]]] = True
+            out |= done[rivals_of[todo]]
         return np.asarray(out)
 
     for first in range(0, len(q), CHUNK):
@@ -208,12 +210,14 @@ def chased(
         still, infinite = np.zeros((len(q[some]), len(problem.free))), np.full(len(q[some]), np.inf)
         state = [q[some], still, infinite, np.full(len(still), FIRST_DAMPING), data[some], infinite]
         over = partial(finished, None if rivals is None else rivals[some])
-        advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, {0: best[some], 2: cost[some]}, LEAVING)
+        advance(
+            state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, {0: best[some], 2: cost[some]}, LEAVING_FRACTION
+        )
     return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 
 class Runner:
-    """Searches of a problem from given positions; a search is done at a cost of ``enough``."""
+    """Searches of a problem from given positions; a search is finished at a cost of ``enough``."""
 
     def __init__(self, problem: Problem, enough: float):
         self.problem, self.enough = problem, enough
@@ -223,49 +227,49 @@ class Runner:
         return chased(self.problem, q, data, self.enough, MAX_STEPS, patient, rivals)
 
     def nearest(self, q: Array, data: Array) -> Found:
-        """Return the ends of long searches from positions q (K, nq) for the posture that misses least."""
+        """Return the ends of long searches from positions q (K, nq) for the posture with the smallest miss."""
         return chased(self.problem, q, data, self.enough, LAST_STEPS, patient=True)
 
 
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
-    """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
+    """Return the best result for each state of searches from q0 (K, nq) or a chosen start, and from restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
-    few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several searches at once take no longer
+    few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several concurrent searches take no longer
     several = min(AT_FIRST, restarts + 1, MAX_PARALLEL_SEARCHES // max(1, count)) if few else 1
     start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
     if several == 1:
-        found = run.ends(start, data)
+        result = run.ends(start, data)
     else:
         of = np.repeat(np.arange(count), several)
-        found = Found(base.copy(), np.full(count, np.inf), np.full(count, several))
-        found.keep(of, run.ends(start, data[of], rivals=of))
+        result = Found(base.copy(), np.full(count, np.inf), np.full(count, several))
+        result.keep(of, run.ends(start, data[of], rivals=of))
     used = several - 1
     while used < restarts:
-        todo = np.flatnonzero(~(found.cost <= enough))
+        todo = np.flatnonzero(~(result.cost <= enough))
         if not len(todo):
             break
-        # Several at once where few are left.
+        # Several concurrent searches when few states are left.
         again = min(restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo)))
-        _restart(run, found, todo, again, base, data, used)
-        found.starts[todo] += again
+        _restart(run, result, todo, again, base, data, used)
+        result.starts[todo] += again
         used += again
-    todo = np.flatnonzero(~(found.cost <= enough))
-    if len(todo):  # to the nearest posture, from the best one
-        last = run.nearest(found.q[todo], data[todo])
-        found.q[todo], found.cost[todo] = last.q, last.cost
-    return found
+    todo = np.flatnonzero(~(result.cost <= enough))
+    if len(todo):  # the closest posture, from the best one
+        last = run.nearest(result.q[todo], data[todo])
+        result.q[todo], result.cost[todo] = last.q, last.cost
+    return result
 
 
-def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
-    """Search from ``again`` other postures for each of the states ``todo``, and keep what is better."""
+def _restart(run: Runner, best: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
+    """Search from ``again`` other postures for each of the states ``todo``, and keep better results."""
     todo = np.tile(todo, again)
     problem, few, rivals = run.problem, base[todo], todo if again > 1 else None
     if used % 2 == 0 and len(todo) > MAX_PARALLEL_SEARCHES:
-        begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
+        begin = nearest(problem, few, data[todo], CANDIDATES + RESTART_CANDIDATES * used, RESTART_CANDIDATES)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
-    found.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=rivals))
+    best.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER_RESTARTS, rivals=rivals))
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
@@ -273,10 +277,10 @@ def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) 
     one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
     if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))
-        found = base.copy()
+        result = base.copy()
         at = list(problem.places_in_q)
         for first in range(0, len(data), CHUNK):
             some = slice(first, first + CHUNK)
-            found[some, at] = table.near(data[some])[:, at]
-        return found
+            result[some, at] = table.near(data[some])[:, at]
+        return result
     return problem.clipped(nearest(problem, base, data, 0, several=several))

@@ -20,9 +20,9 @@ from torsor.robot.inverse_kinematics.step import refined
 from torsor.robot.inverse_kinematics.targets import Target, made
 from torsor.robot.robot import Robot, checked_robot
 
-LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides
-AT_LIMIT = 1e-9  # rad, m: from a limit at which a posture is
-PUSHED = 1e-9  # of the gradient of the squared misses, above which a limit is what holds a posture back
+LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding dominates
+AT_LIMIT = 1e-9  # rad, m: distance within which a posture is at a limit
+MIN_GRADIENT = 1e-9  # of the gradient of the squared misses, above which a limit blocks a posture
 
 
 def inverse_kinematics(
@@ -40,12 +40,17 @@ def inverse_kinematics(
     """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
     ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose, Position, Orientation,
-    Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes are a batch. The search starts at ``q0``
-    (..., nq), or at a posture that it chooses, and begins up to ``restarts`` times again where it is stuck. Joint
-    limits hold with ``limits``; loops are closed. With a ``posture`` (..., nq), the search goes on to the nearest
-    solution to it, with ``manipulability`` to one with more of it. With a ``clearance`` (m), collision shapes stay at
-    least that far apart: those of ``pairs`` as in ``robot.shapes.distances``, by default all that are checked. For
-    unreachable targets the closest posture is returned, with ``solved`` False; ``result.cause(index)`` says why.
+    Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes form a batch. The search starts at ``q0``
+    (..., nq), or at a posture that it chooses, and restarts up to ``restarts`` times if it is stuck. Loops are closed.
+
+    - ``limits``: joint limits hold.
+    - ``posture`` (..., nq): return the solution closest to this posture.
+    - ``manipulability``: increase the manipulability of the solution.
+    - ``clearance`` (m): keep collision shapes at least this far apart, for ``pairs`` as in ``robot.shapes.distances``;
+      the default is all checked pairs.
+
+    For unreachable targets the closest posture is returned, with ``solved`` False; ``result.cause(index)`` explains
+    why.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -55,8 +60,8 @@ def inverse_kinematics(
         (True, True)
     """
     where = f"{checked_robot(robot).name}: inverse_kinematics"
-    given = made(targets, where)
-    problem = Problem.of(robot, given, flag(limits, where, "limits"))
+    checked = made(targets, where)
+    problem = Problem.of(robot, checked, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
     if tolerance < LEAST_TOLERANCE:
         allowed = f"{LEAST_TOLERANCE:g} or more"
@@ -64,53 +69,55 @@ def inverse_kinematics(
     restarts = whole_number(restarts, where, "restarts", least=0)
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
-        raise ModelError("and manipulability are both given", argument="posture", where=where, allowed="one of them")
+        raise ModelError(
+            "and manipulability are mutually exclusive", argument="posture", where=where, allowed="one of them"
+        )
     if clearance is None and pairs is not None:
-        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
+        raise ModelError("needs a clearance", argument="pairs", where=where, fix="pass clearance, in m")
     apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
-    data = problem.data(given)
+    data = problem.data(checked)
     start = None if q0 is None else _positions(robot, q0, where, "q0")
-    wanted = None if posture is None else _positions(robot, posture, where, "posture")
+    preferred = None if posture is None else _positions(robot, posture, where, "posture")
     shapes = {"targets": data.shape[:-1]}
-    shapes |= {name: each.shape[:-1] for name, each in (("q0", start), ("posture", wanted)) if each is not None}
+    shapes |= {name: item.shape[:-1] for name, item in (("q0", start), ("posture", preferred)) if item is not None}
     batch = common_shape(where, **shapes)
 
-    def flat(each: Array) -> Array:
-        return np.ascontiguousarray(np.broadcast_to(each, (*batch, each.shape[-1])).reshape(-1, each.shape[-1]))
+    def flat(array: Array) -> Array:
+        return np.ascontiguousarray(np.broadcast_to(array, (*batch, array.shape[-1])).reshape(-1, array.shape[-1]))
 
     data, start = flat(data), None if start is None else flat(start)
-    enough = (tolerance * (min(map(min, relative_weights(given))) if problem.weighted else 1.0)) ** 2
+    enough = (tolerance * (min(map(min, relative_weights(checked))) if problem.weighted else 1.0)) ** 2
     run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
-    found = search(run, start, data, restarts)
-    q = found.q
-    if wish or wanted is not None:
-        q = _chosen(run, q, data, None if wanted is None else flat(wanted), found.cost <= enough)
-    if problem.has_hard and apart is None:  # searches with shapes keep hard rows as they keep shapes apart
-        q = _kept(problem, q, data, found.cost <= enough)
-    return _result(problem, given, apart, q, data, batch, found.starts, tolerance)
+    result = search(run, start, data, restarts)
+    q = result.q
+    if wish or preferred is not None:
+        q = _chosen(run, q, data, None if preferred is None else flat(preferred), result.cost <= enough)
+    if problem.has_hard and apart is None:  # searches with shapes enforce hard rows as they keep shapes apart
+        q = _kept(problem, q, data, result.cost <= enough)
+    return _result(problem, checked, apart, q, data, batch, result.starts, tolerance)
 
 
 def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
-    """Return positions (..., nq) with quaternions of length 1."""
+    """Return positions (..., nq) with unit quaternions."""
     q = arrays(value, (robot.nq,), where, what)
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):
         if joint.kind.nq != joint.kind.nv:
             some = slice(at.q.stop - 4, at.q.stop)
             length = np.linalg.norm(q[..., some], axis=-1, keepdims=True)
             if not (length > AT_LIMIT).all():
-                found, fix = f"the quaternion of {joint.name!r} in {what} is zero", "start from robot.neutral()"
-                raise ModelError(found, value=joint.name, where=where, allowed="a rotation", fix=fix)
+                message, fix = f"the quaternion of {joint.name!r} in {what} is zero", "start from robot.neutral()"
+                raise ModelError(message, value=joint.name, where=where, allowed="a rotation", fix=fix)
             q[..., some] /= length
     return q
 
 
-def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Mask) -> Array:
-    """Return positions that meet the targets where q does, near ``wanted`` or with the most manipulability."""
+def _chosen(run: Runner, q: Array, data: Array, preferred: Array | None, solved: Mask) -> Array:
+    """Return positions that meet the targets where q does, near ``preferred`` or with the highest manipulability."""
     todo = np.flatnonzero(solved)
     if not len(todo):
         return q
-    name = "manipulability" if wanted is None else "posture"
-    goal = q if wanted is None else wanted
+    name = "manipulability" if preferred is None else "posture"
+    goal = q if preferred is None else preferred
     better, _ = refined(run.problem, name, q[todo], data[todo], goal[todo])
     exact = run.ends(run.problem.clipped(better), data[todo], patient=True)
     well = exact.cost <= run.enough
@@ -120,9 +127,9 @@ def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Ma
 
 
 def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
-    """Return the positions with hard targets met and loops closed, and the least misses of the others."""
+    """Return the positions with hard targets met and loops closed, and the smallest misses of the others."""
     todo = np.flatnonzero(~solved)
-    if not len(todo) or all(each.hard for each in problem.targets):
+    if not len(todo) or all(target.hard for target in problem.targets):
         return q
     q = q.copy()
     q[todo], _ = refined(problem, "misses", q[todo], data[todo], q[todo])
@@ -139,25 +146,25 @@ def _result(
     starts: Any,
     tolerance: float,
 ) -> InverseKinematicsResult:
-    """Return the result: misses are computed again from the postures, by a kernel that searches do not use."""
+    """Return the result; misses are recomputed from the postures, by a kernel that searches do not use."""
     robot = problem.robot
     plain, gradient = problem.check(q, data)
     misses, first = dict[str, Miss](), 0
-    for each in problem.targets:
+    for item in problem.targets:
         parts: dict[str, Array] = {}
-        for kind in each.kinds:
+        for kind in item.kinds:
             rows = plain[:, first : first + 3]
             size = np.sqrt(np.einsum("ki,ki->k", rows, rows)).reshape(batch)
             parts["p" if kind == "p" else "a"] = 2 * np.arcsin(np.minimum(size / 2, 1)) if kind == "d" else size
             first += 3
-        label, again = each.label, 2
+        label, again = item.label, 2
         while label in misses:
-            label, again = f"{each.label} ({again})", again + 1
+            label, again = f"{item.label} ({again})", again + 1
         misses[label] = Miss(parts.get("p"), parts.get("a"))
     closure = np.zeros(batch)
     if first < plain.shape[1]:
         closure = np.abs(plain[:, first:]).max(axis=1).reshape(batch)
-    error = reduce(np.maximum, (each.largest for each in misses.values()), closure)
+    error = reduce(np.maximum, (miss.largest for miss in misses.values()), closure)
     solved, shapes = np.asarray(error <= tolerance), None
     if apart is not None:
         least, holding = apart.judged(q, gradient)
@@ -174,12 +181,12 @@ def _result(
 
 
 def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
-    """Return where (K, nq) a position is at a limit beyond which the squared misses would fall."""
+    """Return where (K, nq) a position is at a limit beyond which the squared misses would decrease."""
     held = np.zeros(q.shape, dtype=bool)
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if at >= 0:
-            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > PUSHED)
-            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -PUSHED))
+            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > MIN_GRADIENT)
+            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -MIN_GRADIENT))
     return held
 
 
@@ -187,12 +194,12 @@ def _alone(
     robot: Robot, limited: bool, targets: Mapping[str, Target], batch: Shape, tolerance: float, at: Shape
 ) -> Mapping[str, bool]:
     """Return for each target whether it can be met without the others, at one index of the batch."""
-    found = dict[str, bool]()
-    for label, each in targets.items():
-        light = (replace(each, weight=1.0),)
+    result = dict[str, bool]()
+    for label, target in targets.items():
+        light = (replace(target, weight=1.0),)
         one = Problem.of(robot, light, limited)
-        given = one.data(light)
-        data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
+        numbers = one.data(light)
+        data = np.broadcast_to(numbers, (*batch, numbers.shape[-1]))[at][None]
         ends = search(Runner(one, tolerance**2), None, data, 10)
-        found[label] = bool(ends.cost[0] <= tolerance**2)
-    return found
+        result[label] = bool(ends.cost[0] <= tolerance**2)
+    return result

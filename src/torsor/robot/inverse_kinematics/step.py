@@ -1,13 +1,13 @@
-"""One step of Levenberg-Marquardt as a compiled kernel: a trial is evaluated, accepted or shortened; then the next one.
+"""A compiled Levenberg-Marquardt step: evaluate a trial, accept or shorten it, and propose the next one.
 
 All rows are squares to minimise. With residuals r, their Jacobian J and the diagonal scaling D of the coordinates,
 
     step = -D J^T (J D J^T + l 1)^-1 r        l = m |r|^2 + smallest damping
 
-(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or its equal in the n x n matrix,
-whichever is smaller. Where the gradient drives a coordinate to its limit, D is the room that is left (Coleman and Li
+(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or its equivalent with the n x n matrix,
+whichever is smaller. Where the gradient drives a coordinate to its limit, D is the remaining range (Coleman and Li
 1996), so that a redundant robot turns other joints; at the limit it is zero. Steps end at limits. A step that does not
-reduce the cost is shortened, and damping grows.
+reduce the cost is shortened, and damping increases.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,16 @@ from torsor.dynamics.recursions.configuration import difference
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.inverse_kinematics.problem import Problem
 
-MIN_STEP_DAMPING = 1e-12  # of rows in m and rad: far below the squared singular values at a useful posture
-LIGHTER, HEAVIER, SHORTER = 0.3, 4.0, 0.25  # factors of damping after good and bad steps, and of bad steps
-LONGEST = 1.0  # rad or m: of a step of any coordinate
+MIN_STEP_DAMPING = 1e-12  # for rows in m and rad: far below the squared singular values at a useful posture
+DAMPING_DECREASE, DAMPING_INCREASE, STEP_DECREASE = (
+    0.3,
+    4.0,
+    0.25,
+)  # factors of damping after good and bad steps, and of bad steps
+MAX_STEP = 1.0  # rad or m: maximum step of any coordinate
 STATE = ["q", "dv", "cost", "damping"]  # of a search
 NEXT = [f"{name}_next" for name in STATE]
-ROOM = 1.0  # rad or m from a limit from which a coordinate moves less toward it
+ROOM = 1.0  # rad or m: distance from a limit at which a coordinate slows down toward it
 
 
 def chase(problem: Problem) -> AnyKernel:
@@ -48,11 +52,11 @@ def chase(problem: Problem) -> AnyKernel:
 
 
 def chase_apart(problem: Problem) -> AnyKernel:
-    """Return the kernel of a step that also keeps shapes apart, whose distances are computed outside of it.
+    """Return the kernel of a step that also keeps shapes apart; their distances are computed by the caller.
 
-    (q, dv, cost, damping, data, x, W, b, g, M) -> the first four after a trial of the step dv, and the next trial: x
-    (nq) is q after dv; the rows of the shapes have the cost b there, its halved gradient g (n) and the halved Hessian
-    of Gauss and Newton M (n * n). W is the weight of hard rows.
+    (q, dv, cost, damping, data, x, W, b, g, M) -> the first four after a trial of the step dv, and the next trial. x
+    (nq) is q after dv. The rows of the shapes have the cost b there, its halved gradient g (n) and the halved
+    Gauss-Newton Hessian M (n * n). W is the weight of hard rows.
     """
 
     def make() -> ca.Function:
@@ -76,7 +80,7 @@ def chase_apart(problem: Problem) -> AnyKernel:
 
 
 def symbols(problem: Problem) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the symbols of a search: q, dv, cost and damping, and of the data of its targets."""
+    """Return the symbols of a search: q, dv, cost and damping, and the data of its targets."""
     q, dv = ca.SX.sym("q", problem.robot.nq), ca.SX.sym("dv", len(problem.free))
     return q, dv, ca.SX.sym("cost"), ca.SX.sym("damping"), ca.SX.sym("data", problem.data_size)
 
@@ -85,7 +89,11 @@ def judged(state: tuple[ca.SX, ca.SX, ca.SX, ca.SX], x: ca.SX, step: ca.SX, new:
     """Return the next q, dv, cost and damping: those of the trial x if its cost is not above that of q."""
     q, dv, cost, damping = state
     better = new <= cost  # false for NaN
-    chosen = zip((x, step, new, LIGHTER * damping), (q, SHORTER * dv, cost, HEAVIER * damping), strict=True)
+    chosen = zip(
+        (x, step, new, DAMPING_DECREASE * damping),
+        (q, STEP_DECREASE * dv, cost, DAMPING_INCREASE * damping),
+        strict=True,
+    )
     return list(ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in chosen]))
 
 
@@ -99,15 +107,15 @@ def damped_step(r: ca.SX, J: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
 
 
 def normal_step(H: ca.SX, gradient: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
-    """Return the step (n x 1) of (D H + damping) step = -D gradient, made symmetric by D^1/2 on both sides."""
+    """Return the step (n x 1) with (D H + damping) step = -D gradient, made symmetric by D^1/2 on both sides."""
     root = ca.SX.ones(H.size1()) if D is None else ca.sqrt(D)
     scaled = H if D is None else ca.diag(root) @ H @ ca.diag(root)
     return -root * Squares(symmetric(scaled) + damping * ca.SX.eye(H.size1())).solve(root * gradient)
 
 
 def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
-    """Return D (n x 1), from 1 to 0 at a limit that the gradient drives a coordinate to; None without limits."""
-    if not any(np.isfinite(each).any() for each in problem.bounds):
+    """Return D (n x 1), which goes from 1 to 0 at a limit toward which the gradient drives; None without limits."""
+    if not any(np.isfinite(bound).any() for bound in problem.bounds):
         return None
     D = ca.SX.ones(len(problem.free))
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
@@ -118,8 +126,8 @@ def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
 
 
 def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
-    """Return a step (n x 1) that is no longer than LONGEST and ends within the limits."""
-    step = step * ca.fmin(1, LONGEST / (ca.mmax(ca.fabs(step)) + 1e-300))
+    """Return a step (n x 1) that is at most MAX_STEP and ends within the limits."""
+    step = step * ca.fmin(1, MAX_STEP / (ca.mmax(ca.fabs(step)) + 1e-300))
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if np.isfinite(low):
             step[k] = ca.fmax(step[k], low - x[at])
@@ -139,12 +147,12 @@ def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
 # (Nocedal and Wright 2006, section 18.1). Steps are judged by f + W |c|, with W above the multipliers nu, and shortened
 # where that does not fall. Damping is added to H.
 
-DEPENDENT = 1e-10  # e, as a fraction of the mean diagonal entry
-CORRECTIONS = 3  # solutions of what e leaves of the hard rows
+REGULARISATION = 1e-10  # e, as a fraction of the mean diagonal entry
+CORRECTIONS = 3  # iterations for the residual of the hard rows that e leaves
 MIN_REFINE_DAMPING, INITIAL_REFINE_DAMPING, MAX_REFINE_DAMPING = 1e-6, 1e-3, 1e12
-ROUNDING = 1e-14  # by which rounding may raise the merit
+ROUNDING = 1e-14  # rounding tolerance for increases of the merit
 MAX_STEPS = 300
-STILL = 1e-11  # rad or m: of a step, where a search has arrived
+CONVERGED_STEP = 1e-11  # rad or m: step size at which a search has converged
 
 OBJECTIVES = ("misses", "posture", "manipulability")
 
@@ -158,47 +166,47 @@ class _Objective:
     A: ca.SX
 
 
-def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, wanted: ca.SX) -> _Objective:
+def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, preferred: ca.SX) -> _Objective:
     """Return the objective and the hard rows at positions x (nq x 1).
 
-    "misses": the squared misses of targets that are not hard. "posture": the squared distance from ``wanted`` (nq), and
-    "manipulability": minus its logarithm (Yoshikawa 1985), both while all targets are met.
+    "misses" is the squared misses of soft targets. "posture" is the squared distance from ``preferred`` (nq),
+    and "manipulability" is minus its logarithm (Yoshikawa 1985), both while all targets are met.
     """
     free, n = problem.free, len(problem.free)
     at = problem.traced(x, data, soft=name != "misses")
     if name == "misses":
         return _Objective(ca.sumsqr(at.r) / 2, at.J.T @ at.r, symmetric(at.J.T @ at.J), at.c, at.A)
     if name == "posture":
-        apart = -difference(problem.tree, x, wanted)[free]
+        apart = -difference(problem.tree, x, preferred)[free]
         return _Objective(ca.sumsqr(apart) / 2, apart, ca.SX.eye(n), at.r, at.J)
     step = ca.SX.sym("step", n)
     beside = problem.traced(problem.moved(x, step), data, soft=True).J
     gram = beside @ beside.T if beside.size1() <= n else beside.T @ beside
     value = -ca.sum1(ca.log(Squares(symmetric(gram)).D)) / 2
-    there = [ca.substitute(each, step, ca.SX.zeros(n, 1)) for each in (value, ca.gradient(value, step))]
+    there = [ca.substitute(item, step, ca.SX.zeros(n, 1)) for item in (value, ca.gradient(value, step))]
     return _Objective(there[0], there[1], ca.SX.eye(n), at.r, at.J)
 
 
 def kernel(problem: Problem, name: str) -> AnyKernel:
-    """Return the kernel (q, dv, f, c, W, damping, data, wanted) -> the first six after a trial of the step dv."""
+    """Return the kernel (q, dv, f, c, W, damping, data, preferred) -> the first six after a trial of the step dv."""
 
     def make() -> ca.Function:
         n, nq = len(problem.free), problem.robot.nq
         q, dv, data = ca.SX.sym("q", nq), ca.SX.sym("dv", n), ca.SX.sym("data", problem.data_size)
-        f, c, W, damping, wanted = (*map(ca.SX.sym, ("f", "c", "W", "damping")), ca.SX.sym("wanted", nq))
+        f, c, W, damping, preferred = (*map(ca.SX.sym, ("f", "c", "W", "damping")), ca.SX.sym("wanted", nq))
         x = problem.moved(q, dv)
-        at = _objective(problem, name, x, data, wanted)
+        at = _objective(problem, name, x, data, preferred)
         size = ca.norm_2(at.c)
         D = limit_scaling(problem, x, at.gradient)
         root = ca.SX.ones(n) if D is None else ca.sqrt(D)
         step, nu = _constrained(at, root, damping)
         before, after = f + W * c, at.value + W * size
         better = after <= before + ROUNDING * (1 + ca.fabs(before))
-        good = x, within(problem, x, step), at.value, size, ca.fmax(W, 2 * ca.norm_2(nu)), LIGHTER * damping
-        bad = q, SHORTER * dv, f, c, W, HEAVIER * damping
+        good = x, within(problem, x, step), at.value, size, ca.fmax(W, 2 * ca.norm_2(nu)), DAMPING_DECREASE * damping
+        bad = q, STEP_DECREASE * dv, f, c, W, DAMPING_INCREASE * damping
         outputs = ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in zip(good, bad, strict=True)])
         names = ["q", "dv", "f", "c", "W", "damping"]
-        inputs = [q, dv, f, c, W, damping, data, wanted]
+        inputs = [q, dv, f, c, W, damping, data, preferred]
         return ca.Function("refine", inputs, outputs, [*names, "data", "wanted"], [f"{x}_next" for x in names])
 
     return problem.kernel("refine", name, make)
@@ -212,7 +220,7 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
     down, across = H.solve(-g), H.solve(A.T)
     S = symmetric(A @ across)
     count = max(1, at.c.numel())
-    S = S + (DEPENDENT * ca.trace(S) / count + 1e-300) * ca.SX.eye(at.c.numel())
+    S = S + (REGULARISATION * ca.trace(S) / count + 1e-300) * ca.SX.eye(at.c.numel())
     factors, nu = Squares(S), ca.SX.zeros(at.c.numel(), 1)
     u = down
     for _ in range(CORRECTIONS):
@@ -221,15 +229,15 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
     return root * u, nu
 
 
-def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -> tuple[Array, Flags]:
-    """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches arrived."""
+def refined(problem: Problem, name: str, q: Array, data: Array, preferred: Array) -> tuple[Array, Flags]:
+    """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches converged."""
     run, count = kernel(problem, name), len(q)
 
     def finished(_k: int, state: State, _: Indices) -> Flags:
-        still = np.abs(state[1]).max(axis=1, initial=0.0) <= STILL
+        still = np.abs(state[1]).max(axis=1, initial=0.0) <= CONVERGED_STEP
         return np.asarray(still | ~(state[5] < MAX_REFINE_DAMPING))
 
     fill = np.full(count, np.inf), np.zeros(count), np.zeros(count), np.full(count, INITIAL_REFINE_DAMPING)
-    state = [q, np.zeros((count, len(problem.free))), *fill, data, wanted]
+    state = [q, np.zeros((count, len(problem.free))), *fill, data, preferred]
     best = np.empty_like(q)
     return best, advance(state, lambda s, _: [*run(*s), *s[6:]], finished, MAX_STEPS, {0: best})

@@ -1,9 +1,9 @@
-"""Targets of inverse kinematics: what is wanted of a posture, as data with rows of residuals over symbols.
+"""Inverse-kinematics targets: requirements on a posture, as data with symbolic residuals.
 
-Each target has a residual (m, rad, or sines of half angles, twice) that is zero where it is met. The residual of a
+Each target has a residual (m, rad, or twice the sine of half an angle) that is zero if it is met. The residual of a
 rotation is the rotation vector e of R R_target^T, in base axes. Its derivative along the angular velocity w is taken as
-w: J_l^-1(e) e = e, so that the gradient of |e|^2 / 2 and Newton's step are the exact ones (Sola, Deray and Atchuthan
-2018, eq. 144).
+w: since J_l^-1(e) e = e, the gradient of |e|^2 / 2 and Newton's step are exact (Sola, Deray and Atchuthan 2018, eq.
+144).
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place
 from torsor.spatial import cross, log_rotation, skew, to_quaternion
 
-# Poses of places and their Jacobians in base axes, over symbols: what targets of inverse kinematics are made of.
+# Symbolic poses of places and their Jacobians in base axes, from which targets are built.
 #
 # With w and v the axis of a joint as a twist at its origin o, in base axes, a point x that the joint moves has the
 # velocity v + w x (x - o) for a unit rate, and its link the angular velocity w (Featherstone 2008, section 2.4).
@@ -65,16 +65,16 @@ class Posture:
 
     @cached_property
     def _axes(self) -> list[list[Rows]]:
-        """The axes of each body's joint in base axes: angular and linear (3 x 1 each)."""
-        found = []
+        """Axes of each body's joint in base axes: angular and linear (3 x 1 each)."""
+        result = []
         for move, (R, _) in zip(self._moved, self._poses, strict=True):
-            own = range(move.S.size2())
-            found.append([(R @ move.S[:3, c], R @ move.S[3:, c]) for c in own])
-        return found
+            columns = range(move.S.size2())
+            result.append([(R @ move.S[:3, c], R @ move.S[3:, c]) for c in columns])
+        return result
 
     def center_of_mass(self) -> Rows:
         """Return the centre of mass (3 x 1) in base axes, and its Jacobian (3 x nv); the tree must not be lean."""
-        q = ca.SX.sym("q", self.tree.nq)  # derivatives are taken by symbols: the positions may be expressions
+        q = ca.SX.sym("q", self.tree.nq)  # symbols for derivatives: the positions may be expressions
         c = center_of_mass(self.tree, q)
         at, J = ca.Function("c", [q], [c, ca.jacobian(c, q) @ steps(self.tree, q)]).call([self.q])
         return at, J
@@ -82,90 +82,90 @@ class Posture:
 
 def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
     """Return the indices in v of the coordinates that move a place."""
-    found, k = set[int](), place.link
+    result, k = set[int](), place.link
     while k >= 0:
-        own = mechanism.coordinates[k].v
-        found |= set(range(own.start, own.stop))
+        velocities = mechanism.coordinates[k].v
+        result |= set(range(velocities.start, velocities.stop))
         k = mechanism.parents[k]
-    return found
+    return result
 
 
 WHERE = "inverse kinematics"
-# Distance (m) to the point that a frame looks at below which its direction is not defined.
+# Distance (m) to the viewed point below which the direction of a frame is not defined.
 NO_DIRECTION = 1e-12
-FARTHEST = 1e6  # m: of a position, beyond which rounding is far above the tolerance
+MAX_DISTANCE = 1e6  # m: positions farther away have rounding errors far above the tolerance
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Target:
-    """What all targets have: a ``weight``, and whether they are ``hard``.
+    """Base of all targets: a ``weight``, and whether the target is ``hard``.
 
-    A target's miss (m, rad) is multiplied by its weight where not all targets can be met; only ratios matter. A hard
+    If not all targets can be met, a target's miss (m, rad) is multiplied by its weight; only ratios matter. A hard
     target is met while the misses of the others are minimised.
     """
 
     weight: Any = 1.0
     hard: bool = False
     title: ClassVar[str] = "target"
-    kinds: ClassVar[str] = ""  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
-    count: ClassVar[int] = 3  # numbers that are given for each state
-    numbers: ClassVar[str] = ""  # the field that has them
+    kinds: ClassVar[str] = ""  # kinds of rows, three at a time: "a" rotation vector, "p" position, "d" direction
+    count: ClassVar[int] = 3  # number of values per state
+    numbers: ClassVar[str] = ""  # the field that holds them
 
-    def __init_subclass__(cls, **own: Any) -> None:  # of the four above; others are inherited
+    def __init_subclass__(cls, **own: Any) -> None:  # the four class variables above; others are inherited
         for name, value in own.items():
             setattr(cls, name, value)
 
     @property
     def where(self) -> str:
-        """The place, or what stands for it."""
+        """Name of the place, or of what replaces it."""
         return str(getattr(self, "place", "centre of mass"))
 
     @property
     def label(self) -> str:
-        """What reports call the target, in words."""
+        """Name of the target in reports."""
         return f"{self.title} of {self.where!r}"
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """All that the traced rows depend on, besides data: with the axis of a target that has one."""
-        own = vars(self)
-        axis = direction(own["axis"], self.label, "axis").tolist() if "axis" in own else ()
-        return (type(self).__name__, repr(own.get("place")), *axis)
+        """Everything except data that the traced rows depend on, including the axis of a target that has one."""
+        fields = vars(self)
+        axis = direction(fields["axis"], self.label, "axis").tolist() if "axis" in fields else ()
+        return (type(self).__name__, repr(fields.get("place")), *axis)
 
     def bare(self) -> "Target":
-        """Return the target without its numbers and its weight."""
+        """Return the target without its values and its weight."""
         nothing: dict[str, Any] = {self.numbers: None, "weight": 1.0}
         return replace(self, **nothing)
 
     def weights(self) -> Array:
-        """Return one weight for each three rows."""
+        """Return one weight per three rows."""
         count = len(self.kinds)
         if type(self.weight) is float and 0 < self.weight < np.inf:
             return np.full(count, self.weight)
-        given = real_array(self.weight, WHERE, f"weight of the {self.label}")
-        if given.shape not in ((), (count,)) or not (np.isfinite(given) & (given > 0)).all():
+        values = real_array(self.weight, WHERE, f"weight of the {self.label}")
+        if values.shape not in ((), (count,)) or not (np.isfinite(values) & (values > 0)).all():
             allowed = "a positive number" + (" or two, (position, angle)" if count == 2 else "")
             raise ModelError(argument="weight", value=self.weight, where=f"{WHERE}: {self.label}", allowed=allowed)
-        return np.broadcast_to(given, (count,))[::-1].astype(float)  # rows have angles first
+        return np.broadcast_to(values, (count,))[::-1].astype(float)  # rows have angles first
 
     def coordinates(self, mechanism: Mechanism) -> set[int]:
         """Return the indices in v of the coordinates that the target depends on."""
         return coordinates_of(mechanism, self.at(mechanism))
 
     def at(self, mechanism: Mechanism) -> Place:
-        """Return the place; ModelError if there is none of this name."""
+        """Return the place; raise ModelError if there is none with this name."""
         return mechanism.place(self.place)  # type: ignore[attr-defined]
 
     def given(self) -> Array:
-        """Return the checked numbers (..., count), by default of a position (..., 3)."""
+        """Return the checked values (..., count); by default a position (..., 3)."""
         return near_enough(arrays(getattr(self, self.numbers), (3,), self.label, self.numbers), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
-        """Return residuals and their Jacobian, from the symbols of the numbers given."""
+        """Return residuals and their Jacobian, from the symbols of the given values."""
         raise NotImplementedError
 
     def check(self, mechanism: Mechanism) -> None:
-        """Raise ModelError where the target cannot be one of the mechanism."""
+        """Raise ModelError if the target is not possible for the mechanism."""
         if type(self.hard) is not bool:
             flag(self.hard, WHERE, f"hard of the {self.label}")
         self.weights()
@@ -174,7 +174,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Pose(Target, title="pose", kinds="ap", count=12, numbers="pose"):
-    """The pose (..., 4, 4) of a place in base axes; ``weight`` may be two numbers, of the position and of the angle.
+    """The pose (..., 4, 4) of a place in base axes; ``weight`` may be two numbers, for position and angle.
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
@@ -187,7 +187,7 @@ class Pose(Target, title="pose", kinds="ap", count=12, numbers="pose"):
     pose: ArrayLike
 
     def given(self) -> Array:
-        """Return R, column after column, and p (..., 12)."""
+        """Return R, column by column, and p (..., 12)."""
         T = _rotations(self.pose, 4, self.label)
         last = np.abs(T[..., 3, :] - IDENTITY[3]).max(initial=0.0)
         if last > ROTATION_TOLERANCE:
@@ -218,7 +218,7 @@ class Position(Target, title="position", kinds="p", numbers="position"):
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """With the point."""
+        """The form of the target, with the point."""
         point = near_enough(frozen_array(self.point, (3,), self.label, "point"), self.label)
         return (*super().form, *point.tolist())
 
@@ -232,7 +232,7 @@ class Position(Target, title="position", kinds="p", numbers="position"):
 
 @dataclass(frozen=True, eq=False)
 class Orientation(Target, title="orientation", kinds="a", count=9, numbers="rotation"):
-    """The orientation of a place: a rotation (..., 3, 3) to base axes.
+    """The orientation of a place: a rotation matrix (..., 3, 3) to base axes.
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
@@ -244,7 +244,7 @@ class Orientation(Target, title="orientation", kinds="a", count=9, numbers="rota
     rotation: ArrayLike
 
     def given(self) -> Array:
-        """Return R, column after column (..., 9)."""
+        """Return R, column by column (..., 9)."""
         return _flat(_rotations(self.rotation, 3, self.label))
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
@@ -256,10 +256,10 @@ class Orientation(Target, title="orientation", kinds="a", count=9, numbers="rota
 
 @dataclass(frozen=True, eq=False)
 class Direction(Target, title="direction", kinds="d", numbers="along"):
-    """An ``axis`` (3) of a place points along a direction (..., 3) of the base; both may have any length.
+    """Alignment of an ``axis`` (3) of a place with a direction (..., 3) in base axes; both may have any length.
 
-    The rotation about the axis stays free. The residual is the difference of both unit vectors: it is twice the sine of
-    half the angle between them, and not zero where they are opposite.
+    The rotation about the axis is free. The residual is the difference of the two unit vectors. Its length is twice the
+    sine of half the angle between them, so it is not zero if they are opposite.
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
@@ -278,11 +278,11 @@ class Direction(Target, title="direction", kinds="d", numbers="along"):
         largest = np.abs(along).max(axis=-1, keepdims=True)
         if not (largest > NO_DIRECTION).all():
             raise ModelError("is zero", argument="along", where=self.label, allowed="a direction")
-        along = along / largest  # the squares of huge numbers are not finite
+        along = along / largest  # the squares of huge numbers overflow
         return np.asarray(along / np.linalg.norm(along, axis=-1, keepdims=True))
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
-        """Return the difference of both unit vectors, in base axes."""
+        """Return the difference of the unit vectors, in base axes."""
         place = self.at(mechanism)
         R, p = posture.pose(place)
         axis = R @ sx(np.asarray(self.form[2:]))
@@ -291,7 +291,9 @@ class Direction(Target, title="direction", kinds="d", numbers="along"):
 
 @dataclass(frozen=True, eq=False)
 class LookAt(Target, title="view", kinds="d", numbers="point"):
-    """An ``axis`` (3) of a place points from its origin to a point (..., 3) in base axes, as that of a camera.
+    """Alignment of an ``axis`` (3) of a place with the line from its origin to a point (..., 3), as for a camera.
+
+    The point is in base axes.
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
@@ -328,11 +330,11 @@ class CenterOfMass(Target, kinds="p", numbers="position"):
 
     @property
     def label(self) -> str:
-        """What reports call the target, in words."""
+        """Name of the target in reports."""
         return "position of the centre of mass"
 
     def at(self, mechanism: Mechanism) -> Place:
-        """Return the base: the centre of mass is in its axes; ModelError if there is none."""
+        """Return the base, in whose axes the centre of mass is; raise ModelError if the links have no mass."""
         if not mechanism.mass > 0:
             raise ModelError("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass")
         return mechanism.place(mechanism.base.name)
@@ -348,10 +350,10 @@ class CenterOfMass(Target, kinds="p", numbers="position"):
 
 
 def near_enough(positions: Array, where: str) -> Array:
-    """Return positions; ModelError for those whose distance cannot be computed with any use."""
+    """Return positions; raise ModelError if they are too far away for a meaningful result."""
     far = float(np.abs(positions).max(initial=0.0))
-    if far > FARTHEST:
-        raise ModelError(f"a position is {far:.3g} m away", where=where, allowed=f"up to {FARTHEST:g} m")
+    if far > MAX_DISTANCE:
+        raise ModelError(f"a position is {far:.3g} m away", where=where, allowed=f"up to {MAX_DISTANCE:g} m")
     return positions
 
 
@@ -365,8 +367,8 @@ def _rotations(value: ArrayLike, size: int, where: str) -> Array:
         wrong = (error > ROTATION_TOLERANCE) | mirrored
         at = tuple(int(k) for k in np.argwhere(wrong)[0])
         of = f"[{', '.join(map(str, at))}] " if at else ""
-        found = f"{of}is no rotation: error of orthonormality {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
-        raise ModelError(found, where=where, allowed="rotation matrices", fix="normalise it")
+        message = f"{of}is not a rotation: orthonormality error {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
+        raise ModelError(message, where=where, allowed="rotation matrices", fix="normalise it")
     return T
 
 
@@ -375,12 +377,12 @@ def _flat(R: Array) -> Array:
 
 
 def _turn(R: ca.SX, flat: ca.SX) -> ca.SX:
-    """Return the rotation vector (3 x 1) from the rotation of nine numbers, column after column, to R."""
+    """Return the rotation vector (3 x 1) from the rotation of nine numbers, column by column, to R."""
     turn: ca.SX = log_rotation(to_quaternion(R @ ca.reshape(flat, 3, 3).T))
     return turn
 
 
-# Targets of inverse kinematics from what a user gives: objects, or arrays by the places that they are for.
+# Conversion of user input to targets: objects, or arrays by place.
 
 
 def made(targets: Any, where: str) -> tuple[Target, ...]:
@@ -398,14 +400,14 @@ def made(targets: Any, where: str) -> tuple[Target, ...]:
     allowed += "LookAt and CenterOfMass"
     if not isinstance(targets, Sequence) or isinstance(targets, str) or not len(targets):
         raise ModelError(argument="targets", value=targets, where=where, allowed=allowed)
-    for each in targets:
-        if not isinstance(each, Target) or type(each) is Target:
-            raise ModelError(f"a target of type {type(each).__name__}", where=where, allowed=allowed)
+    for target in targets:
+        if not isinstance(target, Target) or type(target) is Target:
+            raise ModelError(f"a target has type {type(target).__name__}", where=where, allowed=allowed)
     return tuple(targets)
 
 
 def _all_rotations(array: Array) -> bool:
-    """Whether an array holds rotations, which three positions would be by mistake only."""
+    """Return whether an array holds rotations, which three positions would be only by mistake."""
     if array.shape[-2:] != (3, 3) or not array.size:
         return False
     return bool(np.abs(array @ array.swapaxes(-1, -2) - np.eye(3)).max() < ROTATION_TOLERANCE)
@@ -414,13 +416,13 @@ def _all_rotations(array: Array) -> bool:
 def _plain(place: Any, value: Any, where: str) -> Target:
     """Return the target of an array: a pose (..., 4, 4) or a position (..., 3)."""
     if isinstance(value, Target):
-        fix = "give a list of target objects, or {place: array}"
-        raise ModelError(f"a {type(value).__name__} at {place!r}", value=place, where=where, fix=fix)
+        fix = "pass a list of target objects, or {place: array}"
+        raise ModelError(f"the target at {place!r} has type {type(value).__name__}", value=place, where=where, fix=fix)
     array = real_array(value, where, f"target of {place!r}")
     if array.shape[-2:] == (4, 4):
         return Pose(place, array)
     if array.shape[-1:] == (3,) and not _all_rotations(array):
         return Position(place, array)
-    found = f"target of {place!r} has shape {array.shape}"
-    fix = "of a rotation (3, 3) make an Orientation; of three positions, Position(place, positions)"
-    raise ModelError(found, value=place, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix)
+    message = f"target of {place!r} has shape {array.shape}"
+    fix = "for a rotation (3, 3) use Orientation; for three positions use Position(place, positions)"
+    raise ModelError(message, value=place, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix)

@@ -33,7 +33,7 @@ from torsor.robot.parallel.small import least
 class Parts:
     """The trees of a parallel robot: the platform on its joint, and the legs; ``struts`` are legs in closed form.
 
-    ``whole`` are the trees of the platform and of the legs with all inertial parameters, also those that affect the
+    ``whole`` holds the trees of the platform and the legs with all inertial parameters, including those that affect the
     energy but no force. ``length`` (m) is the size of the robot.
     """
 
@@ -55,7 +55,7 @@ class Parts:
 
 
 class Assembly:
-    """A parallel robot at one state: the platform and all legs, over symbols."""
+    """A parallel robot at one state: the symbolic platform and legs."""
 
     def __init__(self, parts: Parts, pose: ca.SX, q: ca.SX, u: Given = None, u_rate: Given = None, closed: bool = True):
         self.parts, self.platform = parts, Platform(parts.platform, pose, u, u_rate)
@@ -74,8 +74,8 @@ class Assembly:
 
     def rows(self) -> ca.SX:
         """Return K^T (nv x N), in base axes if the platform is free, with rows scaled by ``Parts.weights``."""
-        own = self.drives() if self.platform.is_free else self.platform.project(self.drives())
-        return ca.diag(self.parts.weights) @ own
+        wrenches = self.drives() if self.platform.is_free else self.platform.project(self.drives())
+        return ca.diag(self.parts.weights) @ wrenches
 
     def drives(self) -> ca.SX:
         """Return the wrenches (6 x N) whose product with the platform's twist, in base axes, is each drive's rate."""
@@ -98,7 +98,7 @@ class Assembly:
 def inverse_dynamics(
     parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: Given = None
 ) -> ca.SX:
-    """Return Gamma (N x 1), the forces of the drives; of redundant ones those of the least sum of tau^2 / share."""
+    """Return the drive forces Gamma (N x 1); redundant ones minimise the sum of tau^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
     if whole.platform.is_free:  # in base axes, in which the legs give the rows of K
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
@@ -124,8 +124,8 @@ def platform_mass_matrix(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 def forward_dynamics(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, forces: ca.SX, external: Given = None) -> ca.SX:
     """Return the acceleration of the platform's coordinates (nv x 1)."""
     whole = Assembly(parts, pose, q, u)
-    given = whole.platform.project(whole.drives() @ forces)
-    return Columns(whole.mass_matrix()).solve(given - whole.force(external))
+    drive_force = whole.platform.project(whole.drives() @ forces)
+    return Columns(whole.mass_matrix()).solve(drive_force - whole.force(external))
 
 
 def inverse_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
@@ -135,7 +135,7 @@ def inverse_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def robot_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return J_p (nv x N): rates of the platform from those of the drives; the pseudo-inverse if they are redundant."""
+    """Return J_p (nv x N): rates of the platform from those of the drives; the pseudo-inverse for redundant drives."""
     K = inverse_jacobian(parts, pose, q)
     return Columns(K).solve(ca.SX.eye(K.size1())) if K.size1() == K.size2() else Columns(K.T @ K).solve(K.T)
 
@@ -155,62 +155,62 @@ def kinetic_energy(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX) -> ca.SX:
     """Return the kinetic energy (J) of platform and legs."""
     whole = Assembly(parts, pose, q, u)
     pairs = zip(parts.whole[1:], whole.limbs, strict=True)
-    own = (tree_kinetic_energy(tree, each.q, each.velocities()) for tree, each in pairs)
-    return sum(own, start=tree_kinetic_energy(parts.whole[0], pose, u))
+    energies = (tree_kinetic_energy(tree, item.q, item.velocities()) for tree, item in pairs)
+    return sum(energies, start=tree_kinetic_energy(parts.whole[0], pose, u))
 
 
 def potential_energy(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
     """Return the potential energy (J) of platform and legs."""
     pairs = zip(parts.whole[1:], parts.limbs, strict=True)
-    own = (tree_potential_energy(tree, q[limb.q]) for tree, limb in pairs)
-    return sum(own, start=tree_potential_energy(parts.whole[0], pose))
+    energies = (tree_potential_energy(tree, q[limb.q]) for tree, limb in pairs)
+    return sum(energies, start=tree_potential_energy(parts.whole[0], pose))
 
 
 def closed_positions(parts: Parts, pose: ca.SX, guess: ca.SX) -> ca.SX:
-    """Return the positions of the legs: struts in the assembly mode of the guess, other legs as in the guess."""
-    platform, found = Platform(parts.platform, pose), []
+    """Return the leg positions: struts in the assembly mode of the guess, other legs as in the guess."""
+    platform, result = Platform(parts.platform, pose), []
     for limb, strut in zip(parts.limbs, parts.struts, strict=True):
         near = guess[limb.q]
         if strut is not None:
             near = closest(strut.solve(platform, strut.signs(near)).q, near)
-        found.append(near)
-    return ca.vertcat(*found)
+        result.append(near)
+    return ca.vertcat(*result)
 
 
 def leg_errors(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the closing errors of the joints at the platform."""
+    """Return the closure errors of the joints at the platform."""
     return ca.vertcat(*(limb.error for limb in Assembly(parts, pose, q).limbs))
 
 
 def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the entries of A_q of each leg, row by row, one leg after the other."""
+    """Return the entries of A_q of each leg, row by row, leg by leg."""
     return ca.vertcat(*(ca.vec(limb.A.T) for limb in Assembly(parts, pose, q).limbs))
 
 
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
-    """Return distances from singular of the legs, and of the ``drives``, and the closing error of ``positions``."""
+    """Return the distances from singular of the legs and of the ``drives``, and the closure error of ``positions``."""
     whole = Assembly(parts, pose, q)
-    found = [least([value for limb in whole.limbs for value in limb.margin()])]
+    result = [least([value for limb in whole.limbs for value in limb.margin()])]
     if drives:
         K_T = whole.rows()
-        found.append(Columns(K_T if K_T.size1() == K_T.size2() else K_T.T).independence())
+        result.append(Columns(K_T if K_T.size1() == K_T.size2() else K_T.T).independence())
     if positions:
-        found.append(ca.norm_2(ca.vertcat(*(limb.closure_error() for limb in whole.limbs))))
-    return ca.vertcat(*found)
+        result.append(ca.norm_2(ca.vertcat(*(limb.closure_error() for limb in whole.limbs))))
+    return ca.vertcat(*result)
 
 
 # Numerical detection of singularities of a parallel robot.
 #
-# First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the
-# platform can move with locked drives. Both matrices are scaled to have no units.
+# First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the platform
+# can move with locked drives. Both matrices are nondimensional.
 
-SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
+RANK_TOLERANCE = 1e-5  # rank tolerance: smallest singular value over the largest
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
     """Return which legs are singular (..., legs), and the velocities (..., nv) of their free motions, from A_q."""
     batch, first = matrices.shape[:-1], 0
-    found = np.zeros((*batch, len(parts.limbs)), dtype=bool)
+    result = np.zeros((*batch, len(parts.limbs)), dtype=bool)
     motion = np.zeros((*batch, parts.limbs[-1].v.stop))
     for k, limb in enumerate(parts.limbs):
         n = limb.tree.nv
@@ -218,9 +218,9 @@ def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
         A = matrices[..., first : first + n * n].reshape(*batch, n, n) / np.array(rows)[:, None] * columns
         first += n * n
         _, values, V = np.linalg.svd(np.where(np.isfinite(A), A, 0.0))
-        found[..., k] = values[..., -1] < SINGULAR * np.maximum(values[..., 0], 1e-300)
-        motion[..., limb.v] = np.where(found[..., k, None], _unit(V[..., -1, :] * columns), 0.0)
-    return found, motion
+        result[..., k] = values[..., -1] < RANK_TOLERANCE * np.maximum(values[..., 0], 1e-300)
+        motion[..., limb.v] = np.where(result[..., k, None], _unit(V[..., -1, :] * columns), 0.0)
+    return result, motion
 
 
 class Platforms(NamedTuple):
@@ -233,13 +233,13 @@ class Platforms(NamedTuple):
 
 def platforms(parts: Parts, K: Array, length: float | None = None) -> Platforms:
     """Return the singularities of the second kind, from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
-    own = characteristic_scales(parts.platform, parts.length if length is None else length)[1]
+    scales = characteristic_scales(parts.platform, parts.length if length is None else length)[1]
     finite: Flags = np.asarray(np.isfinite(K).all(axis=(-2, -1)))
-    _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * own)
+    _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * scales)
     with np.errstate(divide="ignore", invalid="ignore"):
         condition = np.where(finite, values[..., 0] / values[..., -1], np.inf)
-    singular: Flags = np.asarray(finite & ~(values[..., -1] >= SINGULAR * values[..., 0]))
-    return Platforms(condition, singular, np.where(singular[..., None], _unit(V[..., -1, :] * own), 0.0))
+    singular: Flags = np.asarray(finite & ~(values[..., -1] >= RANK_TOLERANCE * values[..., 0]))
+    return Platforms(condition, singular, np.where(singular[..., None], _unit(V[..., -1, :] * scales), 0.0))
 
 
 def _unit(vectors: Array) -> Array:
@@ -247,16 +247,16 @@ def _unit(vectors: Array) -> Array:
 
 
 def moving(names: Sequence[str], motion: Array) -> str:
-    """Return a motion in words."""
+    """Return a description of a motion."""
     shown = (f"{name} ({value:.3g})" for name, value in zip(names, motion, strict=True) if abs(value) > 1e-6)
     return f"{', '.join(shown)} can move"
 
 
 # Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives.
 #
-# A trial, as ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, Newton's next
-# step, the closing error, and the side. The side is the signed distance from singular: it changes its sign where a leg,
-# or the platform, passes a singular configuration into another assembly mode.
+# A trial, as ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, the next Newton
+# step, the closure error, and the side. The side is the signed distance from singular. It changes sign where a leg, or
+# the platform, passes a singular configuration into another assembly mode.
 
 
 def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:
@@ -278,7 +278,7 @@ def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
 
 
 def depends_on_pose(parts: Parts, leg: int) -> bool:
-    """Return whether the matrix A_q of a leg, and so its distance from singular, depends on the platform's pose too."""
+    """Return whether the matrix A_q of a leg, and its distance from singular, also depend on the platform's pose."""
     limb = parts.limbs[leg]
     pose, q = ca.SX.sym("pose", parts.platform.nq), ca.SX.sym("q", limb.tree.nq)
     return bool(ca.depends_on(TracedLimb(limb, q, Platform(parts.platform, pose)).A, pose))
@@ -287,7 +287,7 @@ def depends_on_pose(parts: Parts, leg: int) -> bool:
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     """Return a trial of closing legs and platform for given drives; the state is (pose, q, drives).
 
-    The positions of redundant drives need not agree before convergence: their part of the closing error is then the
+    The positions of redundant drives need not agree before convergence: their part of the closure error is then the
     gradient of the sum of squares of their differences.
     """
     nq, nv = parts.limbs[-1].q.stop, parts.limbs[-1].v.stop
@@ -301,12 +301,12 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     drives, places = ca.SX(drive_units(parts)), [_position(limb, k) for limb in parts.limbs for k in limb.driven]
     apart = (driven - ca.vertcat(*(q[k] for k in places))) / drives
     ahead = [step[k] for limb, step in zip(parts.limbs, steps, strict=True) for k in limb.driven]
-    wanted, K = apart - ca.vertcat(*ahead) / drives, _scaled_jacobian(parts, whole)
+    drive_error, K = apart - ca.vertcat(*ahead) / drives, _scaled_jacobian(parts, whole)
     if K.size1() == K.size2():
-        turn, side = reflected(K, wanted)
+        turn, side = reflected(K, drive_error)
     else:
         columns = Columns(K)
-        turn, side, apart = columns.solve(wanted), columns.independence(), K.T @ apart
+        turn, side, apart = columns.solve(drive_error), columns.independence(), K.T @ apart
     moved = [ca.SX(parts.units) * turn]
     twist = whole.platform.unit_rates() @ moved[0]
     for limb, step in zip(whole.limbs, steps, strict=True):
@@ -318,7 +318,7 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
 
 
 def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the sides of the legs, and that of the platform (legs + 1,), which is 1 with redundant drives."""
+    """Return the sides of the legs, and that of the platform (legs + 1,), which is 1 for redundant drives."""
     whole = Assembly(parts, pose, q, closed=False)
     K = _scaled_jacobian(parts, whole)
     last = reflected(K, ca.SX(K.size1(), 1))[1] if K.size1() == K.size2() else ca.SX(1)
@@ -331,7 +331,7 @@ def drive_units(parts: Parts) -> Array:
 
 
 def _scaled_jacobian(parts: Parts, whole: Assembly) -> ca.SX:
-    """Return K without units: divided by the scales of the drives, multiplied by those of the platform."""
+    """Return the nondimensional K: divided by the scales of the drives, multiplied by those of the platform."""
     K = whole.platform.project(whole.drives()).T
     return ca.diag(ca.SX(1 / drive_units(parts))) @ K @ ca.diag(ca.SX(parts.units))
 
@@ -342,6 +342,6 @@ def _short(step: ca.SX, longest: Array) -> ca.SX:
 
 
 def _position(limb: Limb, k: int) -> int:
-    """Return the index, among the positions of all legs, of the one whose rate is the velocity k of a leg."""
+    """Return the index, among the positions of all legs, of the position whose rate is velocity k of a leg."""
     body = next(body for body in limb.tree.bodies if body.v.start <= k < body.v.stop)
     return int(limb.q.start + body.q.start + k - body.v.start)

@@ -1,4 +1,4 @@
-"""Inertial and friction parameters of a parallel robot: those of the tree with loops that ``as_robot`` makes of it."""
+"""Inertial and friction parameters of a parallel robot: those of the tree with loops from ``as_robot``."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -23,17 +23,19 @@ def spinning(robot: Assembled) -> str:
 
 
 def carriers(robot: Assembled) -> tuple[str, ...]:
-    """Return patterns of the parameters of links that only carry the platform along its motion: they are no bodies."""
+    """Return parameter patterns of links that only carry the platform along its motion and are not bodies."""
     if isinstance(robot.platform, Robot):
         return ()
     return tuple(f"{link.name}.*" for link in robot.carriage.links[:-1])
 
 
 def with_parameters(robot: P, whole: Robot) -> P:
-    """Return a parallel robot with links and joints of ``whole``, its tree with loops after a change of parameters."""
-    own = _of_part(robot.carriage, whole, "")
+    """Return a parallel robot with links and joints of ``whole``, its tree with loops after a parameter change."""
+    platform = _of_part(robot.carriage, whole, "")
     legs = [replace(leg, robot=_of_part(leg.robot, whole, f"{leg.name}/")) for leg in robot.legs]
-    return replace(robot, platform=own if isinstance(robot.platform, Robot) else own.links[-1], legs=tuple(legs))
+    return replace(
+        robot, platform=platform if isinstance(robot.platform, Robot) else platform.links[-1], legs=tuple(legs)
+    )
 
 
 def _of_part(part: Robot, whole: Robot, prefix: str) -> Robot:

@@ -21,7 +21,7 @@ from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Link
 from torsor.mechanism.part import Part
-from torsor.robot.closed_loops.search import NEAREST
+from torsor.robot.closed_loops.search import MIN_SINGULAR_DISTANCE
 from torsor.robot.kernels import Kernels
 from torsor.robot.parallel import decomposition
 from torsor.robot.parallel.decomposition import Parts, legs, moving, platforms, soundness
@@ -30,15 +30,15 @@ from torsor.robot.parallel.limbs import Limb, Platform, Strut, closest, strut_of
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# Least distances from singular of legs and drives.
-LEGS, DRIVES = NEAREST, 1e-6
+# Minimum distances from singular of legs and drives.
+LEGS, DRIVES = MIN_SINGULAR_DISTANCE, 1e-6
 
 
 @dataclass(frozen=True)
 class Rule:
-    """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results, in names of sizes.
+    """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results in named sizes.
 
-    ``margins`` are the least distances from singular that it needs: of the legs, and, if given, of the drives.
+    ``margins`` are the minimum distances from singular that it needs: of the legs and, if given, of the drives.
     """
 
     rule: Callable[..., Any]
@@ -48,7 +48,9 @@ class Rule:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the arrays that the function takes, without an external wrench."""
-        return tuple(each for each in signature(self.rule).parameters if each not in ("parts", "leg", "external"))
+        return tuple(
+            parameter for parameter in signature(self.rule).parameters if parameter not in ("parts", "leg", "external")
+        )
 
 
 RULES = {
@@ -70,7 +72,7 @@ RULES = {
     "leg_trial": Rule(decomposition.leg_trial, [("leg_trial",)]),
     "assembly_trial": Rule(decomposition.assembly_trial, [("assembly_trial",)]),
 }
-"""Every algorithm of a parallel robot by the name of its method, and those of its kinematics."""
+"""Every algorithm of a parallel robot by method name, including those of its kinematics."""
 
 
 # Functions without sines and cosines of known angles: those of a UPS leg are entries of its direction.
@@ -97,12 +99,12 @@ class _Line(NamedTuple):
 def without_trigonometry(
     function: ca.Function, inputs: Sequence[ca.SX], which: int, known: Sequence[Known]
 ) -> list[ca.SX]:
-    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x."""
+    """Return the outputs of a function at ``inputs`` with known sines and cosines inserted; x is input ``which``."""
     work: dict[int, ca.SX] = {}
     lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
-    table = {(each.place, each.ratio): each for each in known}
-    given = [ca.densify(each) for each in inputs]
+    table = {(item.place, item.ratio): item for item in known}
+    dense = [ca.densify(input_) for input_ in inputs]
     for k in range(function.n_instructions()):
         code, ins, outs = function.instruction_id(k), function.instruction_input(k), function.instruction_output(k)
         if code == ca.OP_OUTPUT:
@@ -110,7 +112,7 @@ def without_trigonometry(
             continue
         line: _Line | None
         if code == ca.OP_INPUT:
-            value = given[ins[0]].nz[ins[1]]
+            value = dense[ins[0]].nz[ins[1]]
             line = _Line(ins[1], 1.0, 0.0) if ins[0] == which else None
         elif code == ca.OP_CONST:
             number = function.instruction_constant(k)
@@ -128,7 +130,7 @@ def without_trigonometry(
 
 
 def _linear_form(code: int, lines: list[_Line | None]) -> _Line | None:
-    """Return the result of an operation on such values, or None if it is not of that form."""
+    """Return the result of an operation on such values, or None if it does not have that form."""
     first, *others = lines
     if first is None or None in others:
         return None
@@ -157,7 +159,7 @@ def _lookup(code: int, line: _Line | None, table: dict[tuple[int, float], Known]
 
 
 class FunctionKey(NamedTuple):
-    """A requested function: ``checked`` adds ``soundness`` as its last result, ``leg`` is the index of a single leg."""
+    """Key of a function: ``checked`` adds ``soundness`` as its last result, ``leg`` is the index of a single leg."""
 
     name: str
     fused: bool = False
@@ -180,15 +182,17 @@ class Assembled(Part):
 
     def __post_init__(self) -> None:
         where = name_of(self.name, "robot")
-        given = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
-        self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
-        if not given or not all(isinstance(leg, Leg) for leg in given):
-            kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none, or not in a list"
-            raise ModelError(f"are {kinds}", argument="legs", where=where, allowed="a list of one Leg or more")
+        listed = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
+        self._set(legs=listed, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
+        if not listed or not all(isinstance(leg, Leg) for leg in listed):
+            kinds = ", ".join(sorted({type(leg).__name__ for leg in listed})) or "none, or not in a list"
+            raise ModelError(f"are {kinds}", argument="legs", where=where, allowed="a list of one or more Leg objects")
         names = [leg.name for leg in self.legs]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
-            raise ModelError(f"two legs are named {double!r}", value=double, where=where, fix="give each its own name")
+            raise ModelError(
+                f"two legs are named {double!r}", value=double, where=where, fix="give each leg its own name"
+            )
         if isinstance(self.platform, Robot):
             self._set(motion="")
         home = self._coordinates(self.home, "home")
@@ -198,8 +202,8 @@ class Assembled(Part):
         home.setflags(write=False)
         self._set(home=home)
         if len(self.driven_names) < self.carriage.nv:
-            found = f"{len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
-            raise ModelError(found, where=where, allowed=f"{self.carriage.nv} or more")
+            message = f"there are {len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
+            raise ModelError(message, where=where, allowed=f"{self.carriage.nv} or more")
         self._refuse_singular(self.home, self.leg_home, at_home=True)  # and legs that do not fit
 
     def __repr__(self) -> str:
@@ -233,10 +237,10 @@ class Assembled(Part):
         tree = lean(whole[0])
         length = length_of(self.legs, tree, self.home)
         for leg in self.legs:
-            limb, q, own = fit(leg, self.carriage, self.home, (nq, nv), length)
+            limb, q, leg_tree = fit(leg, self.carriage, self.home, (nq, nv), length)
             limbs.append(limb)
             home.append(q)
-            whole.append(own)
+            whole.append(leg_tree)
             nq, nv = limb.q.stop, limb.v.stop
         struts = tuple(self._strut(tree, limb, q) for limb, q in zip(limbs, home, strict=True))
         return Parts(tree, tuple(limbs), struts, tuple(whole), length), np.concatenate(home)
@@ -301,7 +305,7 @@ class Assembled(Part):
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether the positions of all legs follow from the pose in closed form: all are UPS legs."""
+        """Whether the positions of all legs follow from the pose in closed form, because all are UPS legs."""
         return all(strut is not None for strut in self._parts.struts)
 
     def _sizes(self, key: FunctionKey) -> dict[str, int]:
@@ -320,9 +324,9 @@ class Assembled(Part):
 
     def _signature(self, key: FunctionKey) -> tuple[list[str], list[tuple[int, ...]]]:
         sizes, rule = self._sizes(key), RULES[key.name]
-        inputs = [each for each in rule.inputs if not (key.fused and each == "q")]
+        inputs = [input_ for input_ in rule.inputs if not (key.fused and input_ == "q")]
         inputs += ["external"] if key.external else []
-        outputs = [tuple(sizes[each] for each in shape) for shape in rule.outputs]
+        outputs = [tuple(sizes[size] for size in shape) for shape in rule.outputs]
         if key.checked:
             outputs.append((len(rule.margins) + (not key.fused),))
         return inputs, outputs
@@ -330,16 +334,16 @@ class Assembled(Part):
     def _trace(self, key: FunctionKey) -> ca.Function:
         sizes, rule, parts = self._sizes(key), RULES[key.name], self._parts
         names, _ = self._signature(key._replace(fused=False))
-        symbols = {each: ca.SX.sym(each, sizes[each]) for each in names}
-        found = rule.rule(parts, **symbols, **({} if key.leg is None else {"leg": key.leg}))
-        results = list(found) if isinstance(found, tuple) else [found]
+        symbols = {item: ca.SX.sym(item, sizes[item]) for item in names}
+        result = rule.rule(parts, **symbols, **({} if key.leg is None else {"leg": key.leg}))
+        results = list(result) if isinstance(result, tuple) else [result]
         if key.checked:
             results.append(soundness(parts, symbols["pose"], symbols["q"], len(rule.margins) > 1, not key.fused))
         if key.fused:
             q, known = self._closed_positions(symbols["pose"])
             plain = ca.Function(key.name, list(symbols.values()), results)
-            given = [q if each == "q" else symbols[each] for each in names]
-            results = without_trigonometry(plain, given, names.index("q"), known)
+            inputs = [q if item == "q" else symbols[item] for item in names]
+            results = without_trigonometry(plain, inputs, names.index("q"), known)
             del symbols["q"]
         titles = [key.name] if len(results) == 1 else [f"{key.name}_{k}" for k in range(len(results))]
         return ca.Function(key.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
@@ -362,7 +366,7 @@ class Assembled(Part):
 
     @cached_property
     def kernels(self) -> Kernels:
-        """The compiled functions."""
+        """Compiled functions of the robot."""
         return Kernels(self.target, self._identity)
 
     def _identity(self) -> str:
@@ -370,8 +374,8 @@ class Assembled(Part):
         limbs = []
         for leg, limb in zip(self.legs, self._parts.limbs, strict=True):
             places = leg.base.tobytes(), leg.at.tobytes(), limb.tip.link, limb.tip.pose.tobytes()
-            own = leg.kind, leg.length, limb.rows, limb.idle.tobytes(), limb.driven
-            limbs.append(fingerprint(leg.robot, *places, *own))
+            facts = leg.kind, leg.length, limb.rows, limb.idle.tobytes(), limb.driven
+            limbs.append(fingerprint(leg.robot, *places, *facts))
         signs = [strut and strut.signs(self.leg_home[strut.limb.q]) for strut in self._parts.struts]
         home = self.leg_home.tobytes(), self._parts.length
         return fingerprint(self.carriage, limbs, signs, *home, source_hash("robot/parallel"))
@@ -387,20 +391,20 @@ class Assembled(Part):
         def shapes(_: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
             names, outputs = self._signature(key)
             sizes = self._sizes(key)
-            return [(sizes[each],) for each in names], outputs
+            return [(sizes[item],) for item in names], outputs
 
         return self.kernels.kernel(key, lambda: self._trace(key), shapes)
 
     @cached_property
     def _exact(self) -> Self:
-        """The same robot in double precision: tolerances of assembly are below the precision of float32."""
+        """The same robot in double precision: assembly tolerances are below the precision of float32."""
         return self if self.target.dtype == "float64" else self.to(dtype="float64")
 
     def function(self, name: str, positions: bool = False, external: bool = False) -> ca.Function:
-        """Return the CasADi function behind a method, for one state.
+        """Return the CasADi function of a method, for one state.
 
-        ``positions`` makes the legs' positions q an input, also where they follow from the pose in closed form;
-        ``external`` makes the wrench on the platform one.
+        ``positions`` makes the leg positions q an input, even if they follow from the pose in closed form. ``external``
+        makes the wrench on the platform an input.
 
         Example:
             >>> torsor.library.gough_stewart().function("mass_matrix")
@@ -414,11 +418,11 @@ class Assembled(Part):
 
     @property
     def _algorithms(self) -> list[str]:
-        """The names that ``function`` takes."""
-        return [each for each, rule in RULES.items() if "pose" in rule.inputs]
+        """Names that ``function`` accepts."""
+        return [item for item, rule in RULES.items() if "pose" in rule.inputs]
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
-        """Return the scalar operations that a method takes for one state; arguments as in ``function``.
+        """Return the number of scalar operations of a method for one state; arguments as in ``function``.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -428,7 +432,7 @@ class Assembled(Part):
         return count_operations(self.function(name, positions, external))
 
     def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
-        """Return the same robot computed on another target, as ``Robot.to``; arguments not given stay as they are.
+        """Return a copy of the robot that is evaluated on another target; see ``Robot.to``.
 
         Example:
             >>> robot = torsor.library.gough_stewart().to(dtype="float32")
@@ -438,7 +442,7 @@ class Assembled(Part):
         return replace(self, target=self.carriage.to(dtype, device, threads).target)
 
     def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
-        """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""
+        """Return the platform coordinates (..., nq) of poses, which may also be matrices (..., 4, 4)."""
         values, count = real_array(pose, self.name, what), self.carriage.nq
         if values.ndim >= 2 and values.shape[-2:] == (4, 4) and count != 4:
             return coordinates_of(values, self.carriage, self.motion)
@@ -449,7 +453,7 @@ class Assembled(Part):
         return values
 
     def _check_finite(self, x: Array, what: str = "pose") -> None:
-        """Raise ModelError for poses that are not finite, or whose quaternion is zero."""
+        """Raise ModelError if poses are not finite or have a zero quaternion."""
         sound = np.isfinite(x).all(axis=-1)
         for at in self.carriage.coordinates:
             if at.q.stop - at.q.start > at.v.stop - at.v.start:  # a quaternion is last
@@ -460,13 +464,13 @@ class Assembled(Part):
             raise ModelError(f"is {worst}", argument=what, value=worst, where=self.name, allowed=allowed)
 
     def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
-        """Raise ModelError at a singular pose (nq of the platform,), with the motion that is not controlled."""
+        """Raise ModelError for a singular pose (nq of the platform,), with the uncontrolled motion."""
         functions = (self._function(FunctionKey(name)) for name in ("leg_matrices", "inverse_jacobian"))
         values = [np.asarray(function(x, q).full()) for function in functions]
-        found, motion = legs(self._parts, values[0].ravel())
+        result, motion = legs(self._parts, values[0].ravel())
         pose, fix = ("home", HOME) if at_home else (f"pose {shortened(x.round(6))}", "avoid that pose")
-        if found.any():
-            leg, limb = self.legs[int(np.argmax(found))], self._parts.limbs[int(np.argmax(found))]
+        if result.any():
+            leg, limb = self.legs[int(np.argmax(result))], self._parts.limbs[int(np.argmax(result))]
             text = f"leg {leg.name!r} is singular at {pose}: with the platform fixed, "
             text += moving(leg.robot.coordinate_names, motion[limb.v])
             raise ModelError(text, where=self.name, fix=fix)

@@ -1,4 +1,4 @@
-"""Kinematics of a parallel robot: the legs from the pose of the platform, and the pose from the drives."""
+"""Kinematics of parallel robots: the legs from the pose of the platform, and the pose from the drives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import common_shape, vectors
 from torsor.base.errors import ModelError, shortened
 from torsor.dynamics.loops.closure import characteristic_scales
-from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, MIN_SINGULAR_DISTANCE, Closer
 from torsor.robot.parallel.decomposition import depends_on_pose, drive_units
 from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.parallel.legs import Look
@@ -31,18 +31,20 @@ from torsor.robot.robot import Robot
 #
 # On a grid of poses of the library's Delta robot, the first alone misses 17 % of what both reach, the second 14 %.
 
-NEAR = 0.1  # rad or sizes: remaining distance to a singular configuration at which a leg counts as arrived there
-SAMPLES = 129  # of a line between two positions of a leg
-TRIES, STARTS = 256, 3  # random positions of a leg that are looked at, and how many of them Newton's method starts from
+SINGULAR_DISTANCE = (
+    0.1  # rad or robot sizes: distance to a singular configuration at which a leg counts as having reached it
+)
+SAMPLES = 129  # samples of a line between two positions of a leg
+TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are starts of Newton's method
 
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Searches positions (batch, nq of the leg) at poses (batch, nq of the platform), and returns which were found.
+    """Search for positions (batch, nq of the leg) at poses (batch, nq of the platform); also return which were found.
 
-    ``carriage`` is the platform alone, in double precision; ``home`` and ``leg_home`` are the home positions of both.
+    ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of both.
     ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from singular
-    as a function of the leg's positions; it is None if that depends on the pose too.
+    as a function of the leg's positions, or None if it also depends on the pose.
     """
 
     limb: Limb
@@ -56,82 +58,84 @@ class LegSearch:
         """Return positions closed from a guess (batch, nq), and which are in the assembly mode of the guess."""
         begin = np.concatenate([poses, guess], axis=-1)
         before = self.closer.side(begin)
-        found, error, side = self.closer.close(begin, self._still(begin))
-        same = (before * side > 0) | (np.abs(before) <= NEAREST) | (np.abs(side) <= NEAREST)
-        return found[:, poses.shape[-1] :], (error <= CLOSED) & same
+        result, error, side = self.closer.close(begin, self._still(begin))
+        same = (before * side > 0) | (np.abs(before) <= MIN_SINGULAR_DISTANCE) | (np.abs(side) <= MIN_SINGULAR_DISTANCE)
+        return result[:, poses.shape[-1] :], (error <= CLOSURE_TOLERANCE) & same
 
     def from_home(self, poses: Array) -> tuple[Array, Flags]:
         """Return positions in the assembly mode of home, and which were found."""
         side = self.side
         if side is None:
             return self._by_continuation(poses)
-        found, reached = self._begin(poses), np.zeros(len(poses), dtype=bool)
+        result, reached = self._begin(poses), np.zeros(len(poses), dtype=bool)
         n, closed = len(self.home), reached.copy()
         for attempt in range(1 + STARTS):
             late = np.flatnonzero(~reached)
             if attempt == 1:
                 starts = self._starts(side, poses, late)
-            begin = starts[attempt - 1, late] if attempt else found[late, n:]
+            begin = starts[attempt - 1, late] if attempt else result[late, n:]
             there, done, same = self._on_line(side, poses[late], begin)
-            found[late[same], n:], reached[late[same]], closed[late[done]] = there[same], True, True
+            result[late[same], n:], reached[late[same]], closed[late[done]] = there[same], True, True
         left = np.flatnonzero(closed & ~reached)
-        found[left], reached[left] = self._walk(self._begin(left), poses[left])
-        return found[:, n:], reached
+        result[left], reached[left] = self._walk(self._begin(left), poses[left])
+        return result[:, n:], reached
 
     def _starts(self, side: Callable[[Array], Array], poses: Array, late: NDArray[np.int_]) -> Array:
-        """Return the random starts (STARTS, batch, nq) with the least closing error, in the assembly mode of home."""
+        """Return the random starts (STARTS, batch, nq) with the smallest closure errors in the mode of home."""
         scale = characteristic_scales(self.limb.tree, self.limb.length)[0]
         size = (16 * TRIES, len(self.leg_home))
         tries = self.leg_home + scale * np.random.default_rng(0).uniform(-np.pi, np.pi, size=size)
         lines = side(self.leg_home + np.linspace(0.0, 1.0, 33)[:, None, None] * (tries - self.leg_home))
         tries = tries[(lines * lines[0] > 0).all(axis=0)][:TRIES]
-        found = np.zeros((STARTS, len(poses), len(self.leg_home)))
+        result = np.zeros((STARTS, len(poses), len(self.leg_home)))
         for part in np.array_split(late, 1 + len(late) // 64):
             repeated = np.repeat(poses[part], len(tries), axis=0)
             states = np.concatenate([repeated, np.tile(tries, (len(part), 1))], axis=-1)
             error = self.closer.trial(states, self._still(states))[:, -2]
             order = np.argsort(error.reshape(len(part), len(tries)), axis=-1, kind="stable")
-            found[:, part] = tries[order[:, :STARTS].T]
-        return found
+            result[:, part] = tries[order[:, :STARTS].T]
+        return result
 
     def _on_line(self, side: Callable[[Array], Array], poses: Array, begin: Array) -> tuple[Array, Flags, Flags]:
         """Return closed positions near ``begin``, which of them are closed, and which have a free line to home."""
         closer, home, n = self.closer, self.leg_home, len(self.home)
         states = np.concatenate([poses, np.broadcast_to(begin, (len(poses), len(home)))], axis=-1)
         still = self._still(states)
-        found, error, end = closer.close(states, still)
-        turns = np.where(self.limb.angles, 2 * np.pi * np.round((found[:, n:] - home) / (2 * np.pi)), 0.0)
+        result, error, end = closer.close(states, still)
+        turns = np.where(self.limb.angles, 2 * np.pi * np.round((result[:, n:] - home) / (2 * np.pi)), 0.0)
         if turns.any():
-            found[:, n:] -= turns
-            found, error, end = closer.close(found, still)  # a whole turn may be another configuration: a geared joint
-        displacement = found[:, n:] - home
+            result[:, n:] -= turns
+            result, error, end = closer.close(
+                result, still
+            )  # a whole turn may be another configuration: a geared joint
+        displacement = result[:, n:] - home
         s = 1 - np.linspace(1.0, 0.0, SAMPLES) ** 3  # dense at the end, which may be near to singular
         sides = side(home + s[:, None, None] * displacement)
         apart = np.linalg.norm(displacement / closer.q_units[n:], axis=-1) * np.diff(s, append=1.0)[:, None]
         # Between two samples the side changes by no more than the leg moves. The end itself may be singular.
         same = (sides * sides[0] > 0) & (np.abs(sides) > apart)
-        closed = error <= CLOSED
-        stretched = (np.abs(end) <= NEAREST) & same[: 3 * SAMPLES // 4].all(axis=0)
-        return found[:, n:], closed, closed & (stretched | (same.all(axis=0) & (np.abs(end) > NEAREST)))
+        closed = error <= CLOSURE_TOLERANCE
+        stretched = (np.abs(end) <= MIN_SINGULAR_DISTANCE) & same[: 3 * SAMPLES // 4].all(axis=0)
+        return result[:, n:], closed, closed & (stretched | (same.all(axis=0) & (np.abs(end) > MIN_SINGULAR_DISTANCE)))
 
     def _by_continuation(self, poses: Array) -> tuple[Array, Flags]:
         n, begin = len(self.home), self._begin(poses)
-        found, reached = self._walk(begin, poses)
+        result, reached = self._walk(begin, poses)
         for mask in self._detours:
             left = np.flatnonzero(~reached)
             first = np.zeros((len(left), self.carriage.nv))
             first[:, mask] = self.carriage.difference(self.home, poses[left])[:, mask]
             there, midway = self._walk(begin[left], self.carriage.integrate(self.home, first))
             last, arrived = self._walk(there[midway], poses[left[midway]])
-            found[left[midway][arrived]], reached[left[midway][arrived]] = last[arrived], True
-        # A leg that is stretched out just at the pose, where both assembly modes meet, is not reached by strides.
+            result[left[midway][arrived]], reached[left[midway][arrived]] = last[arrived], True
+        # Strides do not reach a leg that is stretched out exactly at the pose, where both assembly modes meet.
         left = np.flatnonzero(~reached)
-        states = np.concatenate([poses[left], found[left, n:]], axis=-1)
+        states = np.concatenate([poses[left], result[left, n:]], axis=-1)
         there, error, side = self.closer.close(states, self._still(states))
-        off = np.abs((there - found[left]) / self.closer.q_units).max(axis=-1, initial=0.0)
-        good = (error <= CLOSED) & (np.abs(side) <= NEAREST) & (off < NEAR)
-        found[left[good]], reached[left[good]] = there[good], True
-        return found[:, n:], reached
+        off = np.abs((there - result[left]) / self.closer.q_units).max(axis=-1, initial=0.0)
+        good = (error <= CLOSURE_TOLERANCE) & (np.abs(side) <= MIN_SINGULAR_DISTANCE) & (off < SINGULAR_DISTANCE)
+        result[left[good]], reached[left[good]] = there[good], True
+        return result[:, n:], reached
 
     def _walk(self, begin: Array, poses: Array) -> tuple[Array, Flags]:
         """Return the states after the platform moved straight from ``begin`` to the poses, and which arrived."""
@@ -143,7 +147,7 @@ class LegSearch:
 
     @cached_property
     def _detours(self) -> list[Flags]:
-        """Which of the platform's velocities (nv) move first, where the straight path is blocked."""
+        """Platform velocities (nv) that move first if the straight path is blocked."""
         turns = np.array([turn for joint in self.carriage.joints for turn in joint.kind.turns])
         mixed = [turns, ~turns] if turns.any() and not turns.all() else []
         single = list(np.eye(len(turns), dtype=bool)[~turns]) if np.count_nonzero(~turns) > 1 else []
@@ -157,7 +161,7 @@ class LegSearch:
         return np.zeros((len(states), len(self.closer.v_units)))
 
 
-AGREE = 1e-9  # rad or sizes: tolerance of the agreement of redundant drives
+AGREEMENT_TOLERANCE = 1e-9  # rad or robot sizes: tolerance for the agreement of redundant drives
 
 
 class Kinematics:
@@ -167,7 +171,7 @@ class Kinematics:
         self.robot, self.parts = robot, robot._parts
 
     def inverse(self, x: Array, guess: Array | None) -> Array:
-        """Return positions (..., nq) of the legs at poses x, or raise an error that names a leg that does not reach."""
+        """Return positions (..., nq) of the legs at poses x; raise an error that names a leg that does not reach."""
         self.robot._check_finite(x)
         q, reached = self.leg_positions(x, guess)
         if not reached.all():
@@ -186,7 +190,7 @@ class Kinematics:
             if k not in self._searches:
                 reached[:, k] = np.isfinite(q[:, limb.q]).all(axis=-1)
                 continue
-            search, at = self._searches[k], np.flatnonzero(reached.all(axis=-1))  # a pose needs all legs before
+            search, at = self._searches[k], np.flatnonzero(reached.all(axis=-1))  # a pose needs all earlier legs
             if guess is None:
                 q[at, limb.q], reached[at, k] = search.from_home(poses[at])
             else:
@@ -196,68 +200,74 @@ class Kinematics:
     @cached_property
     def _searches(self) -> dict[int, LegSearch]:
         """The searches of the legs without a closed form, by the index of the leg."""
-        robot, found, leg_home = self.robot, dict[int, LegSearch](), self.robot.leg_home
+        robot, result, leg_home = self.robot, dict[int, LegSearch](), self.robot.leg_home
         for k, (limb, strut) in enumerate(zip(self.parts.limbs, self.parts.struts, strict=True)):
             if strut is None:
                 closer = Closer(robot._exact._kernel("leg_trial", leg=k), *self._units(limb))
                 side = None if depends_on_pose(self.parts, k) else robot._exact._kernel("leg_side", leg=k)
-                found[k] = LegSearch(limb, robot._exact.carriage, robot.home, leg_home[limb.q], closer, side)
-        return found
+                result[k] = LegSearch(limb, robot._exact.carriage, robot.home, leg_home[limb.q], closer, side)
+        return result
 
     def _unreached(self, x: Array, q: Array, reached: Flags, guessed: bool) -> ModelError:
-        """Return the error that names the leg that is farthest from reaching the first pose, with its closing error."""
+        """Return an error that names the leg farthest from reaching the first pose, with its closure error."""
         robot, index = self.robot, tuple(np.argwhere(~reached)[0][:-1])
-        pose, own = np.broadcast_to(x, (*reached.shape[:-1], x.shape[-1]))[index], q[index]
-        where, found = f"{robot.name}, pose {shortened(np.round(pose, 6))}", dict[str, float]()
+        pose, positions = np.broadcast_to(x, (*reached.shape[:-1], x.shape[-1]))[index], q[index]
+        where, result = f"{robot.name}, pose {shortened(np.round(pose, 6))}", dict[str, float]()
         for leg, limb, well in zip(robot.legs, self.parts.limbs, reached[index], strict=True):
             if not well:
                 look = Look(limb._replace(rows=tuple(range(limb.loop.count))), self.parts.platform, pose)
-                found[leg.name] = look.space.closest(np.where(np.isfinite(own), own, robot.leg_home)[limb.q])[1]
-        name, size = max(found.items(), key=lambda pair: pair[1])
+                result[leg.name] = look.space.closest(
+                    np.where(np.isfinite(positions), positions, robot.leg_home)[limb.q]
+                )[1]
+        name, size = max(result.items(), key=lambda pair: pair[1])
         if size <= 1e-6:
             mode = "the guess" if guessed else "home"
-            text = f"leg {name!r} was not found in the assembly mode of {mode}: a singular configuration is between"
-            text += " them" if guessed else " home and the pose, or the pose is too far"
-            return ModelError(text, where=where, fix="give positions of the legs near the pose as a guess")
-        text = f"leg {name!r} does not reach the platform: error of closure {size * self.parts.length:.2g} at best"
-        return ModelError(text, value=name, where=where, fix="give a pose within reach")
+            message = f"leg {name!r} was not found in the assembly mode of {mode}: a singular configuration is between"
+            message += " them" if guessed else " home and the pose, or the pose is too far away"
+            return ModelError(message, where=where, fix="pass leg positions near the pose as a guess")
+        message = (
+            f"leg {name!r} does not reach the platform: the smallest closure error is {size * self.parts.length:.2g}"
+        )
+        return ModelError(message, value=name, where=where, fix="pass a pose within reach")
 
     def forward(self, q_driven: ArrayLike, guess: Array | None) -> Array:
-        """Return poses (..., nq of the platform) from the positions (..., N) of the drives, near a guess or home."""
+        """Return poses (..., nq of the platform) for drive positions (..., N), near a guess or home."""
         robot, names = self.robot, self.robot.driven_names
         count, n = len(names), robot.carriage.nq
-        wanted = vectors(q_driven, count, f"{robot.name}, drives {', '.join(names)}", "q_driven")
+        goal = vectors(q_driven, count, f"{robot.name}, drives {', '.join(names)}", "q_driven")
         x = robot.home if guess is None else guess
         q = self.inverse(x, None)
-        batch = common_shape(robot.name, q_driven=wanted.shape[:-1], guess=x.shape[:-1])
+        batch = common_shape(robot.name, q_driven=goal.shape[:-1], guess=x.shape[:-1])
         begin = np.concatenate([x, q, q[..., robot._driven]], axis=-1)
         begin = np.ascontiguousarray(np.broadcast_to(begin, (*batch, begin.shape[-1])).reshape(-1, begin.shape[-1]))
-        flat = np.broadcast_to(wanted, (*batch, count)).reshape(-1, count)
+        flat = np.broadcast_to(goal, (*batch, count)).reshape(-1, count)
         way = np.zeros((len(begin), robot.dof + robot.nv + count))
         way[:, -count:] = flat - begin[:, -count:]
         state, well = self._assembler.walk(begin, self._assembler.side(begin), way)
-        first, last = (robot._exact._kernel("sides")(each[:, :n], each[:, n:-count]) for each in (begin, state))
-        well &= (first * last > 0).all(axis=-1)  # one by one: two changes of sign cancel in a product
+        first, last = (robot._exact._kernel("sides")(item[:, :n], item[:, n:-count]) for item in (begin, state))
+        well &= (first * last > 0).all(axis=-1)  # individually: two sign changes cancel in a product
         if not well.all():
-            text = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
+            message = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
             start = "home" if guess is None else "the guess"
-            text += f" from {start}: they cannot be reached, or a singular pose is between"
-            fix = "give coordinates that can be reached, or a guess nearer to them"
-            raise ModelError(text, where=robot.name, fix=fix)
+            message += f" from {start}: they are unreachable, or a singular pose is in between"
+            fix = "pass reachable coordinates, or a closer guess"
+            raise ModelError(message, where=robot.name, fix=fix)
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
-        if (off > AGREE).any():
-            text = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"
-            raise ModelError(text, where=robot.name, allowed=f"{AGREE:g}", fix="give values that agree")
+        if (off > AGREEMENT_TOLERANCE).any():
+            message = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"
+            raise ModelError(
+                message, where=robot.name, allowed=f"{AGREEMENT_TOLERANCE:g}", fix="pass consistent values"
+            )
         return state[:, :n].reshape(*batch, n)
 
     @cached_property
     def _assembler(self) -> Closer:
         """The ``Closer`` of legs and platform for given drives, with states (pose, positions of the legs, drives)."""
-        units = (np.concatenate([each, drive_units(self.parts)]) for each in self._units(*self.parts.limbs))
+        units = (np.concatenate([unit, drive_units(self.parts)]) for unit in self._units(*self.parts.limbs))
         return Closer(self.robot._exact._kernel("assembly_trial"), *units)
 
     def _units(self, *limbs: Limb) -> list[Array]:
         """Return the characteristic scales of the positions, and of the velocities, of the platform and of legs."""
         trees = self.parts.platform, *(limb.tree for limb in limbs)
         scales = (characteristic_scales(tree, self.parts.length) for tree in trees)
-        return [np.concatenate(each) for each in zip(*scales, strict=True)]
+        return [np.concatenate(item) for item in zip(*scales, strict=True)]

@@ -18,7 +18,7 @@ from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Joint, Link, Loop, Place
 from torsor.mechanism.part import Part
 from torsor.robot.closed_loops.mobility import RANK, choose
-from torsor.robot.closed_loops.search import CLOSED, Space
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Space
 from torsor.robot.load import build
 from torsor.robot.parallel.decomposition import moving
 from torsor.robot.parallel.limbs import Limb, Platform, TracedLimb
@@ -31,10 +31,10 @@ class Leg(Part):
     """A leg of a parallel robot: an open chain from the base, and the joint that connects its end to the platform.
 
     The base of ``robot`` is at the pose ``base`` (4 x 4, or the point (3,)) in the parallel robot's base. Its link or
-    frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a ``kind``: weld,
-    revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``; its axes are the z axes
-    of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is the
-    initial guess of the leg's positions with the platform at home; by default it is zero.
+    frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of a ``kind``:
+    weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``. The joint axes are
+    the z axes of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is
+    the initial guess of the leg's positions with the platform at home; the default is zero.
 
     Example:
         >>> arm = torsor.library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))
@@ -58,12 +58,12 @@ class Leg(Part):
             raise ModelError(f"robot is of type {type(self.robot).__name__}", where=where, allowed="a Robot")
         if self.robot.loops:
             fix = "build it as a robot with loops: robot.with_loop(...)"
-            raise ModelError("the leg has loops of its own", where=where, allowed="an open chain", fix=fix)
+            raise ModelError("the leg itself has loops", where=where, allowed="an open chain", fix=fix)
         if not self.robot.nv:
-            raise ModelError("the leg does not move", where=where, allowed="one joint or more")
+            raise ModelError("the leg does not move", where=where, allowed="one or more joints")
         if max(at.v.stop for at in self.robot.coordinates) < self.robot.nv:
-            found, fix = "the leg has elastic motors, which are not constrained", "build it as a tree with loops"
-            raise ModelError(found, where=where, allowed="rigid gears", fix=fix)
+            message, fix = "the leg has elastic motors, which are not constrained", "build it as a tree with loops"
+            raise ModelError(message, where=where, allowed="rigid gears", fix=fix)
         self.robot.place(self.tip)
         for name in ("at", "base"):
             value = real_array(getattr(self, name), where, name)
@@ -73,11 +73,11 @@ class Leg(Part):
         if not isinstance(driven, Iterable):
             raise ModelError(argument="driven", value=self.driven, where=where, allowed="names of its coordinates")
         driven = tuple(driven)
-        for each in driven:
-            if each not in self.robot.coordinate_names or each not in self.robot.position_names:
+        for item in driven:
+            if item not in self.robot.coordinate_names or item not in self.robot.position_names:
                 both = [name for name in self.robot.coordinate_names if name in self.robot.position_names]
-                found = f"names {each!r}, which is no coordinate of its own"
-                raise ModelError(found, value=each, argument="driven", where=where, allowed=", ".join(both))
+                message = f"contains {item!r}, which is not a coordinate of the leg"
+                raise ModelError(message, value=item, argument="driven", where=where, allowed=", ".join(both))
         if len(set(driven)) < len(driven):
             allowed = "each coordinate once"
             raise ModelError(f"is {driven}", argument="driven", value=driven, where=where, allowed=allowed)
@@ -96,9 +96,12 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         on_last = [frame for frame in platform.frames if frame.link == last]
         welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
         if welded:
-            found = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it: which is meant?"
+            message = (
+                f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it, so the "
+                "platform is ambiguous"
+            )
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
-            raise ModelError(found, value=last, where=platform.name, allowed="no frames there", fix=fix)
+            raise ModelError(message, value=last, where=platform.name, allowed="no frames there", fix=fix)
         return platform.with_gravity(gravity)
     if not isinstance(platform, Link):
         allowed = "a Link, or a Robot whose last link it is"
@@ -118,30 +121,30 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
 
 
 def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
-    """Return the platform's coordinates (..., nq) at poses (..., 4, 4); an impossible pose is an error."""
+    """Return the platform coordinates (..., nq) at poses (..., 4, 4); raise ModelError for an impossible pose."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
-        found = np.concatenate([p, to_quaternion(R)], axis=-1)
+        result = np.concatenate([p, to_quaternion(R)], axis=-1)
     elif motion == "translation":
-        found = p
+        result = p
     elif motion == "planar":
-        found = np.stack([p[..., 0], p[..., 1], np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
+        result = np.stack([p[..., 0], p[..., 1], np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
     else:
-        fix = f"give the coordinates {', '.join(robot.position_names)}"
-        raise ModelError("poses as matrices", where=robot.name, allowed="free, planar, translation", fix=fix)
-    off = float(np.abs(robot.pose(found, robot.links[-1].name) - T).max(initial=0.0))
+        fix = f"pass the coordinates {', '.join(robot.position_names)}"
+        raise ModelError("poses cannot be matrices", where=robot.name, allowed="free, planar, translation", fix=fix)
+    off = float(np.abs(robot.pose(result, robot.links[-1].name) - T).max(initial=0.0))
     if not off <= 1e-6:
         found_text = f"pose differs by {off:.2g} from the possible poses of a {motion} platform"
         raise ModelError(found_text, where=robot.name, allowed="poses that its motion allows")
-    return np.asarray(found)
+    return np.asarray(result)
 
 
-# From legs to limbs, found numerically at home: the independent closure equations of a leg, and its free spins.
+# From legs to limbs, determined numerically at home: the independent closure equations of a leg, and its free spins.
 #
-# Tolerances of closure and of rank are relative to the size of the robot (``length_of``).
+# Tolerances of closure and rank are relative to the size of the robot (``length_of``).
 
 TRIALS = 6
-HOME = "give a home (of the leg or the robot) that is far from singular"
+HOME = "set a home (of the leg or the robot) that is far from singular"
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
@@ -149,8 +152,8 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
-    found = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
-    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
+    result = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
+    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(result, legs, strict=True)]
     for leg in legs:
         distances += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
     size = max(distances)
@@ -158,9 +161,9 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 
 
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
-    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
+    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all inertias.
 
-    ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
+    ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) is the robot's size.
     """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
@@ -174,24 +177,24 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     tree = lean(Tree.of(carriage))
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
-    if size > CLOSED:
-        found = f"the leg does not reach the platform at home: error of closure {size * length:.2g}"
-        fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
-        raise ModelError(found, where=where, fix=fix)
-    own, all_ = look.own(q), look.whole(q)
-    choice = choose(own, [])
+    if size > CLOSURE_TOLERANCE:
+        message = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"
+        fix = "check base, at, tip and kind, or set a home (of the leg or the robot) nearer to one that closes"
+        raise ModelError(message, where=where, fix=fix)
+    leg_jacobian, all_ = look.own(q), look.whole(q)
+    choice = choose(leg_jacobian, [])
     rank = len(choice.rows)
     scale = float(np.linalg.norm(all_, 2))
     if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
-        found = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
+        message = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
         fix = "give the platform a motion that all legs allow, or give the leg more joints"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     idle = _idle(limb, look, q, robot.nv - rank, names, where)
     return limb._replace(rows=choice.rows, idle=idle), q, whole
 
 
 class Look:
-    """Numerical closure error and Jacobians of a leg, with the platform at a fixed pose; all are without units."""
+    """Numerical closure error and Jacobians of a leg, with the platform at a fixed pose; all are nondimensional."""
 
     def __init__(self, limb: Limb, platform: Tree, home: Array):
         x, q = ca.SX.sym("x", platform.nq), ca.SX.sym("q", limb.tree.nq)
@@ -202,21 +205,21 @@ class Look:
         held = TracedLimb(limb, q, traced.platform).A
         # Divided by the scales of the equations, multiplied by those of the steps of leg and platform.
         rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
-        own, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
-        found = [
+        leg_scales, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
+        result = [
             traced.closure_error(),
-            rows @ traced.A @ ca.diag(ca.SX(own)),
-            rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([own, others]))),
+            rows @ traced.A @ ca.diag(ca.SX(leg_scales)),
+            rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([leg_scales, others]))),
             rows @ held,
         ]
-        found = [ca.substitute(each, u, ca.SX.zeros(platform.nv, 1)) for each in found]
-        self._function = ca.Function("look", [x, q], found)
+        result = [ca.substitute(item, u, ca.SX.zeros(platform.nv, 1)) for item in result]
+        self._function = ca.Function("look", [x, q], result)
         dv = ca.SX.sym("dv", limb.tree.nv)
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
         # The Jacobians of the error by the leg, by leg and platform, and by the leg as if it were closed at q.
         self.own, self.whole, self.closed = (partial(self._at, k) for k in (1, 2, 3))
-        self.space = Space(lambda q: self._at(0, q).ravel(), self.own, self.moved, own)
+        self.space = Space(lambda q: self._at(0, q).ravel(), self.own, self.moved, leg_scales)
 
     def _at(self, k: int, q: Array) -> Array:
         return np.asarray(self._function(self._home, q)[k].full())
@@ -227,10 +230,10 @@ class Look:
 
 
 def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
-    """Return rows (k x nv) of rates that stay zero: spins of a leg that do not move the platform.
+    """Return rows (k x nv) of rates that remain zero: spins of a leg that do not move the platform.
 
     A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
-    accelerates the spin, so that a leg that does not spin never does.
+    accelerates the spin, so a leg that does not spin never starts to.
     """
     if not count:
         return np.zeros((0, limb.tree.nv))
@@ -243,14 +246,14 @@ def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], 
             raise ModelError(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME)
         if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
             loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
-            found = f"the platform does not constrain {count} motions of the leg, of {loose}"
+            message = f"the platform does not constrain {count} motions of the leg ({loose})"
             fix = "remove a joint, or use a joint at the platform with more constraints"
-            raise ModelError(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix)
+            raise ModelError(message, where=where, allowed="spins of ball joints about the leg's line", fix=fix)
     worst = _spin_force(limb.tree, rows, look, q, rng)
     if worst > 1e-9:
-        found = f"the leg can spin about its line and is not symmetric about it ({worst:.1g} of its forces)"
+        message = f"the leg can spin about its line and is not symmetric about it ({worst:.1g} of its forces)"
         fix = "make it symmetric about the line, or use a universal joint in place of one ball"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     rows[np.abs(rows) < 1e-12] = 0.0
     return rows
 

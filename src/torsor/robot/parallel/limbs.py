@@ -1,12 +1,12 @@
-"""One leg at one state, over symbols: its closure equations, their rates, and its wrench on the platform.
+"""One symbolic leg at one state: its closure equations, their rates, and its wrench on the platform.
 
-In the tip's axes, the joint on the platform has the pose (R, p); the kind of joint gives the closure equations
-phi(R, p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
+In the tip's axes, the joint on the platform has the pose (R, p). The kind of joint gives the closure equations phi(R,
+p) = 0 (``mechanism.Loop``). With the platform's motion in base axes and D = (tip)R(base),
 
     Omega = D w_b - w_a                 p' = D v_b - v_a - w_a x p              R' = [Omega] R
     phi'  = C Omega + P p'              A_q q' + A_x u = 0
 
-so that a leg needs only one small matrix A_q, which in the tip's axes is often triangular: that of a UPS leg is
+A leg therefore needs only one small matrix A_q, which in the tip's axes is often triangular; that of a UPS leg is
 diagonal. Khalil 2010, eqs. 63-65; here for every kind of joint.
 """
 
@@ -32,11 +32,11 @@ from torsor.spatial.vectors import choose
 
 Given = ca.SX | None  # symbols, or None for zero
 
-# The platform at one state, over symbols: its motion in base axes, and generalised forces of wrenches on it.
+# The symbolic platform at one state: its motion in base axes, and generalised forces of wrenches on it.
 
 
 class Platform:
-    """The platform with its coordinates x, velocities u and accelerations u_rate; those not given are zero."""
+    """The platform with coordinates x, velocities u and accelerations u_rate; None stands for zero."""
 
     def __init__(self, tree: Tree, x: ca.SX, u: Given = None, u_rate: Given = None):
         self.tree, self.x = tree, x
@@ -63,16 +63,16 @@ class Platform:
         return self._w, self._v + cross(self._w, r)
 
     def acceleration_at(self, r: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return (rate of omega, acceleration) of a point of the platform, in base axes, without gravity."""
+        """Return (d omega/dt, acceleration) of a point of the platform, in base axes, without gravity."""
         return self._wd, self._a + self._U @ r
 
     def project(self, wrench: ca.SX) -> ca.SX:
         """Return the generalised forces (nv rows) of wrenches (6 rows) at its origin in base axes."""
-        own = ca.vertcat(self.R.T @ wrench[:3, :], self.R.T @ wrench[3:, :])
+        local = ca.vertcat(self.R.T @ wrench[:3, :], self.R.T @ wrench[3:, :])
         if self.is_free:
-            return own
+            return local
         k = len(self.tree.bodies) - 1
-        return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ own
+        return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ local
 
     def lifted(self, force: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) at its origin in base axes of forces on the coordinates of a free platform."""
@@ -98,8 +98,8 @@ class Platform:
 class Limb(NamedTuple):
     """A leg in the form that the algorithms use.
 
-    ``tip`` is on its tree, ``at`` on the platform's. ``rows`` are the independent equations of ``loop``; ``idle``
-    (k x nv) are combinations of rates that stay zero, where the leg could spin. ``driven`` are indices of its own
+    ``tip`` is on its tree, ``at`` on the platform's. ``rows`` are the independent equations of ``loop``. ``idle`` (k x
+    nv) holds combinations of rates that remain zero, if the leg could spin. ``driven`` are indices of its own
     velocities, ``q`` and ``v`` the slices of its coordinates among those of all legs. ``length`` (m) is the size of the
     robot, which scales translations.
     """
@@ -119,17 +119,17 @@ class Limb(NamedTuple):
     @property
     def units(self) -> tuple[list[float], Array]:
         """Characteristic scales of the equations (independent rows, then idle ones) and of the leg's velocities."""
-        rows, own = self.loop.units(self.length), characteristic_scales(self.tree, self.length)[1]
-        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], own
+        rows, velocities = self.loop.units(self.length), characteristic_scales(self.tree, self.length)[1]
+        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], velocities
 
     @property
     def angles(self) -> NDArray[np.bool_]:
         """Which positions (nq) of the leg are angles."""
-        found = np.zeros(self.tree.nq, dtype=bool)
+        result = np.zeros(self.tree.nq, dtype=bool)
         for body in self.tree.bodies:
             if not body.joint.follows and body.q.stop - body.q.start == len(body.joint.kind.turns):
-                found[body.q] = body.joint.kind.turns
-        return found
+                result[body.q] = body.joint.kind.turns
+        return result
 
 
 # Entries of R that are known while the joint is closed: tracing folds their products.
@@ -151,7 +151,7 @@ def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, 
 
 
 class TracedLimb:
-    """A leg at its positions q, and the platform; ``closed``: the loop is closed, which saves operations."""
+    """A leg at its positions q, and the platform; ``closed`` means that the loop is closed, which saves operations."""
 
     def __init__(self, limb: Limb, q: ca.SX, platform: Platform, closed: bool = True):
         self.limb, self.q, self.platform = limb, q, platform
@@ -196,7 +196,7 @@ class TracedLimb:
         return closed
 
     def _jacobian(self) -> tuple[ca.SX, ca.SX]:
-        """Return the tip's Jacobian (6 x nv) and position (3 x 1) in the base, in its own axes, where many are 0."""
+        """Return the tip's Jacobian (6 x nv) and position (3 x 1) in the base, in its own axes (many zeros)."""
         tree, R = self.limb.tree, self.R_tip
         x = R.T @ self.p_tip
         columns = [ca.SX(6, 1)] * tree.nv
@@ -211,20 +211,20 @@ class TracedLimb:
         return ca.densify(ca.horzcat(*columns)), x
 
     def down(self, x: ca.SX) -> ca.SX:
-        """Return vectors (columns) from base axes in the tip's axes."""
+        """Return vectors (columns) rotated from base axes to the tip's axes."""
         for k in reversed(self.path):
             x = self.moved[k].down(x)
         return self.R_tip.T @ x
 
     def up(self, x: ca.SX) -> ca.SX:
-        """Return vectors (columns) from the tip's axes in base axes."""
+        """Return vectors (columns) rotated from the tip's axes to base axes."""
         x = self.R_tip @ x
         for k in self.path:
             x = self.moved[k].up(x)
         return x
 
     def solve(self, right: ca.SX) -> ca.SX:
-        """Return the rates x of the leg's coordinates with A_q x = -right in the independent rows, and no spin."""
+        """Return the rates x of the leg's coordinates with A_q x = -right in the independent rows, without spin."""
         return solve(self.A, -ca.vertcat(right, self.no_idle))
 
     def step(self) -> ca.SX:
@@ -232,11 +232,11 @@ class TracedLimb:
         return self.solve(self.error[list(self.limb.rows)])
 
     def closure_error(self) -> ca.SX:
-        """Return the closing error of the leg, without units."""
+        """Return the nondimensional closure error of the leg."""
         return self.error / ca.SX(self.limb.loop.units(self.limb.length))
 
     def margin(self, signed: bool = False) -> list[ca.SX]:
-        """Return numbers of which one is zero where the leg is singular."""
+        """Return numbers of which one is zero if the leg is singular."""
         rows, columns = self.limb.units
         return margin(self.A, rows, list(columns), signed)
 
@@ -289,7 +289,7 @@ class TracedLimb:
 # There are four solutions: two with q_1 half a turn apart, and for each a second one with the leg reversed and a
 # negative length. Two signs select one of them.
 
-EXACT = 1e-12  # tolerance of the distance between axes that intersect (m), and of right angles
+AXIS_TOLERANCE = 1e-12  # tolerance of the distance between axes that intersect (m), and of right angles
 
 
 class Angles(NamedTuple):
@@ -301,10 +301,10 @@ class Angles(NamedTuple):
 
 
 class Strut(NamedTuple):
-    """A UPS leg in numbers: pose (R, centre) of its universal joint in base axes, and the zeros of its two angles.
+    """A UPS leg as numbers: pose (R, centre) of its universal joint in base axes, and the zeros of its two angles.
 
-    A joint turns (or slides) by ratio q + offset, with (ratio, offset) in ``scale``; ``rest`` is the length of the leg
-    where the slide is zero.
+    A joint turns (or slides) by ratio q + offset, with (ratio, offset) in ``scale``. ``rest`` is the length of the leg
+    if the slide is zero.
     """
 
     limb: Limb
@@ -351,7 +351,7 @@ def _add_angle(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
 
 
 def strut_of(limb: Limb) -> Strut | None:
-    """Return a UPS leg as a strut, else None: two orthogonal hinges, a slide orthogonal to the second, a ball."""
+    """Return a UPS leg (two orthogonal hinges, a slide orthogonal to the second, a ball) as a strut, else None."""
     bodies = limb.tree.bodies
     kinds = [body.joint.kind.name for body in bodies]
     turns = ("revolute", "continuous")
@@ -363,20 +363,20 @@ def strut_of(limb: Limb) -> Strut | None:
     first, second, third = (np.asarray(body.T) for body in bodies)
     # All in the frame of the first joint at rest.
     axis, at = second[:3, 2], second[:3, 3]
-    if abs(axis[2]) > EXACT:
+    if abs(axis[2]) > AXIS_TOLERANCE:
         return None
     # The point of the second axis nearest to the first, which is the z axis.
     level = at - (at[:2] @ axis[:2]) * axis
-    if np.hypot(level[0], level[1]) > EXACT:
+    if np.hypot(level[0], level[1]) > AXIS_TOLERANCE:
         return None
     centre = np.array([0.0, 0.0, level[2]])
     seen = second[:3, :3].T @ (centre - at)  # the centre, in the second body's axes: on its z axis
     _, p_tip = place_in_body(limb.tree, limb.tip)
     along = third[:3, 2]
     tip = third[:3, 3] + third[:3, :3] @ np.asarray(ca.DM(p_tip)).ravel() - seen  # with the slide at zero
-    if abs(along[2]) > EXACT or np.linalg.norm(np.cross(tip, along)) > EXACT:
+    if abs(along[2]) > AXIS_TOLERANCE or np.linalg.norm(np.cross(tip, along)) > AXIS_TOLERANCE:
         return None
-    # The slide's direction turns in the plane across the second axis, from the first axis at the angle ``second``.
+    # The slide's direction turns in the plane normal to the second axis, from the first axis at the angle ``second``.
     upright = second[2, 0], second[2, 1]
     flat = second[:3, :3] @ np.array([-upright[1], upright[0], 0.0])
     angle = math.atan2(upright[1], upright[0]) - math.atan2(along[1], along[0])

@@ -13,7 +13,7 @@ from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closed import Closed
-from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.closed_loops.closure import MAX_CLOSURE_ERROR
 from torsor.robot.inertial import Inertial
 from torsor.robot.parallel.inertial import carriers, start_of, with_parameters
 from torsor.robot.parallel.kernels import RULES, Assembled, Rule
@@ -23,20 +23,24 @@ from torsor.robot.robot import Robot
 
 
 class ParallelRobot(Assembled):
-    """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
+    """Legs from the base to one moving platform, with dynamics computed leg by leg (Khalil 2010, section 5).
 
-    ``platform`` is a Link; ``motion`` is its motion relative to the base: "free" (6), "planar" (x, y, angle about z),
-    "translation" (x, y, z), "spherical" or any other kind of joint. (Or it is a Robot: an open chain whose last link is
-    the platform.) ``legs`` are ``Leg``s. ``home`` is a pose far from singular: the closure equations are chosen there,
-    and the legs keep the assembly modes that they have there. ``gravity`` (3,) is in base axes.
+    ``platform`` is a Link, and ``motion`` its motion relative to the base: "free" (6), "planar" (x, y, angle about z),
+    "translation" (x, y, z), "spherical" or any other kind of joint. ``platform`` may also be a Robot: an open chain
+    whose last link is the platform. ``legs`` are ``Leg`` objects. ``home`` is a pose far from singular, at which the
+    closure equations are chosen. The legs keep the assembly modes that they have there. ``gravity`` (3,) is in base
+    axes.
 
-    **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4); for other motions the joint's own positions.
-    **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes, **acceleration** (..., 6) the
-    time derivatives of these six numbers: the origin's acceleration is the second part + omega x v. For other motions
-    both are the joint's own velocities and accelerations. Forces (..., N) are those of the driven coordinates.
-    ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
-    ``q`` (..., nq) are the positions of all legs, by default those of ``inverse_kinematics``. Where a leg is singular,
-    or the drives do not control the platform, a ``ModelError`` names the motion that is not controlled.
+    - **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4).
+    - **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes.
+    - **Acceleration** (..., 6): the time derivatives of these six numbers. The origin's acceleration is the second part
+      + omega x v.
+    - Forces (..., N) are those of the driven coordinates.
+    - ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
+    - ``q`` (..., nq) are the positions of all legs; the default is ``inverse_kinematics``.
+
+    For other motions, pose, twist and acceleration are the joint's own positions, velocities and accelerations. If a
+    leg is singular, or the drives do not control the platform, a ``ModelError`` names the uncontrolled motion.
 
     Example:
         >>> robot = torsor.library.gough_stewart()
@@ -47,49 +51,53 @@ class ParallelRobot(Assembled):
 
     def _call(self, name: str, pose: ArrayLike, *values: ArrayLike, q: Maybe, external: Any = None) -> list[Array]:
         x = self._coordinates(pose)
-        given = [*values] if external is None else [*values, external]
-        found: list[Array]
+        inputs = [*values] if external is None else [*values, external]
+        result: list[Array]
         fused, known = q is None and self.has_closed_form, None
         if not fused:
             known = self.inverse_kinematics(x) if q is None else vectors(q, self.nq, self.name, "q")
-            given.insert(0, known)
+            inputs.insert(0, known)
         try:
-            *found, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
-        except ModelError as error:  # it names the input that is wrong
+            *result, state = self._kernel(name, fused, external is not None, checked=True)(x, *inputs)
+        except ModelError as error:  # it names the wrong input
             raise error.inside(self.name) from None
         except (TypeError, ValueError) as error:
             raise ModelError(str(error), where=self.name) from None
         rule = RULES[name]
-        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
+        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (
+            fused or (state[..., -1] <= MAX_CLOSURE_ERROR).all()
+        ):
             self._refuse_state(rule, x, known, state)
-        return found
+        return result
 
     def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
         """Raise ModelError with the reason why an algorithm cannot be evaluated at one of the states."""
         self._check_finite(x)
         known = self.inverse_kinematics(x) if q is None else q
         open_ = np.zeros(state.shape[:-1]) if q is None else state[..., -1]
-        if not (open_ <= OPEN).all():
+        if not (open_ <= MAX_CLOSURE_ERROR).all():
             size = float(np.max(open_)) * self._parts.length
             fix = "q = robot.inverse_kinematics(pose, guess=q)"
-            text = f"does not close the legs: error of closure {size:.2g}"
-            raise ModelError(text, argument="q", where=self.name, fix=fix)
+            message = f"does not close the legs: the closure error is {size:.2g}"
+            raise ModelError(message, argument="q", where=self.name, fix=fix)
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
-        at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
+        at = [np.broadcast_to(item, (*state.shape[:-1], item.shape[-1]))[tuple(bad)] for item in (x, known)]
         self._refuse_singular(*at)
-        text = f"nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
-        raise ModelError(text, where=self.name, fix="avoid that pose")
+        message = (
+            f"the robot is nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
+        )
+        raise ModelError(message, where=self.name, fix="avoid that pose")
 
     @cached_property
     def _kinematics(self) -> Kinematics:
         return Kinematics(self)
 
     def inverse_kinematics(self, pose: ArrayLike, guess: Maybe = None) -> Array:
-        """Return the positions (..., nq) of all legs, from the pose of the platform (..., 7).
+        """Return the positions (..., nq) of all legs for a pose of the platform (..., 7).
 
-        UPS legs (two crossed axes, a slide and a ball) have a closed form. The others are closed by damped Newton
-        iterations, in the assembly mode of home, or of a ``guess`` (..., nq). An error names a leg that is not found.
-        Limits of joints are not checked: see ``workspace``.
+        UPS legs (two crossed axes, a slide and a ball) have a closed form. Other legs are closed by damped Newton
+        iterations, in the assembly mode of home, or of a ``guess`` (..., nq). ModelError names a leg for which no
+        positions are found. Joint limits are not checked: see ``workspace``.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -100,11 +108,11 @@ class ParallelRobot(Assembled):
         return self._kinematics.inverse(self._coordinates(pose), near)
 
     def forward_kinematics(self, q_driven: ArrayLike, guess: Maybe = None) -> Array:
-        """Return the pose (..., 7) of the platform, from the positions of the driven coordinates (..., N).
+        """Return the pose (..., 7) of the platform for positions of the driven coordinates (..., N).
 
-        Of several solutions it is the one near ``guess``, a pose (..., 7), by default home: from there the drives move
-        to their goal in strides, each closed by damped Newton iterations, and nothing passes a singular configuration.
-        Redundant drives must agree.
+        If there are several solutions, the one near ``guess``, a pose (..., 7), is returned; the default guess is home.
+        From there the drives move to their goal in strides, each closed by damped Newton iterations, without passing a
+        singular configuration. Redundant drives must agree.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -123,10 +131,10 @@ class ParallelRobot(Assembled):
         share: Maybe = None,
         q: Maybe = None,
     ) -> Array:
-        """Return the forces (..., N) of the drives for a motion of the platform, in N and N m.
+        """Return the drive forces (..., N) for a motion of the platform, in N and N m.
 
-        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. If there are more drives than the
-        platform has freedoms, the forces are those with the least sum of tau^2 / ``share`` (..., N).
+        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. If there are more drives than platform
+        freedoms, the forces minimise the sum of tau^2 / ``share`` (..., N).
 
         Example:
             >>> robot = torsor.library.delta()
@@ -144,8 +152,8 @@ class ParallelRobot(Assembled):
     ) -> Array:
         """Return the inverse dynamics in the platform's own coordinates (..., 6): the wrench that causes the motion.
 
-        The bracket of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces along the
-        coordinates of its motion. It is M acceleration + the bias force (gravity, velocities, ``external``).
+        It is the bracket of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces along
+        the coordinates of its motion. It equals M acceleration + bias force (gravity, velocities, ``external``).
 
         Example:
             >>> robot = torsor.library.three_rrr()
@@ -157,9 +165,9 @@ class ParallelRobot(Assembled):
     def forward_dynamics(
         self, pose: ArrayLike, twist: ArrayLike, forces: ArrayLike, external: Maybe = None, q: Maybe = None
     ) -> Array:
-        """Return the acceleration (..., 6) of the platform that forces (..., N) of the drives cause.
+        """Return the acceleration (..., 6) of the platform due to drive forces (..., N).
 
-        M^-1 (J_p^-T Gamma - F with zero acceleration): the inverse of ``inverse_dynamics``.
+        It is M^-1 (J_p^-T Gamma - F at zero acceleration), the inverse of ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.three_rrr()
@@ -170,7 +178,9 @@ class ParallelRobot(Assembled):
         return self._call("forward_dynamics", pose, twist, forces, q=q, external=external)[0]
 
     def mass_matrix(self, pose: ArrayLike, q: Maybe = None) -> Array:
-        """Return M (..., 6, 6) of platform and legs in the platform's own coordinates: M_p + sum of G_i^T M_i G_i.
+        """Return the mass matrix (..., 6, 6) of platform and legs in the platform's own coordinates.
+
+        It is M_p + sum of G_i^T M_i G_i.
 
         Example:
             >>> M = torsor.library.gough_stewart().mass_matrix([0, 0, 0.8, 0, 0, 0, 1])
@@ -180,9 +190,9 @@ class ParallelRobot(Assembled):
         return self._call("mass_matrix", pose, q=q)[0]
 
     def jacobian(self, pose: ArrayLike, q: Maybe = None) -> Array:
-        """Return J_p (..., 6, N): the platform's twist is J_p times the rates of the drives (Khalil 2010, eq. 60).
+        """Return J_p (..., 6, N): the platform's twist is J_p times the drive rates (Khalil 2010, eq. 60).
 
-        With more drives than freedoms it is the pseudo-inverse of ``inverse_jacobian`` (least squares).
+        If there are more drives than freedoms, it is the pseudo-inverse of ``inverse_jacobian`` (least squares).
 
         Example:
             >>> robot = torsor.library.delta()
@@ -193,7 +203,7 @@ class ParallelRobot(Assembled):
         return self._call("jacobian", pose, q=q)[0]
 
     def inverse_jacobian(self, pose: ArrayLike, q: Maybe = None) -> Array:
-        """Return J_p^-1 (..., N, 6): the rates of the drives are J_p^-1 times the twist of the platform.
+        """Return J_p^-1 (..., N, 6): the drive rates are J_p^-1 times the twist of the platform.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -203,7 +213,7 @@ class ParallelRobot(Assembled):
         return self._call("inverse_jacobian", pose, q=q)[0]
 
     def leg_velocities(self, pose: ArrayLike, twist: ArrayLike, q: Maybe = None) -> Array:
-        """Return the velocities (..., nv) of all coordinates of the legs: q_i' = J_i^-1 J_vi V (Khalil 2010, eq. 62).
+        """Return the velocities (..., nv) of all leg coordinates: q_i' = J_i^-1 J_vi V (Khalil 2010, eq. 62).
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -216,7 +226,7 @@ class ParallelRobot(Assembled):
     def leg_accelerations(
         self, pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, q: Maybe = None
     ) -> tuple[Array, Array]:
-        """Return (v, a), each (..., nv), of all coordinates of the legs.
+        """Return (v, a), each (..., nv), of all leg coordinates.
 
         Example:
             >>> robot = torsor.library.three_rrr()
@@ -238,7 +248,7 @@ class ParallelRobot(Assembled):
         return self._call("kinetic_energy", pose, twist, q=q)[0]
 
     def potential_energy(self, pose: ArrayLike, q: Maybe = None) -> Array:
-        """Return the potential energy (...) of platform and legs in gravity and springs, in J.
+        """Return the potential energy (...) of platform and legs, in J: gravity and springs.
 
         Example:
             >>> robot = torsor.library.three_rrr()
@@ -248,9 +258,9 @@ class ParallelRobot(Assembled):
         return self._call("potential_energy", pose, q=q)[0]
 
     def workspace(self, poses: ArrayLike, length: float = 1.0) -> Workspace:
-        """Return which poses (..., 7) are reachable, within joint limits, and singular; a grid, for example.
+        """Return which poses (..., 7), for example a grid, are reachable, within joint limits, or singular.
 
-        ``length`` (m) is the characteristic length that makes rotations and translations comparable: the condition
+        ``length`` (m) is the characteristic length that makes rotations and translations comparable; the condition
         number of J_p^-1 depends on it. See ``Workspace`` for the result.
 
         Example:
@@ -262,10 +272,10 @@ class ParallelRobot(Assembled):
         return explore(self._kinematics, self._coordinates(poses), length)
 
     def grid(self, **ranges: ArrayLike) -> Array:
-        """Return a grid of poses around home: one axis for each range of values, then the axis of the pose.
+        """Return a grid of poses around home: one axis per range of values, then the pose axis.
 
-        Ranges are named after the platform's positions: x, y, z, angle. For a free platform there are also turn_x,
-        turn_y and turn_z (rad): rotations from home about the axes of the base, applied in the given order.
+        Ranges are named after the platform's positions: x, y, z, angle. A free platform also has turn_x, turn_y and
+        turn_z (rad): rotations from home about the base axes, applied in the given order.
 
         Example:
             >>> torsor.library.gough_stewart().grid(x=[-0.1, 0.0, 0.1], turn_z=[0.0, 0.5]).shape
@@ -279,7 +289,7 @@ class ParallelRobot(Assembled):
 
     @property
     def closed(self) -> Closed:
-        """The mechanism of ``as_robot`` with its loops closed: its q are pose and legs, its active ones the drives.
+        """The closed loops of ``as_robot``: q holds pose and legs, the active coordinates are the drives.
 
         Example:
             >>> torsor.library.three_rrr().closed.mobility().dof
@@ -304,8 +314,8 @@ class ParallelRobot(Assembled):
     def as_robot(self) -> Robot:
         """Return the same mechanism as a tree with loops: the joints between the legs and the platform are cut.
 
-        The driven coordinates are its active ones. Its ``closed`` dynamics gives the same forces by the general method
-        for loops, with one large matrix in place of a small one for each leg.
+        The driven coordinates are its active ones. Its ``closed`` dynamics returns the same forces by the general
+        method for loops, with one large matrix instead of a small one per leg.
 
         Example:
             >>> torsor.library.three_rrr().as_robot().closed.mobility().dof
@@ -321,7 +331,7 @@ class ParallelRobot(Assembled):
         return robot.with_active(self.driven_names)
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
-        """Return the robot with another gravity (3,), m/s^2, in base axes.
+        """Return a copy with another gravity vector (3,), m/s^2, in base axes.
 
         Example:
             >>> torsor.library.three_rrr().with_gravity([0, -9.81, 0]).gravity.tolist()

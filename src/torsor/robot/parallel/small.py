@@ -1,4 +1,4 @@
-"""Small linear systems of symbols: triangular parts are solved by substitution."""
+"""Small symbolic linear systems: triangular parts are solved by substitution."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from torsor.dynamics.loops.factors import Columns, reflected
 
 
 class _Order(NamedTuple):
-    """The order of elimination of a matrix.
+    """The elimination order of a matrix.
 
-    ``first`` are entries (row, column) that are alone in their row, with the other rows of that column; ``later`` those
-    alone in their column, which are solved last, with the columns known before; ``rows`` and ``columns`` are the core
-    that is left.
+    ``first`` are entries (row, column) that are alone in their row, with the other rows of that column. ``later`` are
+    those alone in their column, which are solved last, with the columns known before. ``rows`` and ``columns`` form the
+    remaining core.
     """
 
     first: list[tuple[int, int, list[int]]]
@@ -75,35 +75,35 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
 
 
 def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
-    """Return numbers of which one is zero where A is singular.
+    """Return numbers of which one is zero if A is singular.
 
-    ``rows`` and ``columns`` are the scales of those of A. If ``signed``, the product of the numbers has the sign of the
-    determinant, or always the opposite one.
+    ``rows`` and ``columns`` are the scales of the rows and columns of A. If ``signed``, the product of the numbers
+    always has the sign of the determinant, or always the opposite sign.
     """
     A = ca.densify(ca.SX(A))
     order = _order(A)
-    found = [A[i, j] * (columns[j] / rows[i]) for i, j, _ in [*order.first, *order.later]]
+    result = [A[i, j] * (columns[j] / rows[i]) for i, j, _ in [*order.first, *order.later]]
     if not order.rows:
-        return found
+        return result
     core = A[order.rows, order.columns]
     scaled = ca.diag(ca.SX([1 / rows[i] for i in order.rows])) @ core
     lengths = [ca.norm_2(scaled[:, k]) for k in range(len(order.columns))]
-    found += [length * columns[j] for length, j in zip(lengths, order.columns, strict=True)]
+    result += [length * columns[j] for length, j in zip(lengths, order.columns, strict=True)]
     if len(order.rows) == 2:
         determinant = core[0, 0] * core[1, 1] - core[0, 1] * core[1, 0]
         across = rows[order.rows[0]] * rows[order.rows[1]]
-        return [*found, determinant / (across * lengths[0] * lengths[1])]
+        return [*result, determinant / (across * lengths[0] * lengths[1])]
     if signed:
-        return [*found, reflected(scaled, ca.SX(len(order.rows), 1))[1]]
-    return [*found, Columns(core).independence()]
+        return [*result, reflected(scaled, ca.SX(len(order.rows), 1))[1]]
+    return [*result, Columns(core).independence()]
 
 
 def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
-    """Return (sum of 1 / each^2)^(-1/2), a smooth least magnitude; ``signed`` gives it the sign of their product."""
-    size = 1 / ca.sqrt(sum((1 / each**2 for each in values), start=ca.SX(0)))
+    """Return (sum of 1 / x^2)^(-1/2), a smooth minimum magnitude; ``signed`` adds the sign of the product."""
+    size = 1 / ca.sqrt(sum((1 / item**2 for item in values), start=ca.SX(0)))
     if not signed:
         return size
     sign = ca.SX(1)
-    for each in values:
-        sign = sign * ca.if_else(each >= 0, 1, -1)
+    for value in values:
+        sign = sign * ca.if_else(value >= 0, 1, -1)
     return sign * size

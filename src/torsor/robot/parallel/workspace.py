@@ -1,4 +1,4 @@
-"""The workspace of a parallel robot: reachable poses, and singular poses with their kind and free motion."""
+"""Workspace of parallel robots: reachable poses, and singular poses with their kind and free motion."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHAPED = {  # arrays of a workspace: trailing axes, and the kind of their numbers
+ARRAY_SHAPES = {  # workspace arrays: trailing axes and dtype
     **dict.fromkeys(("reachable", "within_limits", "parallel"), ((), "b")),
     **dict.fromkeys(("condition", "determinant"), ((), "f")),
     "q": (("nq",), "f"),
@@ -45,19 +45,22 @@ SHAPED = {  # arrays of a workspace: trailing axes, and the kind of their number
 class Workspace(Result):
     """Reach, joint limits and singularities of a parallel robot at poses (..., 7); all arrays have these leading axes.
 
-    ``reachable``: all legs reach the pose, ``q`` (..., nq) are their positions (NaN elsewhere). ``within_limits``: and
-    no joint is beyond its limits. ``condition`` is the condition number of J_p^-1 (its columns of rotations divided by
-    ``length``), ``determinant`` its determinant (the root of that of J_p^-T J_p^-1 with more drives than freedoms); NaN
-    where not reachable. ``serial`` (..., legs) marks singular legs (first kind: the platform loses a freedom, and a leg
-    can move by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the
-    platform can move along ``platform_motion`` (..., 6) with locked drives). ``labels`` name the coordinates of
-    the poses, ``robot`` is the parallel robot.
+    - ``reachable``: all legs reach the pose, with positions ``q`` (..., nq), NaN elsewhere.
+    - ``within_limits``: the pose is reachable and no joint is beyond its limits.
+    - ``condition``: the condition number of J_p^-1, with its rotation columns divided by ``length``; NaN if not
+      reachable.
+    - ``determinant``: the determinant of J_p^-1, or with redundant drives the root of that of J_p^-T J_p^-1.
+    - ``serial`` (..., legs): singular legs (first kind: the platform loses a freedom, and a leg can move by itself
+      along ``leg_motion`` (..., nv)).
+    - ``parallel``: poses with singular J_p^-1 (second kind: the platform can move along ``platform_motion`` (..., 6)
+      with locked drives).
+    - ``labels``: names of the pose coordinates. ``robot`` is the parallel robot.
 
-    Reachable means in the assembly modes of home, if ``inverse_kinematics`` finds a path from there.
+    A pose is reachable if ``inverse_kinematics`` finds a path to it from home, in the assembly modes of home.
     """
 
     kind = "workspace"
-    robot_class: ClassVar[type[Assembled]] = Assembled  # set to ParallelRobot where that is defined
+    robot_class: ClassVar[type[Assembled]] = Assembled  # set to ParallelRobot in its module
     poses: Array
     reachable: Flags
     within_limits: Flags
@@ -77,10 +80,10 @@ class Workspace(Result):
         return f"<Workspace of {self.reachable.size} poses: {counts}>"
 
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
-        """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
+        """Return a matplotlib figure of a grid with two axes: condition number, reach and singular poses.
 
-        ``axes`` are the indices of the two coordinates that are drawn, horizontal and vertical; by default those that
-        vary most along the axes of the grid. ``path`` saves the figure. White poses are not reachable.
+        Needs the extra ``plot``. ``axes`` are the indices of the horizontal and vertical coordinate; the default is
+        those that vary most along the axes of the grid. ``path`` saves the figure. Unreachable poses are white.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
@@ -89,9 +92,9 @@ class Workspace(Result):
             2
         """
         if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
-            found = f"have the shape {self.reachable.shape}"
-            allowed = "a grid with two axes of two poses or more"
-            raise ModelError(found, argument="poses", allowed=allowed, fix="plot one slice")
+            message = f"have the shape {self.reachable.shape}"
+            allowed = "a grid with two axes of two or more poses"
+            raise ModelError(message, argument="poses", allowed=allowed, fix="plot one slice")
         pair = self._varying() if axes is None else self._checked_axes(axes)
         figure = new_figure(6.8, 6.0)
         from matplotlib.patches import Patch
@@ -105,7 +108,7 @@ class Workspace(Result):
         if beyond.any():
             grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))
             panel.pcolormesh(across, up, grey, shading="nearest", cmap="gray", vmin=0.0, vmax=1.0)
-        shown: list[Any] = [Patch(facecolor="0.8", label="beyond limits of joints")] if beyond.any() else []
+        shown: list[Any] = [Patch(facecolor="0.8", label="beyond joint limits")] if beyond.any() else []
         for marks, colour, label in (
             (self.parallel, "C3", "singular, second kind"),
             (self.serial.any(axis=-1), "C1", "singular, first kind"),
@@ -136,13 +139,13 @@ class Workspace(Result):
             ...     torsor.load_result(folder + "/map.npz").robot == robot
             True
         """
-        with reading_archive(Path(path), cls.kind) as found:
-            robot = cls.robot_class(**parallel_fields(as_text(found.arrays["parallel_robot"])))
-            length = positive(found.settings["length"], robot.name, "length")
-            return cls(**workspace_arrays(found, robot), labels=_labels(robot), robot=robot, length=length)
+        with reading_archive(Path(path), cls.kind) as result:
+            robot = cls.robot_class(**parallel_fields(as_text(result.arrays["parallel_robot"])))
+            length = positive(result.settings["length"], robot.name, "length")
+            return cls(**workspace_arrays(result, robot), labels=_labels(robot), robot=robot, length=length)
 
     def _archive(self) -> Archive:
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *SHAPED)}
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *ARRAY_SHAPES)}
         arrays["parallel_robot"] = as_bytes(parallel_text(self.robot))
         units = {"poses": list(self.labels), "q": "rad, m", "condition": "1"}
         return Archive(self.kind, arrays, {"length": float(self.length)}, units)
@@ -170,11 +173,11 @@ class Workspace(Result):
     def _summary(self) -> Summary:
         counts = {
             "reachable": self.reachable,
-            "within limits of joints": self.within_limits,
+            "within joint limits": self.within_limits,
             "singular, first kind": self.serial.any(axis=-1),
             "singular, second kind": self.parallel,
         }
-        facts = {name: f"{np.count_nonzero(each)} of {self.reachable.size} poses" for name, each in counts.items()}
+        facts = {name: f"{np.count_nonzero(count)} of {self.reachable.size} poses" for name, count in counts.items()}
         return Summary(f"Workspace of {self.robot.name}", facts)
 
     def _varying(self) -> tuple[int, int]:
@@ -183,8 +186,8 @@ class Workspace(Result):
         first = int(np.argmax(spans[0]))
         spans[1][first] = 0.0
         if not (spans[0][first] > 0 and spans[1].max() > 0):
-            found = "fewer than two coordinates vary over the poses"
-            raise ModelError(found, allowed="a grid over two", fix="robot.grid(x=..., y=...)")
+            message = "fewer than two coordinates vary over the poses"
+            raise ModelError(message, allowed="a grid over two", fix="robot.grid(x=..., y=...)")
         return first, int(np.argmax(spans[1]))
 
     def _checked_axes(self, axes: Any) -> tuple[int, int]:
@@ -199,11 +202,11 @@ class Workspace(Result):
 register_result("workspace", Workspace, "a workspace")
 
 
-# Parallel robots and workspaces on disk: JSON with the robots of legs and platform as the text of TOML files.
+# Parallel robots and workspaces on disk: JSON with the robots of legs and platform as TOML text.
 
 
 def parallel_text(robot: Assembled) -> str:
-    """Return a parallel robot as JSON, from which ``parallel_fields`` gives the same robot."""
+    """Return a parallel robot as JSON, from which ``parallel_fields`` restores the same robot."""
     parts = [
         {"robot": robot_text(leg.robot), "driven": list(leg.driven)}
         | {name: getattr(leg, name) for name in ("name", "tip", "kind", "length")}
@@ -220,32 +223,37 @@ def parallel_text(robot: Assembled) -> str:
 
 
 def parallel_fields(text: str) -> dict[str, Any]:
-    """Return the fields of a parallel robot; raise ValueError or KeyError where the text is none."""
+    """Return the fields of a parallel robot; raise ValueError or KeyError if the text is invalid."""
     data = json.loads(text)
     carriage, parts = robot_of(data["platform"]), []
-    for each in data["legs"]:
-        numbers: dict[str, Any] = {name: np.array(each[name], dtype=float) for name in ("at", "base", "home")}
-        rest = {name: each[name] for name in ("name", "tip", "kind", "length")}
-        parts.append(Leg(robot=robot_of(each["robot"]), driven=tuple(each["driven"]), **numbers, **rest))
-    own = {name: np.array(data[name], dtype=float) for name in ("home", "gravity")}
+    for item in data["legs"]:
+        numbers: dict[str, Any] = {name: np.array(item[name], dtype=float) for name in ("at", "base", "home")}
+        rest = {name: item[name] for name in ("name", "tip", "kind", "length")}
+        parts.append(Leg(robot=robot_of(item["robot"]), driven=tuple(item["driven"]), **numbers, **rest))
+    arrays = {name: np.array(data[name], dtype=float) for name in ("home", "gravity")}
     platform = carriage.links[-1] if data["motion"] else carriage
     motion = {"motion": data["motion"]} if data["motion"] else {}
-    return {"platform": platform, "legs": tuple(parts), "name": data["name"], **own, **motion}
+    return {"platform": platform, "legs": tuple(parts), "name": data["name"], **arrays, **motion}
 
 
 def _numbers(array: Array | None) -> Any:
     return None if array is None else array.tolist()
 
 
-def workspace_arrays(found: Archive, robot: Assembled) -> dict[str, Any]:
+def workspace_arrays(archive: Archive, robot: Assembled) -> dict[str, Any]:
     """Return the arrays of a workspace of a robot, checked."""
-    poses = found.arrays["poses"]
+    poses = archive.arrays["poses"]
     batch = poses.shape[:-1]
-    sizes = {"nq": robot.nq, "nv": robot.nv, "legs": len(robot.legs), "dof": found.arrays["platform_motion"].shape[-1]}
+    sizes = {
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "legs": len(robot.legs),
+        "dof": archive.arrays["platform_motion"].shape[-1],
+    }
     check_array(poses, (*batch, robot.carriage.nq), "poses")
-    for name, (axes, kind) in SHAPED.items():
-        check_array(found.arrays[name], (*batch, *(sizes[axis] for axis in axes)), name, kind)
-    return {"poses": poses} | {name: found.arrays[name] for name in SHAPED}
+    for name, (axes, kind) in ARRAY_SHAPES.items():
+        check_array(archive.arrays[name], (*batch, *(sizes[axis] for axis in axes)), name, kind)
+    return {"poses": poses} | {name: archive.arrays[name] for name in ARRAY_SHAPES}
 
 
 def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
@@ -258,11 +266,11 @@ def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
     allowed = [name for name in places if not (turns and name.startswith("q"))] + list(turns)
     for name in ranges:
         known_name(name, allowed, robot.name, "range")
-    lines = [real_array(each, robot.name, f"range {name!r}") for name, each in ranges.items()]
+    lines = [real_array(item, robot.name, f"range {name!r}") for name, item in ranges.items()]
     for name, line in zip(ranges, lines, strict=True):
         if line.ndim > 1 or not np.isfinite(line).all():
-            found = f"range {name!r} has shape {line.shape}, or is not finite"
-            raise ModelError(found, value=name, where=robot.name, allowed="a row of numbers")
+            message = f"range {name!r} has shape {line.shape}, or is not finite"
+            raise ModelError(message, value=name, where=robot.name, allowed="a row of numbers")
     values = np.meshgrid(*lines, indexing="ij")
     poses = np.broadcast_to(robot.home, (*(values[0].shape if values else ()), robot.home.size)).copy()
     for name, value in zip(ranges, values, strict=True):
@@ -306,14 +314,14 @@ def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
 
 def _labels(robot: Assembled) -> tuple[str, ...]:
     """Return the names of the platform's positions, with their units."""
-    found = list[str]()
+    result = list[str]()
     for joint, at in zip(robot.carriage.joints, robot.carriage.coordinates, strict=True):
         names, turns = robot.carriage.position_names[at.q], joint.kind.turns
         if len(names) == len(turns):
-            found += [f"{_short(name)} ({'rad' if turn else 'm'})" for name, turn in zip(names, turns, strict=True)]
+            result += [f"{_short(name)} ({'rad' if turn else 'm'})" for name, turn in zip(names, turns, strict=True)]
         else:  # a point and a quaternion, or a quaternion alone
-            found += [f"{_short(name)} (m)" for name in names[:-4]] + [_short(name) for name in names[-4:]]
-    return (*found, *robot.carriage.position_names[len(found) :])
+            result += [f"{_short(name)} (m)" for name in names[:-4]] + [_short(name) for name in names[-4:]]
+    return (*result, *robot.carriage.position_names[len(result) :])
 
 
 def _short(name: str) -> str:

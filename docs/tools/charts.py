@@ -1,0 +1,66 @@
+"""Draw the charts of measured speed from docs/facts.toml: docs/speed.png and docs/deploy/history.png.
+
+python docs/tools/charts.py
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+DOCS = Path(__file__).parents[1]
+COLORS = {"x86": "#3f51b5", "arm": "#f59e0b"}
+LABELS = {"x86": "x86-64, Intel Xeon with AVX-512", "arm": "AArch64, Neoverse N1"}
+
+
+def main() -> None:
+    """Draw both charts."""
+    facts = tomllib.loads((DOCS / "facts.toml").read_text("utf-8"))
+    plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    _ratios([row for row in facts["speed"] if "batch" in row["name"]], facts["machines"])
+    _history(facts["history"])
+
+
+def _ratios(rows: list[dict[str, Any]], machines: dict[str, str]) -> None:
+    figure, axes = plt.subplots(figsize=(8.0, 3.6))
+    places = np.arange(len(rows))[::-1]
+    for offset, machine in ((0.2, "x86"), (-0.2, "arm")):
+        shown = [
+            (place + offset, row[machine]["ratio"]) for place, row in zip(places, rows, strict=True) if machine in row
+        ]
+        heights, ratios = zip(*shown, strict=True)
+        widths = [ratio - 1.0 for ratio in ratios]  # bars start at equal speed
+        axes.barh(heights, widths, height=0.38, left=1.0, color=COLORS[machine], label=LABELS[machine])
+        for height, ratio in shown:
+            text = f" {ratio:.2g}x " if ratio < 10 else f" {ratio:.0f}x "
+            axes.text(ratio, height, text, va="center", ha="left" if ratio > 1 else "right")
+    axes.set_xscale("log")
+    axes.set_xlim(0.08, 300.0)
+    axes.axvline(1.0, color="black", linewidth=0.8)
+    axes.set_xticks([0.1, 1, 10, 100], ["0.1x", "1x", "10x", "100x"])
+    axes.set_yticks(places, [f"{row['name'].replace(', batch', '')} (vs {row['peer']})" for row in rows])
+    axes.tick_params(left=False)
+    axes.set_xlabel("speed relative to the peer, one core, float64, batches")
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+    figure.text(0.01, 0.005, f"x86-64: {machines['x86']}. AArch64: {machines['arm']}.", fontsize=6, color="#555555")
+    figure.tight_layout(rect=(0, 0.03, 1, 1))
+    figure.savefig(DOCS / "speed.png", dpi=160)
+
+
+def _history(rows: list[dict[str, Any]]) -> None:
+    figure, axes = plt.subplots(figsize=(8.0, 3.0))
+    for name, label, color in (("ur5", "UR5", COLORS["x86"]), ("talos", "Talos, 32 dof", COLORS["arm"])):
+        axes.plot([peer / torsor for torsor, peer in (row[name] for row in rows)], "o-", color=color, label=label)
+    axes.set_xticks(range(len(rows)), [row["commit"] for row in rows])
+    axes.set_ylim(0.0)
+    axes.set_ylabel("times as fast as Pinocchio 4.1")
+    axes.set_xlabel("commit whose figures of make bench were recorded")
+    axes.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(DOCS / "deploy" / "history.png", dpi=160)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Include the facts of docs/facts.toml in README.md and in the pages of the documentation.
+
+Run ``python docs/tools/facts.py`` after the data or a page changed. A page names what it includes: the lines between
+``<!-- facts: limits -->`` and ``<!-- end of facts -->`` are replaced. Kinds are the keys of ``TABLES``. Links in the
+data start at the folder docs.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+BLOCK = re.compile(r"(<!-- facts: ([\w ]+) -->\n).*?(<!-- end of facts -->)", re.DOTALL)
+Facts = dict[str, Any]
+
+
+def table(head: str, rows: Iterable[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
+    rule = re.sub(r"[^|]+", "---", head)
+    return "\n".join([head, rule, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def limits(facts: Facts, _: str) -> str:
+    """Return all limits, by subject, each with the page that explains it."""
+    groups: dict[str, list[str]] = {}
+    for limit in facts["limits"]:
+        links = ", ".join(f"[{Path(page).stem.replace('_', ' ')}]({page})" for page in limit["pages"])
+        groups.setdefault(limit["group"], []).append(f"- {limit['text']} ({links})")
+    return "\n\n".join(f"## {group}\n\n" + "\n".join(items) for group, items in groups.items())
+
+
+def short_limits(facts: Facts, _: str) -> str:
+    """Return the limits that most users meet, in a few words each."""
+    return "\n".join(f"- {limit['short']}" for limit in facts["limits"] if "short" in limit)
+
+
+def limits_here(facts: Facts, page: str) -> str:
+    """Return the limits of what a page describes."""
+    return "\n".join(f"- {limit['text']}" for limit in facts["limits"] if page in limit["pages"])
+
+
+def extras(facts: Facts, _: str) -> str:
+    """Return the extras, what they install and what it is for."""
+    rows = ((", ".join(f"`{name}`" for name in row["names"]), row["brings"], row["use"]) for row in facts["extras"])
+    return table("| extra | installs | for |", rows)
+
+
+def formats(facts: Facts, _: str) -> str:
+    """Return the formats of robot files."""
+
+    def row(entry: Facts) -> tuple[str, ...]:
+        extra = f"`{entry['extra']}`" if "extra" in entry else ""
+        link = f"[{entry['name']}]({entry['page']})"
+        return link, " ".join(entry["suffixes"]), " ".join(entry["written"]) or "no", extra
+
+    return table("| format | read | written | extra |", map(row, facts["formats"]))
+
+
+def platforms(facts: Facts, _: str) -> str:
+    """Return the platforms."""
+    about = facts["platforms"]
+    return (
+        f"Python {about['python']} or newer. Tested on {about['run']}; "
+        f"prepared for {about['prepared']}, but not yet run there."
+    )
+
+
+def speed(facts: Facts, _: str) -> str:
+    """Return measured times beside those of other libraries."""
+
+    def cells(figure: Facts | None) -> tuple[str, str]:
+        if figure is None:
+            return "", ""
+        time = f"{figure['ns']:g} ns" if figure["ns"] < 1000 else f"{figure['ns'] / 1000:g} µs"
+        return time, f"{figure['ratio']:.3g}x" if figure["ratio"] < 10 else f"{figure['ratio']:.0f}x"
+
+    rows = ((row["name"], row["peer"], *cells(row.get("x86")), *cells(row.get("arm"))) for row in facts["speed"])
+    head = "| one core, float64 | compared with | x86-64 | ratio | AArch64 | ratio |"
+    machines = facts["machines"]
+    return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
+
+
+TABLES: dict[str, Callable[[Facts, str], str]] = {
+    "limits": limits,
+    "short limits": short_limits,
+    "limits here": limits_here,
+    "extras": extras,
+    "formats": formats,
+    "platforms": platforms,
+    "speed": speed,
+}
+
+
+def relinked(text: str, page: Path) -> str:
+    """Return text whose links, which start at the folder docs, start at a page."""
+
+    def link(match: re.Match[str]) -> str:
+        return f"]({os.path.relpath(DOCS / match[1], page.parent)})"
+
+    return re.sub(r"\]\(([\w/]+\.md)\)", link, text)
+
+
+def included(page: Path, facts: Facts) -> str:
+    """Return the text of a page with its facts."""
+    name = os.path.relpath(page, DOCS)
+    return BLOCK.sub(lambda m: f"{m[1]}{relinked(TABLES[m[2]](facts, name), page)}\n{m[3]}", page.read_text("utf-8"))
+
+
+def pages() -> list[Path]:
+    """Return the pages that may include facts."""
+    return [ROOT / "README.md", *sorted(DOCS.glob("**/*.md"))]
+
+
+def read_facts() -> Facts:
+    """Return the data file."""
+    return tomllib.loads((DOCS / "facts.toml").read_text("utf-8"))
+
+
+if __name__ == "__main__":
+    everything = read_facts()
+    for path in pages():
+        path.write_text(included(path, everything), "utf-8")
