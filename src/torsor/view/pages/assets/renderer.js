@@ -125,7 +125,7 @@ function isSoftware() {
 class Renderer {
     constructor(canvas) {
         this.software = isSoftware();
-        // Smooth edges take most of the time of a picture that is computed without a card.
+        // Smooth edges take most of the time of a picture that is drawn without a GPU.
         const gl = contextOf(canvas, { antialias: !this.software, alpha: true, stencil: true, premultipliedAlpha: true });
         if (!gl) throw new Error(MISSING);
         gl.getExtension("OES_element_index_uint"); // part of WebGL 2, and of all known WebGL 1
