@@ -233,6 +233,6 @@ def test_simplified_meshes_keep_their_shape() -> None:
         (lambda: page(torsor.library.two_link(), trails=["nowhere"]), "nowhere"),
     ],
 )
-def test_bad_input_is_refused_in_words(call: object, words: str) -> None:
+def test_bad_input_raises(call: object, words: str) -> None:
     with refused(words):
         call()  # type: ignore[operator]

@@ -185,3 +185,11 @@ def test_ground_and_seat_carry_the_body_of_a_task(task: object) -> None:
     acceleration = np.gradient(np.gradient(momentum, line.times, axis=0), line.times, axis=0)
     assert np.abs(forces - line.robot.mass * (acceleration - line.robot.gravity))[5:-5].max() < 0.05 * weight
     assert len(line.things) == 1
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "six_axis_arm", "quadruped", "human", "gough_stewart", "delta"])
+def test_library_robots_are_drawn_with_their_own_shapes(name: str) -> None:
+    scene = Scene.of(getattr(library, name)())
+    links = {part.link for part in scene.shown if part.kind == "visual"}
+    assert links >= {k for k, link in enumerate(scene.robot.links) if link.mass > 0}
+    assert not any(part.kind == "body" for part in scene.shown)
