@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The versions of constraints.txt. Python makes the bytecode of what it imports, a small part of all that is installed.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
+QUICK := --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
+INSTALL := $(BIN)/python -m pip install $(QUICK)
 # Bytecode on disk saves a second at each start of Python, of which the tests have many.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -23,10 +24,12 @@ $(READY): pyproject.toml constraints.txt
 	$(INSTALL) ".[dev]"
 	touch $@
 
+# With the pip of $(PYTHON), where it is new enough: a second pip in the environment would take 5 s.
 $(VENV)/.view: pyproject.toml constraints.txt
 	@echo "Installing into $(VENV): the first time only, half a minute to some minutes"
-	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) ".[view]"
+	@if $(PYTHON) -m pip --python $(PYTHON) --version > /dev/null 2>&1; \
+		then $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install $(QUICK) ".[view]"; \
+		else $(PYTHON) -m venv $(VENV) && $(INSTALL) ".[view]"; fi
 	touch $@
 
 # A robot that moves, in the browser; for others: make view VIEW="robot.urdf"

@@ -26,12 +26,12 @@ from torsor.view.scene.detail import detailed
 WIDTH, HEIGHT = 900, 400  # pixels
 FINE = 2  # samples of a pixel along each axis
 FRAMES, DELAY, STRIDES = 64, 60, 4  # pictures, milliseconds between them, strides in one round
-COLOURS = 128
+COLOURS = 255
 EYE, TARGET, FOV = np.array([0.0, -7.2, 1.75]), np.array([0.0, 0.0, 0.88]), 0.31  # m, m, height in rad
 SUN = np.array([-0.35, -0.5, 0.8]) / np.linalg.norm([-0.35, -0.5, 0.8])
 FLOOR, SHADOW = np.array([1.0, 1.0, 1.0]), np.array([0.87, 0.88, 0.90])
 BLUE, GREEN, RED, STONE = (0.10, 0.42, 0.85), (0.12, 0.60, 0.25), (0.85, 0.25, 0.18), (0.80, 0.82, 0.84)
-PLACES = -1.7, -0.15, 1.5  # m, along x of the world
+PLACES = -1.65, 0.05, 1.6  # m, along x of the world
 LABELS = "An arm with its joint forces", "A predicted walk with ground forces", "A parallel robot with its leg forces"
 WAYPOINTS = [
     [0.0, -1.5, 1.7, -1.2, -1.4, 0.0],
@@ -171,6 +171,7 @@ class Arm(Actor):
         super().__init__(fast.sample(fast.duration / (8 * FRAMES)), placed([PLACES[0], 0.0, PEDESTAL], 1.4))
 
     def bodies(self, part: float) -> list[Body]:
+        """Return the arm, its pedestal and the arrows."""
         k = self.sample(part)
         poses = self.place @ self.scene.poses(self.line.q[k])[1:]
         forces = np.einsum("nij,nj->ni", poses[:, :3, :3], self.line.reactions[k, :, 3:])
@@ -186,6 +187,7 @@ class Walker(Actor):
         super().__init__(Stride(walking().solve()), make_pose(upright, [PLACES[1], 0.0, 0.0]))
 
     def bodies(self, part: float) -> list[Body]:
+        """Return the man and the arrows."""
         k = self.sample(STRIDES * part)
         way = self.turned(self.line.ahead * self.line.times[k] / self.line.times[-1])
         ground = self.line.ground[k][np.isfinite(self.line.ground[k]).all(axis=-1)]
@@ -201,6 +203,7 @@ class Platform(Actor):
         super().__init__(platform_motion(), placed([PLACES[2], 0.0, 0.055], 0.85))
 
     def bodies(self, part: float) -> list[Body]:
+        """Return the platform and the arrows."""
         k, names = self.sample(part), self.line.robot.link_names
         rods = [names.index(f"leg{leg}/rod") for leg in range(1, 7)]
         poses = self.place @ self.scene.poses(self.line.q[k])[1:][rods]
@@ -208,8 +211,8 @@ class Platform(Actor):
         return super().bodies(part) + arrows(poses[:, :3, 3], forces[:, None] / 110.0 * poses[:, :3, 2], RED)
 
 
-def main(path: Path) -> None:
-    """Write the picture."""
+def drawn() -> list[Image.Image]:
+    """Return the pictures of one round."""
     actors, pictures = [Arm(), Walker(), Platform()], []
     font = ImageFont.truetype(str(Path(get_data_path(), "fonts/ttf/DejaVuSans.ttf")), 13)
     for k in range(FRAMES):
@@ -220,11 +223,29 @@ def main(path: Path) -> None:
             at = WIDTH / 2 - picture.scale / FINE * x / EYE[1], HEIGHT - 12
             ImageDraw.Draw(image).text(at, label, fill=(90, 96, 105), font=font, anchor="mm")
         pictures.append(image)
-    palette = pictures[0].quantize(COLOURS, dither=Image.Dither.NONE)
-    few = [each.quantize(palette=palette, dither=Image.Dither.NONE) for each in pictures]
+    return pictures
+
+
+def palette(pictures: list[Image.Image]) -> Image.Image:
+    """Return a picture with the colours of some others, and with pure white."""
+    strip = Image.new("RGB", (WIDTH, HEIGHT * len(pictures)))
+    for k, picture in enumerate(pictures):
+        strip.paste(picture, (0, HEIGHT * k))
+    reduced = strip.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    colours = np.array(reduced.getpalette()).reshape(-1, 3)[:COLOURS]
+    colours[colours.sum(axis=1).argmax()] = 255
+    result = Image.new("P", (1, 1))
+    result.putpalette(colours.ravel().tolist())
+    return result
+
+
+def save(pictures: list[Image.Image], path: Path) -> None:
+    """Write the pictures as one that moves."""
+    shared = palette(pictures[:: FRAMES // 4])
+    few = [picture.quantize(palette=shared, dither=Image.Dither.NONE) for picture in pictures]
     few[0].save(path, save_all=True, append_images=few[1:], duration=DELAY, loop=0, optimize=False)
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "torsor.gif"))
+    save(drawn(), Path(sys.argv[1] if len(sys.argv) > 1 else "torsor.gif"))

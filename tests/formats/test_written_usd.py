@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,13 +57,16 @@ def test_all_other_robots_are_equal_to_those_that_were_written(name: str, tmp_pa
     again = written(robot, tmp_path / "robot.usda")
     assert again.joints == robot.joints
     for ours, theirs in zip(robot.links, again.links, strict=True):
-        assert ours == theirs
+        assert replace(ours, visuals=()) == replace(theirs, visuals=())
+        for visual, copy in zip(ours.visuals, theirs.visuals, strict=True):
+            assert (visual.shape, visual.size, visual.color) == (copy.shape, copy.size, copy.color)
+            assert_equal(copy.pose, visual.pose)
     assert np.array_equal(again.gravity, robot.gravity)
 
 
 @pytest.mark.parametrize("suffix", [".usda", ".usd", ".usdc"])
 def test_a_robot_without_chains_is_the_same_in_text_and_in_binary(suffix: str, tmp_path: Path) -> None:
-    robot = library.ur5()
+    robot = without_surfaces(library.ur5())
     assert written(robot, tmp_path / f"robot{suffix}") == robot
 
 

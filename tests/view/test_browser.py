@@ -89,7 +89,9 @@ def test_a_slider_in_the_page_moves_the_robot(page: Browser, tmp_path: Path) -> 
         page.drag(at, at)
         until(lambda: abs(posture.q[1]) > 0.5)
         page.wait(f"document.body.innerText !== {json.dumps(numbers)}")
-        assert page.value(SLIDER.format(json.dumps("joint2")))["value"] == pytest.approx(posture.values[1], abs=1e-3)
+        degrees = page.value(SLIDER.format(json.dumps("joint2")))["value"]
+        assert degrees == pytest.approx(np.degrees(posture.values[1]), abs=0.5)
+        assert page.value("document.title") == "six_axis_arm - Torsor"
         time.sleep(2)
         assert picture(page, tmp_path) != before
         assert page.errors == [] and viewer.stage.faults == []
@@ -118,7 +120,7 @@ def test_a_motion_plays_pauses_and_can_be_scrubbed(page: Browser, tmp_path: Path
         assert page.errors == [] and viewer.stage.faults == []
 
 
-def test_without_a_graphics_card_no_time_goes_into_smooth_edges_and_an_empty_background(page: Browser) -> None:
+def test_without_a_gpu_edges_are_not_smoothed_and_an_empty_background_is_not_drawn(page: Browser) -> None:
     samples = """[...document.querySelectorAll('canvas')].map((each) => each.getContext('webgl2'))
         .map((gl) => gl.getParameter(gl.SAMPLES))"""
     with show(torsor.library.two_link(), open=False, block=False, port=0) as viewer:

@@ -36,7 +36,7 @@ def test_rotations_in_space_are_moved_by_rotation_vectors() -> None:
     assert len(body.slides) == body.robot.nv
 
 
-def test_loops_stay_closed_and_what_cannot_be_reached_is_said() -> None:
+def test_loops_stay_closed_and_unreachable_values_have_a_note() -> None:
     linkage = Posture(torsor.library.five_bar())
     assert [slide.name for slide in linkage.slides] == list(linkage.robot.active)
     start = np.array(linkage.values)
@@ -105,3 +105,28 @@ def test_names_from_files_are_neither_paths_nor_markup() -> None:
     text = readout(Still(Scene.of(robot), robot.to(device="casadi"), np.zeros(2)))
     assert "joint1" in text
     assert "<script>" not in legend([(HOSTILE, (1.0, 0.0, 0.0))], [HOSTILE])
+
+
+@pytest.mark.parametrize("robot", [torsor.library.ur5(), torsor.library.four_bar(), torsor.library.free_flying_arm()])
+def test_a_swing_has_the_forces_and_energies_of_its_motion(robot: torsor.Robot) -> None:
+    posture, step = Posture(robot), 1e-3
+    before, here, after = (posture.sway(time) for time in (3.0 - step, 3.0, 3.0 + step))
+    v = posture.robot.difference(before.q, after.q) / (2 * step)
+    light = posture.robot
+    assert here.energies[0] > 0
+    assert here.energies[0] == pytest.approx(float(light.kinetic_energy(here.q, v)), rel=1e-4)
+    power = (sum(after.energies) - sum(before.energies)) / (2 * step)
+    assert here.drives is not None
+    assert power == pytest.approx(float(here.drives.forces @ here.v), rel=1e-3, abs=1e-6)
+    assert posture.move(posture.values).energies[0] == 0.0  # sliders hold it still
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "six_axis_arm", "scara"])
+def test_a_swing_stays_above_the_floor_and_within_the_limits_of_the_drives(name: str) -> None:
+    posture = Posture(getattr(torsor.library, name)())
+    floor = posture.scene.corners(posture.home)[0][2]
+    for time in np.linspace(0.0, 40.0, 81):
+        shot = posture.sway(time)
+        assert posture.scene.corners(shot.q)[0][2] >= floor - 0.05 * posture.scene.size
+        assert (np.abs(shot.v) <= 1.05 * posture.robot.velocity_limit).all()
+        assert shot.drives is not None and (np.abs(shot.drives.forces) <= 1.05 * shot.drives.limits).all()

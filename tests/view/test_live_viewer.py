@@ -101,7 +101,7 @@ def test_an_identification_plays_what_was_measured_with_its_residuals(shown: Any
     q, v, a = np.random.default_rng(0).normal(size=(3, 20, 2))
     tau = robot.inverse_dynamics(q, v, a)
     viewer = shown(torsor.identify(robot, (q, v, a, tau)))
-    assert "measured - predicted" in viewer.player.controls.readouts[0].content
+    assert "measured − predicted" in viewer.player.controls.readouts[0].content
 
 
 def test_only_the_own_page_may_connect_and_nothing_is_shared(shown: Any) -> None:

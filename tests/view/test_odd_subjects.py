@@ -58,7 +58,7 @@ def test_a_motion_that_failed_is_shown_up_to_its_last_finite_sample() -> None:
 
 @pytest.mark.parametrize("show", [page, draw, lambda each: animate(each, "x.gif"), lambda each: Subject(each, "")])
 @pytest.mark.parametrize("result", [motion(0), motion(q=until(0))], ids=["empty", "never finite"])
-def test_a_motion_without_samples_is_refused_in_words(show: object, result: torsor.Trajectory) -> None:
+def test_a_motion_without_samples_raises(show: object, result: torsor.Trajectory) -> None:
     with refused(what="two_link has no samples to show"):
         show(result)  # type: ignore[operator]
 

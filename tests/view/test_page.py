@@ -16,7 +16,7 @@ from refusals import refused
 from torsor.formats.meshes.triangles import box, sphere
 from torsor.spatial.rotations import from_quaternion
 from torsor.view.pages import page
-from torsor.view.pages.content import SOLIDS, Numbers, controls, surfaces
+from torsor.view.pages.content import MAX_SOLID_TRIANGLES, Numbers, controls, surfaces
 from torsor.view.scene import Scene, Timeline, home
 from torsor.view.scene.detail import detailed, level, simplified, within
 
@@ -61,7 +61,7 @@ def test_surfaces_in_a_page_are_those_of_the_scene(name: str) -> None:
     shown = [each for each in robot["shown"] if each["kind"] != "inertia"]
     assert [each["name"] for each in shown] == [each.name for each in scene.shown]
     assert len(robot["shapes"]) < len(shown)  # most are images of others
-    corners = level(scene, SOLIDS)
+    corners = level(scene, MAX_SOLID_TRIANGLES)
     for mine, theirs in zip(shown, scene.shown, strict=True):
         surface = detailed(theirs, corners)
         shape = robot["shapes"][mine["shape"]]
@@ -233,6 +233,6 @@ def test_simplified_meshes_keep_their_shape() -> None:
         (lambda: page(torsor.library.two_link(), trails=["nowhere"]), "nowhere"),
     ],
 )
-def test_bad_input_is_refused_in_words(call: object, words: str) -> None:
+def test_bad_input_raises(call: object, words: str) -> None:
     with refused(words):
         call()  # type: ignore[operator]

@@ -55,7 +55,7 @@ def set_input(browser: Browser, name: str, value: float) -> None:
     )
 
 
-def test_without_a_graphics_card_motion_is_drawn_coarse_and_rest_fine(browser: Browser, tmp_path: Path) -> None:
+def test_without_a_gpu_motion_is_drawn_coarse_and_rest_fine(browser: Browser, tmp_path: Path) -> None:
     page(swing(), tmp_path / "swing.html")
     browser.open(tmp_path / "swing.html", READY)
     assert browser.value("torsorPage.stage.renderer.software")
@@ -108,7 +108,8 @@ def test_a_slider_moves_the_robot_to_its_poses(browser: Browser, tmp_path: Path)
     before = browser.value("torsorPage.image()")
     set_input(browser, "slider1", -1.1)
     set_input(browser, "slider2", 0.7)
-    light, q = robot.to(device="casadi"), np.array([0.0, -1.1, 0.7, 0.0, 0.0, 0.0])
+    light, q = robot.to(device="casadi"), robot.postures["home"].copy()
+    q[1:3] = -1.1, 0.7
     assert np.abs(poses(browser)[1:] - light.poses(q)).max() < 1e-6
     assert browser.value("torsorPage.image()") != before
     holding = [each["value"] for each in browser.value("torsorPage.state().actors[0].drives")]
@@ -198,7 +199,7 @@ def test_a_notebook_shows_it_in_a_frame(browser: Browser, tmp_path: Path) -> Non
     browser.wait("document.querySelector('iframe').clientHeight === 600")
 
 
-def test_without_webgl_the_page_says_so(tmp_path: Path) -> None:
+def test_without_webgl_the_page_shows_a_message(tmp_path: Path) -> None:
     page(torsor.library.two_link(), tmp_path / "arm.html")
     with Browser(*WITHOUT_WEBGL) as plain:
         plain.open(tmp_path / "arm.html")

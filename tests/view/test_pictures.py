@@ -68,12 +68,12 @@ def test_an_interrupted_animation_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old" and [each.name for each in tmp_path.iterdir()] == ["old.gif"]
 
 
-def test_progress_is_shown_where_it_is_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     movie.write_movie(Figure(figsize=(1, 1)), lambda k: None, 3, tmp_path / "x.gif", 10, progress=True)
     assert "drawing x.gif" in capsys.readouterr().err
 
 
-def test_mp4_without_ffmpeg_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mp4_without_ffmpeg_names_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(movie.shutil, "which", lambda name: None)
     with refused(where="animate", fix="install ffmpeg, or write a .gif"):
         animate(swing(), tmp_path / "swing.mp4")
@@ -95,6 +95,6 @@ def test_mp4_is_written_where_ffmpeg_is(tmp_path: Path) -> None:
         (lambda path: draw(torsor.library.two_link(), [0.0]), "q"),
     ],
 )
-def test_bad_input_is_refused_in_words(call: object, words: str, tmp_path: Path) -> None:
+def test_bad_input_raises(call: object, words: str, tmp_path: Path) -> None:
     with refused(words):
         call(tmp_path)  # type: ignore[operator]

@@ -7,6 +7,7 @@ import pytest
 
 import torsor
 from torsor import human, library
+from torsor.base.progress import Bar
 from torsor.human.body.drawing import landmarks
 from torsor.human.gait.timelines import load_thing, seat_thing
 from torsor.mechanism import Visual, flexible_links
@@ -160,10 +161,10 @@ def test_the_clock_counts_the_rounds_of_a_loop() -> None:
 
 
 def test_a_page_knows_how_far_a_walk_goes_and_how_beams_bend() -> None:
-    data = content(slide(), None, 60.0, 1000, None, True).data
+    data = content(slide(), None, 60.0, 1000, None, True, Bar(1, False)).data
     assert np.allclose(data["actors"][0]["ahead"], slide().ahead)
     robot = bending_arm()
-    found = content(robot, None, 60.0, 1000, None, True)
+    found = content(robot, None, 60.0, 1000, None, True, Bar(1, False))
     beam, own = found.data["robots"][0]["beams"][0], next(beams(robot))
     assert isinstance(own, Beam) and found.data["robots"][0]["places"] == len(robot.links) + own.count
     assert np.allclose(found.numbers.read(beam["second"]), own.second.ravel(), atol=1e-6)
@@ -184,3 +185,11 @@ def test_ground_and_seat_carry_the_body_of_a_task(task: object) -> None:
     acceleration = np.gradient(np.gradient(momentum, line.times, axis=0), line.times, axis=0)
     assert np.abs(forces - line.robot.mass * (acceleration - line.robot.gravity))[5:-5].max() < 0.05 * weight
     assert len(line.things) == 1
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "six_axis_arm", "quadruped", "human", "gough_stewart", "delta"])
+def test_library_robots_are_drawn_with_their_own_shapes(name: str) -> None:
+    scene = Scene.of(getattr(library, name)())
+    links = {part.link for part in scene.shown if part.kind == "visual"}
+    assert links >= {k for k, link in enumerate(scene.robot.links) if link.mass > 0}
+    assert not any(part.kind == "body" for part in scene.shown)

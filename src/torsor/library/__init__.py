@@ -1,4 +1,4 @@
-"""Ready-made robots: of papers, arms, floating and flexible ones, wheels, closed loops, parallel robots, trees."""
+"""Ready-made robots: arms, human, quadruped, wheels, closed loops, parallel and flexible robots, test trees."""
 
 from inspect import signature
 
@@ -48,13 +48,13 @@ __all__ = [
     "ur5",
 ]
 
-# Robots that can be made without an argument are found by ``torsor.load`` and by the command line.
+# Robots that need no argument are found by ``torsor.load`` and by the command line.
 register(
     "robots",
     "library",
     {
         name: globals()[name]
         for name in __all__
-        if all(each.default is not each.empty for each in signature(globals()[name]).parameters.values())
+        if all(parameter.default is not parameter.empty for parameter in signature(globals()[name]).parameters.values())
     },
 )

@@ -1,4 +1,4 @@
-"""Industrial arms: six axes, seven axes, and a SCARA."""
+"""Industrial arms with six and seven axes, and a SCARA."""
 
 import math
 from typing import Any
@@ -30,12 +30,12 @@ _QUARTER = math.pi / 2
 
 
 def ur5() -> Robot:
-    """Return the UR5 of Universal Robots: six axes, 0.85 m reach, 18.4 kg, for 5 kg.
+    """Return the UR5 of Universal Robots: six axes, 0.85 m reach, 18.4 kg, 5 kg payload.
 
-    Numbers are those of the maker's ROS description (``ur5_robot.urdf``), with its names of links and joints. Its
-    inertias of the three wrist links are far above those of bodies of their size, and act as rotor inertias; they are
-    kept as published. The frame "ee_link" is at the flange. Limits: 150 N m and 3.15 rad/s of the first three joints,
-    28 N m and 3.2 rad/s of the wrist. The posture "home" stands clear of the floor.
+    Numbers, link names and joint names are those of the maker's ROS description (``ur5_robot.urdf``). The inertias of
+    its three wrist links are far larger than those of bodies of their size, and act as rotor inertias; they are kept as
+    published. The frame "ee_link" is at the flange. Limits are 150 N·m and 3.15 rad/s for the first three joints, and
+    28 N·m and 3.2 rad/s for the wrist. The posture "home" is clear of the floor. Visuals are simple solids.
 
     Example:
         >>> ur5().gravity_force([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]).round(3).tolist()
@@ -105,18 +105,17 @@ def _housing(
 
 
 def panda(hand: bool = True) -> Robot:
-    """Return the Panda of Franka Emika: seven axes, 0.855 m reach, 18 kg, for 3 kg.
+    """Return the Panda of Franka Emika: seven axes, 0.855 m reach, 18 kg, 3 kg payload.
 
-    Numbers are those of the maker's ROS description (``panda.urdf``), with its names of links and joints: the inertias
-    that it took over from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic
-    identification of the Franka Emika Panda robot", 2019), some of which are not physically consistent, and a viscous
-    friction of 0.003 N m s. The ``hand`` (0.73 kg) is fixed to the flange, its fingers (15 g each) are left out;
-    ``hand=False`` leaves it all out. Frames are "panda_link8" at the flange, and "panda_hand" and "panda_hand_tcp"; "home" is the
-    maker's ready posture.
+    Numbers, link names and joint names are those of the maker's ROS description (``panda.urdf``). Its inertias come
+    from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic identification of the Franka
+    Emika Panda robot", 2019), and some of them are not physically consistent. Viscous friction is 0.003 N·m·s. The
+    ``hand`` (0.73 kg) is fixed to the flange, without the mass of its fingers (15 g each); ``hand=False`` omits it.
+    Frames are "panda_link8" at the flange, "panda_hand" and "panda_hand_tcp". The posture "home" is the maker's ready
+    posture. Visuals are simple solids.
 
-    Other limits of the maker, for which a Robot has no fields: torques change by at most 1000 N m/s,
-    accelerations stay within (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks within (7500, 3750, 5000, 6250, 7500,
-    10000, 10000) rad/s^3.
+    The maker has other limits, for which a Robot has no fields: torque rates up to 1000 N·m/s, accelerations up to (15,
+    7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks up to (7500, 3750, 5000, 6250, 7500, 10000, 10000) rad/s^3.
 
     Example:
         >>> panda().effort_limit.tolist()
@@ -153,8 +152,8 @@ def panda(hand: bool = True) -> Robot:
     if hand:
         gripper = block((0, 0, 0.035), (0.06, 0.2, 0.065), WHITE), block((0, 0, 0.012), (0.064, 0.12, 0.03), DARK)
         fingers = (block((0, side * 0.03, 0.088), (0.02, 0.016, 0.05), DARK) for side in (-1, 1))
-        moments = np.diag([0.001, 0.0025, 0.0017])
-        links.append(Link("panda_hand", 0.73, np.array([-0.01, 0, 0.03]), moments, (*gripper, *fingers)))
+        inertia = np.diag([0.001, 0.0025, 0.0017])
+        links.append(Link("panda_hand", 0.73, np.array([-0.01, 0, 0.03]), inertia, (*gripper, *fingers)))
         links.append(Link("panda_hand_tcp"))
         turned = make_pose(from_rpy([0, 0, -_QUARTER / 2]))
         joints.append(Joint("panda_hand_joint", "fixed", "panda_link8", "panda_hand", turned))
@@ -206,10 +205,10 @@ def _limits(reach: float, torque: float) -> dict[str, Any]:
 def six_axis_arm() -> Robot:
     """Return a six-axis arm with a spherical wrist: a PUMA 560.
 
-    Geometry, inertias and rotor inertias after Armstrong, Khatib and Burdick, "The explicit dynamic model and inertial
-    parameters of the PUMA 560 arm", 1986; for the first link only the moment about its joint is known, which is the
-    only one with an effect. The moments were measured one by one, and those of the third link are not quite physically
-    consistent. Friction has the right order of magnitude.
+    Geometry, inertias and rotor inertias are those of Armstrong, Khatib and Burdick, "The explicit dynamic model and
+    inertial parameters of the PUMA 560 arm", 1986. For the first link only the moment about its joint is known, and no
+    other has an effect. The moments were measured one by one; those of the third link are not quite physically
+    consistent. Friction coefficients have the right order of magnitude.
 
     Example:
         >>> six_axis_arm().gravity_force(np.zeros(6)).round(2).tolist()
@@ -257,9 +256,9 @@ def six_axis_arm() -> Robot:
 
 
 def seven_axis_arm() -> Robot:
-    """Return a seven-axis arm with shoulder, elbow and wrist in line: a light arm of 0.8 m reach for 14 kg.
+    """Return a light seven-axis arm with shoulder, elbow and wrist in line: 0.8 m reach, 14 kg payload.
 
-    Not a particular product: each link is a solid cylinder along its axis.
+    It is not a particular product. Each link has the inertia of a solid cylinder along its axis.
 
     Example:
         >>> seven_axis_arm().nv
@@ -306,9 +305,9 @@ def _hinge(radius: float, length: float) -> list[Visual]:
 
 
 def scara() -> Robot:
-    """Return a SCARA: two horizontal links, a vertical slide and a turning tool, for 2 kg at 0.6 m.
+    """Return a SCARA with two horizontal links, a vertical slide and a rotating tool: 0.6 m reach, 2 kg payload.
 
-    Not a particular product. Coordinates: shoulder, elbow (rad), slide (m, upwards), tool (rad).
+    It is not a particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and tool (rad).
 
     Example:
         >>> scara().gravity_force([0.0, 0.0, 0.0, 0.0]).round(3).tolist()

@@ -1,4 +1,4 @@
-"""Robots with flexible links: an arm of two beams, the same arm as a chain of rigid segments, a continuous eel."""
+"""Robots with flexible links: an arm of two beams, the same arm in rigid segments, and a continuous eel."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ LENGTH, MASS, BENDING = 1.0, 1.0, 200.0
 
 
 def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0) -> Robot:
-    """Return an arm of two flexible links of 1 m and 1 kg, with hinges about z, and a payload (kg) at its tip.
+    """Return an arm with two flexible links of 1 m and 1 kg, hinges about z, and a ``payload`` (kg) at its tip.
 
-    ``modes`` are those of each link (``flexible_links.beam``): by default two in the horizontal plane. Its first
-    two natural frequencies, with the hinges held, agree with those of the continuous arm to 2e-3 and better.
+    ``modes`` are those of each link (``flexible_links.beam``), by default two in the horizontal plane. With locked
+    hinges, its first two natural frequencies agree with those of the continuous arm to 2e-3.
 
     Example:
         >>> arm = flexible_arm()
@@ -42,9 +42,9 @@ def flexible_arm(modes: Any = (2, 0), payload: float = 0.5, damping: float = 0.0
 
 
 def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = False) -> Robot:
-    """Return the arm of ``flexible_arm`` with each link as a chain of rigid segments with springs between them.
+    """Return the arm of ``flexible_arm`` with each link as a chain of rigid segments and springs.
 
-    The first and the last segment of a link are half as long as the others. ``spatial`` segments bend about y too.
+    The first and last segments of a link are half as long as the others. ``spatial`` segments also bend about y.
 
     Example:
         >>> arm = segmented_arm()
@@ -73,9 +73,9 @@ def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = Fals
         arm = arm.with_payload(hub, 0.1, inertia=1e-4 * np.eye(3))
     load = number(payload, "segmented_arm", "payload", least=0)
     arm = arm.with_frame("tip", parent, make_pose(p=[reach, 0.0, 0.0])).with_payload(parent, load, [reach, 0.0, 0.0])
-    for each in arm.joints:
-        if each.name.startswith("spring"):
-            arm = arm.with_spring(each.name, BENDING / step)
+    for hinge in arm.joints:
+        if hinge.name.startswith("spring"):
+            arm = arm.with_spring(hinge.name, BENDING / step)
     return arm
 
 
@@ -84,10 +84,9 @@ def continuous_eel(
 ) -> Robot:
     """Return an eel as one flexible rod behind a head, with a free base and the density of water.
 
-    It is the limit of ``eel`` for many links: the body bends by strain modes (``flexible_links.with_rod``), sideways
-    (along y), up and down and in torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the
-    origin and swims towards -x. Gravity and buoyancy cancel; forces of the water are given as ``external``, one wrench
-    for each section.
+    It is the limit of ``eel`` for many links. The body has strain modes (``flexible_links.with_rod``) for lateral (y)
+    and vertical bending and for torsion, with the stiffness of muscle (Young's modulus 0.1 MPa). The head is at the
+    origin and swims towards -x. Gravity and buoyancy cancel. Pass fluid forces as ``external``, one wrench per section.
 
     Example:
         >>> robot = continuous_eel()
@@ -95,8 +94,8 @@ def continuous_eel(
         (13, 3.45, 'body/y1')
     """
     mass, area_moment = density * np.pi * radius**2 * length, np.pi * radius**4 / 4
-    ball = density * 2 / 3 * np.pi * radius**3
-    head = Link("head", ball, np.array([-3 / 8 * radius, 0.0, 0.0]), cylinder(ball, radius, radius, 0))
+    head_mass = density * 2 / 3 * np.pi * radius**3
+    head = Link("head", head_mass, np.array([-3 / 8 * radius, 0.0, 0.0]), cylinder(head_mass, radius, radius, 0))
     swimmer = build("continuous_eel", [head], [], gravity=(0.0, 0.0, 0.0), base="floating")
     EI = 1e5 * area_moment
     settings: dict[str, Any] = {"radius": radius, "torsion": EI / 1.5, "damping": 0.02, "name": "body"}

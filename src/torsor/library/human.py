@@ -31,7 +31,7 @@ ANKLE, HEEL, BALL, TOE, WIDTH = 0.08, 0.05, 0.13, 0.075, 0.045
 
 
 class _Axis(NamedTuple):
-    """A hinge: its name, its axis for the right side or the trunk, its range (degrees) and strength (N m)."""
+    """A hinge: name, axis for the right side or the trunk, range (degrees) and strength (N·m)."""
 
     name: str
     axis: tuple[float, float, float]
@@ -71,7 +71,7 @@ _HEAD = (_Axis("head_flexion", X, -25, 10, 30.0), _Axis("head_lateral", Z, -15, 
 
 
 class _Builder:
-    """Links, joints and frames of a body under construction; ``strength`` is the factor of all strengths."""
+    """Links, joints and frames of a body under construction; ``strength`` scales all strengths."""
 
     def __init__(self, strength: float) -> None:
         self.links, self.joints, self.frames = [Link("ground")], list[Joint](), list[Frame]()
@@ -80,12 +80,12 @@ class _Builder:
     def chain(self, side: str, axes: tuple[_Axis, ...], parent: str, link: Link, at: ArrayLike) -> None:
         """Add a link to a parent by successive hinges; on the left side, axes other than x are reversed."""
         before, where = parent, make_pose(p=at)
-        for k, each in enumerate(axes):
-            name = f"{side}_{each.name}" if side else each.name
-            after = link if k == len(axes) - 1 else Link(f"{link.name}/{each.name}")
-            axis = _minus(each.axis) if side == "left" and each.axis[0] == 0 else each.axis
-            limits: dict[str, Any] = {"lower": math.radians(each.lower), "upper": math.radians(each.upper)}
-            limits["effort_limit"] = each.strength * self.strength
+        for k, hinge in enumerate(axes):
+            name = f"{side}_{hinge.name}" if side else hinge.name
+            after = link if k == len(axes) - 1 else Link(f"{link.name}/{hinge.name}")
+            axis = _minus(hinge.axis) if side == "left" and hinge.axis[0] == 0 else hinge.axis
+            limits: dict[str, Any] = {"lower": math.radians(hinge.lower), "upper": math.radians(hinge.upper)}
+            limits["effort_limit"] = hinge.strength * self.strength
             self.joints.append(Joint(name, "revolute", before, after.name, where, np.array(axis), **limits))
             self.links.append(after)
             before, where = after.name, np.eye(4)
@@ -101,13 +101,13 @@ def _link(name: str, segment: Segment, down: bool = True) -> Link:
 
 
 def _halves(names: tuple[str, str], segment: Segment, mass: float) -> tuple[Link, Link]:
-    """Return a segment of the trunk as two links of half its length, with a total ``mass``.
+    """Return a trunk segment as two links of half its length, with a total ``mass``.
 
-    The centre of mass and the moments of inertia are preserved. The centres of the two links are half a length apart,
-    or less if their own moments of inertia would otherwise be impossible.
+    Centre of mass and moments of inertia are preserved. The centres of the two links are half a length apart, or less
+    if their moments of inertia would otherwise not be physically consistent.
     """
     fraction, apart = mass / segment.mass, segment.length / 2
-    x, y, z = (fraction * each for each in (segment.sideways, segment.long, segment.forward))
+    x, y, z = (fraction * moment for moment in (segment.sideways, segment.long, segment.forward))
     across = min(mass * (apart / 2) ** 2, 0.45 * (x + z - y))
     half, centre = math.sqrt(across / mass), segment.length - segment.centre
     inertia = np.diag([x - across, y, z - across]) / 2
@@ -126,19 +126,19 @@ def human(
     gravity: ArrayLike = (0.0, -9.81, 0.0),
     age: float | None = None,
 ) -> Robot:
-    """Return a human with 55 degrees of freedom, of a height (m), mass (kg) and sex ("male" or "female").
+    """Return a human with 55 degrees of freedom, for a height (m), mass (kg) and sex ("male" or "female").
 
-    Coordinates: ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing posture at the origin)
-    and ``yaw, tilt, list`` (about y, x, z) of the whole body; seven of each leg, twelve of the spine, nine of each arm
-    and five of neck and head, named after their positive direction and zero in the standing posture. ``lower`` and
-    ``upper`` are ranges of healthy adults, ``effort_limit`` are strengths, proportional to mass times height.
-    ``segments`` replaces links by name. Below 18 years of ``age``, masses are distributed as in children; strengths by
-    age, percentiles and lengths are those of ``torsor.human.Person``.
+    The coordinates of the whole body are ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing
+    posture at the origin) and ``yaw, tilt, list`` (about y, x, z). Each leg has seven more, the spine twelve, each arm
+    nine, neck and head five. They are named after their positive direction, and zero in the standing posture.
+    ``lower`` and ``upper`` are ranges of healthy adults. ``effort_limit`` are strengths, proportional to mass times
+    height. ``segments`` replaces links by name. For an ``age`` below 18 years, masses are distributed as in children.
+    ``torsor.human.Person`` has strengths by age, percentiles and lengths.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
-    ``right_wrist``, ``right_knuckles``, the same of the left side, and ``vertex``. Segments are from de Leva (1996).
-    The cuts of neck and foot, the positions of hips, shoulders and points of the feet, and ranges and strengths are
-    choices of this library, from the literature.
+    ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are those of de Leva
+    (1996). The division of neck and foot, the positions of hips, shoulders and foot points, and ranges and strengths
+    are chosen from the literature.
 
     Example:
         >>> body = human(1.80, 80.0)
@@ -148,7 +148,7 @@ def human(
         ('right_hip_flexion', 'right_hip_adduction', 'right_hip_rotation')
     """
     body = Body(height, mass, sex, age)
-    own = table(segments, "human", "segments")
+    replaced = table(segments, "human", "segments")
     s, made = body.scale, _Builder(mass * height / (73.0 * 1.741))
     legs = body["thigh"].length + body["shank"].length + ANKLE * s
     lower, middle, upper, head = (body[name] for name in ("lower trunk", "middle trunk", "upper trunk", "head"))
@@ -160,15 +160,15 @@ def human(
         _arm(made, side, sign, body, s)
     _head(made, upper, head, s)
     names = [link.name for link in made.links]
-    for name, link in own.items():
+    for name, link in replaced.items():
         if name not in names:
-            allowed = ", ".join(each for each in names if "/" not in each)
-            raise ModelError(f"no segment {name!r}", value=name, where="human", allowed=allowed)
+            allowed = ", ".join(segment for segment in names if "/" not in segment)
+            raise ModelError(f"there is no segment {name!r}", value=name, where="human", allowed=allowed)
         instance_of(link, Link, "human", f"segment {name!r}", allowed="a Link of that name")
         if link.name != name:
             raise ModelError(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name")
     visuals = _visuals(body, s)
-    links = [own.get(link.name, link) for link in made.links]
+    links = [replaced.get(link.name, link) for link in made.links]
     links = [
         replace(link, visuals=visuals[link.name]) if link.name in visuals and not link.visuals else link
         for link in links

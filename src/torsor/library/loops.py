@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops: planar linkages, a palletising arm, and legs whose knees are driven by rods."""
+"""Mechanisms with closed loops: planar linkages, a palletising arm, and legs with rod-driven knees."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -38,11 +38,12 @@ ACROSS = from_rpy([-math.pi / 2, 0.0, 0.0])
 
 
 def _masses(where: str, masses: Sequence[float], *names: str) -> list[float]:
-    found = list(masses)
-    if len(found) != len(names):
-        raise ModelError(f"{len(found)} masses", where=where, allowed=f"those of {', '.join(names)}")
-    check_positive(where, **{f"mass of the {name}": each for name, each in zip(names, found, strict=True)})
-    return found
+    values = list(masses)
+    if len(values) != len(names):
+        problem = f"has {len(values)} values"
+        raise ModelError(problem, argument="masses", where=where, allowed=f"the masses of {', '.join(names)}")
+    check_positive(where, **{f"mass of the {name}": value for name, value in zip(names, values, strict=True)})
+    return values
 
 
 def _plates(lengths: Mapping[str, float], width: float, levels: Sequence[int] = (0, 1, 2)) -> dict[str, list[Visual]]:
@@ -71,11 +72,11 @@ def four_bar(
     masses: Sequence[float] = (1.0, 2.0, 1.5),
     gravity: ArrayLike = DOWN,
 ) -> Robot:
-    """Return a four-bar linkage in the plane of x and y, made of round bars and driven at the crank.
+    """Return a four-bar linkage of round bars in the x-y plane, driven at the crank.
 
-    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0); the coupler is
-    hinged to the crank and pinned to the rocker. The crank turns fully if it or the ground is the shortest bar, and the
-    shortest and the longest together are no longer than the other two (Grashof).
+    Lengths are in m, masses in kg. Crank and rocker turn about z at the origin and at (ground, 0, 0). The coupler is
+    hinged to the crank and pinned to the rocker. The crank makes full turns if it or the ground is the shortest bar and
+    the sum of the shortest and longest bars does not exceed that of the other two (Grashof).
 
     Example:
         >>> robot = four_bar()
@@ -109,10 +110,10 @@ def slider_crank(
     masses: Sequence[float] = (1.8, 0.6, 0.45),
     gravity: ArrayLike = DOWN,
 ) -> Robot:
-    """Return a crank, a connecting rod and a piston, the size of an engine's: lengths in m, masses in kg.
+    """Return a slider-crank mechanism of the size of an engine's: lengths in m, masses in kg.
 
-    The crank turns about z at the origin and is driven; the piston slides along x on the line y = ``offset``. With the
-    crank at the angle q, it is at crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
+    The driven crank turns about z at the origin. The piston slides along x on the line y = ``offset``. At the crank
+    angle q its position is crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
 
     Example:
         >>> robot = slider_crank()
@@ -164,12 +165,12 @@ def five_bar(
     rotors: Sequence[float] = (0.01, 0.02),
     gravity: ArrayLike = DOWN,
 ) -> Robot:
-    """Return a planar five-bar, a parallel robot with two drives at its base: lengths in m, masses in kg.
+    """Return a planar five-bar linkage with two drives at its base: lengths in m, masses in kg.
 
-    Two arms of a proximal and a distal bar turn about z at the origin and at (base, 0, 0); their ends are pinned
-    together. ``masses`` are those of proximal and distal bar of the first arm and of the second, ``rotors`` the
-    inertias (kg m^2) of the drives. By default its centres of mass are beside the bars, as an example for Khalil
-    2010, section 4, which prints no numbers; other lengths and masses scale it.
+    Two arms of a proximal and a distal bar turn about z at the origin and at (base, 0, 0), and their ends are pinned
+    together. ``masses`` are those of the proximal and distal bars of the first arm, then of the second. ``rotors`` are
+    the rotor inertias (kg m^2). The centres of mass lie beside the bars, as an example for Khalil 2010, section 4,
+    which has no numbers. Inertias scale with lengths and masses.
 
     Example:
         >>> robot = five_bar()
@@ -198,15 +199,15 @@ def five_bar(
 def palletiser(
     lower: float = 0.95, upper: float = 1.05, crank: float = 0.25, lever: float = 0.2, payload: float = 0.0
 ) -> Robot:
-    """Return a palletising arm with four drives, whose three parallelograms keep the wrist level.
+    """Return a palletising arm with four drives and three parallelograms that keep the wrist level.
 
-    x is forwards, z up; lengths in m. The column turns about z (``yaw``); on it turn, about y, the lower arm
-    (``shoulder``) and a ``crank``, which moves the upper arm by a rod along the lower arm. Two more rods, over a plate
-    at the elbow, hold the wrist parallel to the column, so that the flange (``roll``, about z) always looks down.
-    ``lever`` is the distance of these rods from the joints beside them, ``payload`` a mass (kg) on the flange. With all
-    coordinates at zero the lower arm is upright, the upper arm level, and the loops are closed. Numbers are those of
-    an arm for 110 kg. Where an arm lies along a lever the mechanism is singular: 68 degrees backwards for the lower
-    arm, 58 upwards for the upper arm, and where the two are in line.
+    x is forwards, z up; lengths are in m. The column turns about z (``yaw``). It carries, about y, the lower arm
+    (``shoulder``) and a ``crank``, which moves the upper arm by a rod along the lower arm. Two more rods and a plate at
+    the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z) always points down.
+    ``lever`` is the distance of these rods from the adjacent joints, ``payload`` a mass (kg) on the flange. With all
+    coordinates at zero the lower arm is vertical, the upper arm horizontal, and the loops are closed. The numbers are
+    those of an arm for a payload of 110 kg. The mechanism is singular where an arm is parallel to a lever (68 degrees
+    backwards for the lower arm, 58 degrees upwards for the upper arm), and where the two arms are in line.
 
     Example:
         >>> robot = palletiser()
@@ -302,13 +303,13 @@ def palletiser(
 def closed_leg(
     legs: int = 2, thigh: float = 0.25, shank: float = 0.25, lever: float = 0.05, torso_mass: float = 8.0
 ) -> Robot:
-    """Return a torso with a free base, on one or two legs whose knees are driven from the hips by rods.
+    """Return a torso with a floating base on one or two legs whose knees are driven from the hips by rods.
 
-    x is forwards, y to the left, z up; lengths in m. Each leg (``left``, ``right``; a single one is ``leg``) has the
-    coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, both at the hip) and, without drives, ``knee`` and
-    ``rod``: the drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so that the leg
-    does not carry the motor of its knee. The foot is a frame. With all coordinates at zero the legs hang straight down
-    and the loops are closed. The torso's own coordinates have no drive, and are not active.
+    x is forwards, y to the left, z up; lengths are in m. Each leg (``left``, ``right``; a single one is ``leg``) has
+    the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, at the hip), and the passive ones
+    ``knee`` and ``rod``. The drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so
+    that the leg does not carry the knee motor. The foot is a frame. With all coordinates at zero the legs hang straight
+    down and the loops are closed. The torso's coordinates have no drive, and are not active.
 
     Example:
         >>> robot = closed_leg()

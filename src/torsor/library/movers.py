@@ -1,4 +1,4 @@
-"""Robots that are elastic, or whose base moves: a light arm, an arm in space, an eel, a quadruped."""
+"""Robots with elastic joints or a floating base: a light arm, a free-flying arm, an eel, a quadruped."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,8 +16,8 @@ from torsor.spatial import make_pose
 def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
     """Return the seven-axis arm with elastic joints: springs between motors and links, as in light arms.
 
-    Each motor sits on the link before its joint, spins about the joint's axis and has a gear of 100. The first four
-    joints have the given stiffness (N m/rad), the wrist half of it; springs are damped by 1 N m s/rad.
+    Each motor is mounted on the link before its joint, turns about the joint axis, and has a gear ratio of 100. The
+    first four joints have the ``stiffness`` (N·m/rad), the wrist half of it. Spring damping is 1 N·m·s/rad.
 
     Example:
         >>> arm = elastic_seven_axis_arm()
@@ -33,7 +33,7 @@ def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
 
 
 def free_flying_arm() -> Robot:
-    """Return a satellite of 200 kg with the seven-axis arm on its deck: it floats freely, without gravity.
+    """Return a satellite of 200 kg with the seven-axis arm on its deck, with a floating base and without gravity.
 
     Example:
         >>> robot = free_flying_arm()
@@ -57,10 +57,10 @@ def free_flying_arm() -> Robot:
 
 
 def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: float = 1000.0) -> Robot:
-    """Return an eel: a chain of links that bends sideways, with a free base and the density of water.
+    """Return an eel: a chain of links that bends sideways, with a floating base and the density of water.
 
-    Each link is a cylinder along x of its frame, which is at its front end; the head swims towards -x. Gravity and
-    buoyancy cancel, so that gravity is zero; forces of the water (drag, added mass) are given as ``external``.
+    Each link is a cylinder along x of its frame, which is at its front end. The head swims towards -x. Gravity and
+    buoyancy cancel, so gravity is zero. Pass fluid forces (drag, added mass) as ``external``.
 
     Example:
         >>> robot = eel()
@@ -84,10 +84,10 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
 
 
 def quadruped() -> Robot:
-    """Return a quadruped of 12 kg: a trunk that is free to move and four legs of three joints; feet are frames.
+    """Return a quadruped of 12 kg: a trunk with a floating base and four legs with three joints each.
 
-    x is forwards, y to the left, z up; with all joints at zero the legs hang straight down, 0.4 m long. The legs are
-    fl, fr, hl and hr; each has the joints abduct (about x), hip and knee (about y) and the frame foot.
+    x is forwards, y to the left, z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs are
+    fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and the frame foot.
 
     Example:
         >>> robot = quadruped()

@@ -1,4 +1,4 @@
-"""Robots of published papers."""
+"""Robots from published papers."""
 
 import math
 from typing import Any
@@ -28,7 +28,7 @@ from torsor.spatial import axis_frame, make_pose
 
 
 def two_link() -> Robot:
-    """Return the two-link arm of Barman 2020, Tables 4.1 and 4.2: horizontal, so without gravity; 10 N m at most.
+    """Return the horizontal two-link arm of Barman 2020, Tables 4.1 and 4.2: no gravity, torques up to 10 N·m.
 
     Example:
         >>> two_link().effort_limit.tolist()
@@ -42,9 +42,9 @@ def two_link() -> Robot:
 
 
 def slide_link() -> Robot:
-    """Return the slide with a swinging link of Barman 2020, Tables 4.3 and 4.4: horizontal, so without gravity.
+    """Return the horizontal slide with a rotating link of Barman 2020, Tables 4.3 and 4.4, without gravity.
 
-    The slide moves along z of the base, and the link turns about x of the base in the plane of y and z.
+    The slide moves along z of the base. The link turns about x of the base, in the y-z plane.
 
     Example:
         >>> slide_link().mass_matrix([0.0, 0.5]).round(4).tolist()
@@ -63,10 +63,10 @@ def slide_link() -> Robot:
 
 
 def stanford() -> Robot:
-    """Return the Stanford arm of Guarino Lo Bianco 2009 (modified Denavit-Hartenberg), its third joint sliding.
+    """Return the Stanford arm of Guarino Lo Bianco 2009 (modified Denavit-Hartenberg), with a prismatic third joint.
 
-    The printed table has lost a column of inertias. The values here complete it from the published standard-convention
-    data of the same arm, transformed to the modified frames, which match every printed number.
+    The printed table lacks a column of inertias. It is completed from the published standard-convention data of the
+    same arm, transformed to the modified frames, which match every printed number.
 
     Example:
         >>> stanford().gravity_force([0, 0, 0, 0, 0, 0]).round(6).tolist()[2]
@@ -104,13 +104,12 @@ def stanford() -> Robot:
 
 
 def elastic_arm() -> Robot:
-    """Return the arm of Hua et al. 2022: a turning column, two parallel joints, and a spring in the last joint.
+    """Return the arm of Hua et al. 2022: a rotating column, two parallel joints, and a spring in the last joint.
 
-    Table I gives masses and inertias. Assumptions where the paper has no data: joint 1 is vertical, joints 2 and 3 are
-    horizontal; the links are 0.3, 0.3 and 0.25 m long with their centres of mass halfway; motor 1 is in the base,
-    motors 2 and 3 sit on link 1 at joint 2, all with a gear of 10. A link's axes have x along the link (y for the
-    column). Links 2 and 3 have the printed inertias, which are not physically consistent. The frame "tip" is at the end
-    of the last link.
+    Table I gives masses and inertias. Where the paper has no data, the model assumes: joint 1 is vertical, joints 2 and
+    3 are horizontal; the links are 0.3, 0.3 and 0.25 m long with centred masses; motor 1 is in the base, motors 2 and 3
+    are on link 1 at joint 2, all with a gear ratio of 10. x is along a link (y for the column). Links 2 and 3 have the
+    printed inertias, which are not physically consistent. The frame "tip" is at the end of the last link.
 
     Example:
         >>> arm = elastic_arm()

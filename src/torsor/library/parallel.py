@@ -52,11 +52,11 @@ def gough_stewart(
 ) -> ParallelRobot:
     """Return a Gough-Stewart platform: six telescopic legs, in pairs on two circles.
 
-    The pairs are ``spread`` (rad) apart on both circles, those of the platform turned by 60 degrees against those of
-    the base; home is the platform level at ``height`` (m). Each leg is a cylinder of 0.5 m on a universal joint (swing
-    about x, tilt about y; a cross of 0.3 kg between them) and a rod of 0.5 m that slides in it; the driven coordinate
-    is its length, and a ball joint connects its end to the platform. ``legs="SPS"`` has a ball joint at the base too;
-    the spin of a leg about its line, which is then free, is zero. Not a particular product.
+    The legs of a pair are ``spread`` (rad) apart on both circles. The pairs of the platform are rotated by 60 degrees
+    against those of the base. At home the platform is level at ``height`` (m). Each leg is a cylinder of 0.5 m on a
+    universal joint (swing about x, tilt about y, with a cross of 0.3 kg) and a rod of 0.5 m that slides in it. The
+    driven coordinate is the leg length, and a ball joint connects the leg to the platform. ``legs="SPS"`` has a ball
+    joint at the base too; the rotation of a leg about its line is then free, and zero. It is not a particular product.
 
     Example:
         >>> robot = gough_stewart()
@@ -112,11 +112,11 @@ def delta(
 ) -> ParallelRobot:
     """Return a Delta robot: three driven arms, each with two parallel rods to a platform that does not rotate.
 
-    The base is above, z points up, the platform hangs below it; lengths in m. An arm turns about the tangent of the
-    base's circle (``shoulder``, 0 is level and outwards, positive is down); its rods, ``width`` apart, bend at the
-    elbow and swing sideways together. They are thin, so that rotations about their own lines do not matter.
-    ``payload`` (kg) is on the platform of 0.2 kg; at home it is as far below the base as the rods are long. The size is
-    that of common picking robots; not a particular product.
+    The platform hangs below the base, and z points up; lengths are in m. An arm turns about the tangent of the base
+    circle (``shoulder``: 0 is horizontal and outwards, positive is down). Its two rods, ``width`` apart, bend at the
+    elbow and swing sideways together. They are thin, so their rotation about their own axes has no effect. ``payload``
+    (kg) is on the platform of 0.2 kg. At home it is as far below the base as the rods are long. The size is that of
+    common picking robots. It is not a particular product.
 
     Example:
         >>> robot = delta()
@@ -173,10 +173,10 @@ def delta(
 def three_rrr(
     base_radius: float = 0.5, platform_radius: float = 0.1, upper: float = 0.3, lower: float = 0.3, mass: float = 1.5
 ) -> ParallelRobot:
-    """Return a planar robot with three arms of two bars (3-RRR): the platform moves in the plane of x and y.
+    """Return a planar robot with three arms of two bars (3-RRR), whose platform moves in the x-y plane.
 
-    The arms are driven at their base, ``base_radius`` (m) from the centre; bars of ``upper`` and ``lower`` (m) have
-    2 kg per metre; the platform is a disc of the given ``mass`` (kg). Gravity is along -z, normal to the plane.
+    The arms are driven at their bases, ``base_radius`` (m) from the centre. Bars of length ``upper`` and ``lower`` (m)
+    have 2 kg/m. The platform is a disc of the ``mass`` (kg). Gravity is along -z, normal to the plane.
 
     Example:
         >>> robot = three_rrr()

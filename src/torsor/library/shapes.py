@@ -51,24 +51,26 @@ _ALONG = tuple(axis_frame(axis) for axis in np.eye(3))  # rotations that turn z 
 def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape: str = "cylinder") -> Visual:
     """Return a cylinder or a capsule between two points (m)."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
-    return Visual(shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), colour)
+    return Visual(
+        shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), (*colour, 1.0)
+    )
 
 
 def disc(centre: ArrayLike, axis: int, radius: float, length: float, colour: Colour, shape: str = "cylinder") -> Visual:
     """Return a cylinder or a capsule about a point, along the axis 0, 1 or 2."""
-    return Visual(shape, (radius, length), make_pose(_ALONG[axis], centre), colour)
+    return Visual(shape, (radius, length), make_pose(_ALONG[axis], centre), (*colour, 1.0))
 
 
 def block(centre: ArrayLike, sizes: Sequence[float], colour: Colour, rotation: Array | None = None) -> Visual:
     """Return a box about a point (m)."""
-    return Visual("box", tuple(sizes), make_pose(rotation, centre), colour)
+    return Visual("box", tuple(sizes), make_pose(rotation, centre), (*colour, 1.0))
 
 
 def ball(centre: ArrayLike, radius: float | Sequence[float], colour: Colour) -> Visual:
     """Return a sphere, or an ellipsoid with three radii (m)."""
     if isinstance(radius, float | int):
-        return Visual("sphere", (radius,), make_pose(p=centre), colour)
-    return Visual("ellipsoid", tuple(radius), make_pose(p=centre), colour)
+        return Visual("sphere", (radius,), make_pose(p=centre), (*colour, 1.0))
+    return Visual("ellipsoid", tuple(radius), make_pose(p=centre), (*colour, 1.0))
 
 
 def plate(

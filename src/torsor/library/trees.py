@@ -1,4 +1,4 @@
-"""Chains of any length, and random trees with every type of joint."""
+"""Chains of any length, and random trees with all joint types."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,10 +41,9 @@ def random_tree(
 ) -> Robot:
     """Return a reproducible random tree of n moving links with the given joint types.
 
-    ``branching`` is the probability that the parent of a link is not the link before it. Inertias are those of random
-    point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, joints that follow others,
-    joint axes away from the links' origins, springs, and motors on any link, rigid and elastic. A tree of n >=
-    len(types) links has all types.
+    ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are those of random
+    point masses, so they are consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint axes off
+    the link origins, springs, and rigid and elastic motors on any link. A tree with n >= len(types) has all types.
 
     Example:
         >>> robot = random_tree(9, seed=1)

@@ -1,4 +1,4 @@
-"""Robots on wheels: a differential drive, a car with one track, a rolling disc; and a caster as a part of others."""
+"""Wheeled robots: a differential drive, a single-track car, a rolling disc, and a caster to attach to others."""
 
 import numpy as np
 
@@ -23,10 +23,10 @@ def _at(x: float, y: float, z: float) -> Array:
 
 
 def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robot:
-    """Return a caster, to be attached to a robot: a wheel in a fork that swivels, ``trail`` (m) behind the swivel.
+    """Return a caster to attach to a robot: a wheel in a swivelling fork, ``trail`` (m) behind the swivel axis.
 
-    The base is the point of the ground below the swivel, whose axis is z. ``radius`` is in m; fork and wheel have the
-    ``mass`` (kg) together. The joints are "swivel" and "roll".
+    The base is the ground point below the swivel, whose axis is z. ``radius`` is in m. ``mass`` (kg) is that of fork
+    and wheel together. The joints are "swivel" and "roll".
 
     Example:
         >>> at = torsor.spatial.make_pose(p=[-0.3, 0, 0])
@@ -54,11 +54,11 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
 
 
 def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0.05) -> Robot:
-    """Return a mobile robot with two driven wheels on one axle, and a caster in front of it: x is forwards.
+    """Return a mobile robot with two driven wheels on one axle and a caster in front: x is forwards.
 
-    ``radius`` (m) is that of the wheels, ``track`` (m) their distance, ``trail`` (m) that of the ``caster``, whose
-    wheel has half their radius. The chassis of 10 kg moves in the plane (joint "planar"); its origin is on the ground
-    between the wheels, its centre of mass 0.1 m in front of it. The active coordinates are "left" and "right".
+    ``radius`` (m) is that of the wheels, ``track`` (m) their distance, and ``trail`` (m) that of the ``caster``, whose
+    wheel has half their radius. The chassis of 10 kg moves in the plane (joint "planar"). Its origin is on the ground
+    between the wheels, and its centre of mass is 0.1 m ahead. The active coordinates are "left" and "right".
 
     Example:
         >>> robot = differential_drive()
@@ -94,11 +94,11 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
 
 
 def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
-    """Return a car in the model of one track: one wheel behind, and one in front that steers; x is forwards.
+    """Return a single-track car model with a driven rear wheel and a steered front wheel: x is forwards.
 
     ``radius`` (m) is that of the wheels, ``wheelbase`` (m) their distance. The chassis of 1000 kg moves in the plane
-    (joint "planar"); its origin is on the ground below the rear axle, its centre of mass in the middle. The active
-    coordinates are the joints "rear", the drive, and "steer".
+    (joint "planar"). Its origin is on the ground below the rear axle, and its centre of mass is midway between the
+    axles. The active coordinates are "rear" (the drive) and "steer".
 
     Example:
         >>> car = bicycle_car()
@@ -136,10 +136,11 @@ def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
 
 
 def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0) -> Robot:
-    """Return a homogeneous disc, such as a coin, that rolls without slipping on its edge; its axle is y of the disc.
+    """Return a homogeneous disc, such as a coin, that rolls on its edge without slipping; its axle is y of the disc.
 
-    ``radius`` and ``thickness`` (of its inertia; the edge is thin) are in m, ``mass`` in kg. It has a free base: six
-    velocities, three of which are left free by the contact. It stands at ``q = disc.closed.positions(disc.neutral())``.
+    ``radius`` and ``thickness`` are in m, ``mass`` in kg; the thickness affects the inertia only. The base is floating,
+    and the contact leaves three of its six velocities free. The disc stands at
+    ``q = disc.closed.positions(disc.neutral())``.
 
     Example:
         >>> disc = rolling_disc()

@@ -1,4 +1,4 @@
-"""Views of robots and motions: the viewer in the browser, offline pages, figures, animations, reports and tables."""
+"""Views of robots and motions: live viewer, offline pages, figures, animations, reports and tables."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ __all__ = [
     "write_report",
 ]
 
-# Names of modules that are imported when they are first used: tables need no scenes.
+# Modules that are imported when their names are first used.
 _HOMES = {"animate": "pictures", "draw": "pictures", "page": "pages", "show": "live", "write_report": "report"}
 
 
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _embedded(what: Any, title: str) -> str:
-    """Return a page inside another: the motions of reports."""
+    """Return a page as HTML that can be part of another page, such as a report."""
     from torsor.view.pages import page
 
     return page(what, title=title)._repr_html_()

@@ -1,4 +1,4 @@
-"""Loads of the bearings of joints: axial and radial force, tilting moment, with peak and RMS over a motion."""
+"""Bearing loads of joints: axial and radial force, tilting moment, with peak and RMS over a motion."""
 
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ COLUMNS = ("axial force (N)", "radial force (N)", "tilting moment (N m)")
 
 
 class BearingLoads(NamedTuple):
-    """What the bearings of joints carry (..., L): forces in N, moments in N m, about the point of each joint.
+    """Bearing loads (..., L) of the joints: forces in N, moments in N·m about the point of each joint.
 
-    ``axial`` is the force along the joint's axis, with its sign, ``radial`` the size of the force across it,
-    ``tilting`` the size of the moment across it. Joints without an axis (spherical, free) have all force as radial.
+    ``axial`` is the signed force along the joint axis, ``radial`` the magnitude of the force normal to it, ``tilting``
+    the magnitude of the moment normal to it. For joints without an axis (spherical, free), all force is radial.
 
     Example:
         >>> robot = torsor.library.six_axis_arm()
@@ -34,23 +34,23 @@ class BearingLoads(NamedTuple):
     tilting: Array
 
     def peak(self) -> Array:
-        """Return the largest sizes (L, 3) of axial, radial and tilting loads over all states."""
+        """Return the largest magnitudes (L, 3) of axial, radial and tilting loads over all states."""
         return np.asarray(np.abs(self._columns()).max(axis=0))
 
     def rms(self) -> Array:
-        """Return the root mean squares (L, 3) over all states."""
+        """Return the root mean square (L, 3) of each load over all states."""
         return np.asarray(np.sqrt(np.mean(self._columns() ** 2, axis=0)))
 
     def _columns(self) -> Array:
         count = self.axial.shape[-1]
-        return np.stack([each.reshape(-1, count) for each in self], axis=-1)
+        return np.stack([load.reshape(-1, count) for load in self], axis=-1)
 
 
 def bearing_loads(robot: Mechanism, wrenches: ArrayLike) -> BearingLoads:
-    """Return the loads of bearings from joint wrenches (..., L, 6), as ``Robot.joint_wrenches`` gives them.
+    """Return bearing loads from joint wrenches (..., L, 6), as returned by ``Robot.joint_wrenches``.
 
-    A wrench (n, f) at the link's origin becomes n - p x f at the joint's point p, in the joint's frame, whose z axis is
-    the joint's axis.
+    A wrench (n, f) at the link origin becomes n - p x f at the joint point p, in the joint frame, whose z axis is the
+    joint axis.
 
     Example:
         >>> robot = torsor.library.planar_chain(1)  # a rod of 1 kg and 1 m, hanging at x = 0, gravity along -y
@@ -58,14 +58,14 @@ def bearing_loads(robot: Mechanism, wrenches: ArrayLike) -> BearingLoads:
         >>> bearing_loads(robot, still).radial.round(3).tolist()
         [9.81]
     """
-    given = real_array(wrenches, robot.name, "wrenches")
-    if given.shape[-2:] != (len(robot.links), 6):
+    values = real_array(wrenches, robot.name, "wrenches")
+    if values.shape[-2:] != (len(robot.links), 6):
         allowed = f"(..., {len(robot.links)}, 6), moment and force of each link"
-        raise ModelError(f"have shape {given.shape}", argument="wrenches", where=robot.name, allowed=allowed)
+        raise ModelError(f"have shape {values.shape}", argument="wrenches", where=robot.name, allowed=allowed)
     frames = np.array([joint.frame for joint in robot.joints])
-    moments, forces = given[..., :3], given[..., 3:]
+    moments, forces = values[..., :3], values[..., 3:]
     at_joint = moments - np.cross(frames[:, :3, 3], forces)
-    moment, force = (np.einsum("lji,...lj->...li", frames[:, :3, :3], each) for each in (at_joint, forces))
+    moment, force = (np.einsum("lji,...lj->...li", frames[:, :3, :3], vectors) for vectors in (at_joint, forces))
     has_axis = np.array([joint.type not in ("spherical", "free") for joint in robot.joints])
     axial = np.where(has_axis, force[..., 2], 0.0)
     radial = np.where(has_axis, np.hypot(force[..., 0], force[..., 1]), np.linalg.norm(force, axis=-1))
@@ -74,7 +74,7 @@ def bearing_loads(robot: Mechanism, wrenches: ArrayLike) -> BearingLoads:
 
 
 def bearing_table(robot: Mechanism, loads: BearingLoads) -> Table:
-    """Return peak and RMS of the loads of each joint as a table."""
+    """Return a table with the peak and RMS bearing loads of each joint."""
     table = titled_table("Bearings", "joint", *(head for column in COLUMNS for head in (f"{column}, peak", "RMS")))
     for joint, peak, rms in zip(robot.joints, loads.peak(), loads.rms(), strict=True):
         pairs = (f"{value:.4g}" for pair in zip(peak, rms, strict=True) for value in pair)

@@ -1,4 +1,4 @@
-"""Figures of a motion (matplotlib, the extra ``plot``)."""
+"""Figures of a motion (matplotlib, extra ``plot``)."""
 
 from pathlib import Path
 from typing import Any
@@ -14,26 +14,30 @@ from torsor.robot.robot import Robot
 
 
 def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:
-    """Save a figure of a motion: postures of the robot, forces of its drives, and reactions in its joints.
+    """Save a figure of a motion: robot postures, drive forces, and joint reactions.
 
-    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). The curves and dots of one joint have the same colour,
-    and no other has it. Where the velocity of a joint with Coulomb friction changes its sign, the force jumps: dotted.
+    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). Each joint has its own colour. Dotted lines mark the
+    force jumps of Coulomb friction, where a joint velocity changes its sign.
     """
-    times, q, v = (np.asarray(each, dtype=float) for each in (times, q, v))
+    times, q, v = (np.asarray(values, dtype=float) for values in (times, q, v))
     tau, wrenches, poses = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a), robot.poses(q)
     jumps, sizes = friction_jumps(robot, v), np.linalg.norm(wrenches[..., 3:], axis=-1)
     units = [*force_units(robot).values()]
     forces = Quantity("Drives: inverse dynamics", robot.coordinate_names, units, tau, (), jumps)
     title = "Bearings: size of the joint reaction"
     reactions = Quantity(title, robot.joint_names, ["N"] * len(robot.joints), sizes)
-    panels = [(each, unit, own, k) for each in (forces, reactions) for k, (unit, own) in enumerate(each.panels)]
-    colours = colours_of(*([each.names[i] for i in own] for each, _, own, _ in panels))
+    panels = [
+        (quantity, unit, columns, k)
+        for quantity in (forces, reactions)
+        for k, (unit, columns) in enumerate(quantity.panels)
+    ]
+    colours = colours_of(*([quantity.names[i] for i in columns] for quantity, _, columns, _ in panels))
     figure = new_figure(13.0, max(6.5, 2.3 * len(panels)))
     grid = figure.add_gridspec(len(panels), 2, width_ratios=[1, 1.15])
     _draw_robot(figure.add_subplot(grid[:, 0], projection="3d"), robot, poses, colours)
-    for row, (quantity, unit, own, k) in enumerate(panels):
+    for row, (quantity, unit, columns, k) in enumerate(panels):
         axes = figure.add_subplot(grid[row, 1])
-        draw_panel(axes, quantity, times, colours, own)
+        draw_panel(axes, quantity, times, colours, columns)
         styled(axes, "" if k else quantity.title, f"{'torque' if unit == 'N m' else 'force'} ({unit})")
         axes.set_xlim(float(times[0]), float(times[-1]))
     axes.set_xlabel("time (s)")
@@ -43,7 +47,7 @@ def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: A
 
 
 def _draw_robot(axes: Any, robot: Robot, poses: Array, colours: dict[str, str]) -> None:
-    """Draw the robot as a skeleton of its joints, at five times; the last one is the darkest."""
+    """Draw the robot as a skeleton at five times, the last one in the darkest shade."""
     offsets = np.array([joint.frame[:, 3] for joint in robot.joints])  # a joint may be off the origin of its link
     points, tips = np.einsum("tlij,lj->tli", poses, offsets)[..., :3], poses[:, :, :3, 3]
     leaves = set(range(len(robot.links))) - set(robot.parents)

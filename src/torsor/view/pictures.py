@@ -1,4 +1,4 @@
-"""Pictures of robots in a posture, and animations of motions (matplotlib, the extra ``plot``)."""
+"""Pictures of robots and animations of motions (matplotlib, extra ``plot``)."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -20,15 +20,15 @@ from torsor.view.scene import Scene, Timeline, home, timeline, upwards
 from torsor.view.scene.detail import within
 from torsor.view.scene.scene import arrows
 
-TRIANGLES = 9000  # of a picture
-FEW = 2500  # of each picture of an animation
+MAX_TRIANGLES = 9000  # triangles of a picture
+MAX_MOVIE_TRIANGLES = 2500  # triangles of each picture of an animation
 INSTANTS = 5  # postures in a picture of a motion
-SUN = np.array([-0.35, -0.5, 0.8])  # where the light comes from: two horizontal axes, then up
+LIGHT_DIRECTION = np.array([-0.35, -0.5, 0.8])  # to the light: two horizontal axes, then up
 AXES = "xyz"
-NARROW = 0.5  # least length of an edge of the drawn box, as a fraction of the longest
-SIMPLE = 60  # triangles of a surface that is drawn as it is: five boxes
-GREEN, RED = "#2c8c4a", "#c8202c"  # forces of the ground, external wrenches
-AROUND = 40  # postures that the size of an animation is computed from
+MIN_EDGE_RATIO = 0.5  # shortest edge of the drawn box, as a fraction of the longest
+MIN_SIMPLIFIED = 60  # surfaces with more triangles are simplified: five boxes
+GROUND_COLOUR, EXTERNAL_COLOUR = "#2c8c4a", "#c8202c"  # of forces
+BOX_POSTURES = 40  # postures from which the size of an animation is computed
 
 
 def draw(
@@ -41,10 +41,10 @@ def draw(
 ) -> Any:
     """Return a figure of a robot in the posture ``q`` (nq,), by default at home; ``path`` saves it (.png, .svg, .pdf).
 
-    Of a motion (trajectory, motion, stride, identification) it shows five instants, the last one the most solid and
-    with arrows: forces of the ground (green) and of other external wrenches (red), a third of the size is the weight.
-    Links are drawn as the viewer draws them: their shapes (meshes need trimesh, of the extra ``view``), or bodies from
-    their numbers. ``elevation`` and ``azimuth`` (degrees) turn the view.
+    A motion (trajectory, motion, stride, identification) is shown at five instants. The last one is the most opaque
+    and has arrows of ground reaction forces (green) and external forces (red); the weight is a third of the robot's
+    size. Links are drawn as in the viewer; meshes need trimesh (extra ``view``). ``elevation`` and ``azimuth`` are
+    those of the camera, in degrees.
 
     Example:
         >>> figure = draw(torsor.library.two_link(), [0.3, 0.6])
@@ -61,7 +61,7 @@ def draw(
         forces = arrows(line, scene)
     angles = number(elevation, "draw", "elevation"), number(azimuth, "draw", "azimuth")
     figure = new_figure(7.0, 6.4)
-    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), angles)
+    drawing = Drawing(figure, scene, postures, MAX_TRIANGLES // len(postures), angles)
     figure.axes[0].set_title(title)
     drawing.show(postures, None if forces is None else forces[-1])
     if path is not None:
@@ -72,12 +72,12 @@ def draw(
 
 
 def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
-    """Return the path of a picture, .png without a suffix; a suffix of no picture, or a folder, raises ModelError."""
+    """Return the path of a picture, by default with the suffix .png; raise ModelError if it cannot be written."""
     target = Path(path)
     if target.is_dir():
         raise ModelError(f"{target} is a folder", where="draw", allowed="a file")
     target = target if target.suffix else target.with_name(f"{target.name}.png")
-    allowed = sorted(f".{each}" for each in kinds)
+    allowed = sorted(f".{kind}" for kind in kinds)
     if target.suffix.lower() not in allowed:
         raise ModelError(f"cannot write {target.name!r}", value=target.name, where="draw", allowed=", ".join(allowed))
     return target
@@ -93,12 +93,12 @@ def animate(
     elevation: float = 20.0,
     azimuth: float = -50.0,
 ) -> Path:
-    """Write a motion as a .gif, or as an .mp4 where the program ffmpeg is installed, and return the path.
+    """Write an animation of a motion as .gif, or as .mp4 if ffmpeg is installed, and return the path.
 
-    ``result`` is a trajectory, a motion, a stride or an identification. ``rate`` is the number of pictures a second,
+    ``result`` is a trajectory, a motion, a stride or an identification. ``rate`` is the number of frames per second,
     ``slower`` the factor of slow motion; ``progress`` is True, False, or None for a bar on a terminal. ``elevation``
-    and ``azimuth`` (degrees) turn the view. Motions of a human body are drawn from the side and the front, as
-    ``torsor.human.animate`` does.
+    and ``azimuth`` are those of the camera, in degrees. Human motions are drawn from the side and the front, as by
+    ``torsor.human.animate``.
 
     Example:
         >>> import tempfile
@@ -117,8 +117,8 @@ def animate(
     scene, figure = Scene.of(line.robot, _meshes(), line.things), new_figure(6.4, 5.6)
     times, kept = _frames(line, rate * slower)
     postures, forces = line.q[kept], arrows(line, scene)
-    few = postures[np.linspace(0, len(postures) - 1, min(AROUND, len(postures))).round().astype(int)]
-    drawing = Drawing(figure, scene, few, FEW, angles)
+    few = postures[np.linspace(0, len(postures) - 1, min(BOX_POSTURES, len(postures))).round().astype(int)]
+    drawing = Drawing(figure, scene, few, MAX_MOVIE_TRIANGLES, angles)
 
     def show(k: int) -> None:
         drawing.show(postures[k : k + 1], None if forces is None else forces[kept[k]])
@@ -128,12 +128,12 @@ def animate(
 
 
 def _meshes() -> bool:
-    """Whether meshes can be read: without trimesh, links are drawn from their numbers."""
+    """Return whether meshes can be read; without trimesh, rods are drawn in their place."""
     return find_spec("trimesh") is not None
 
 
 def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
-    """Return times, ``rate`` a second, and the nearest samples."""
+    """Return times at ``rate`` per second, and the indices of the nearest samples."""
     count = max(2, round(float(line.times[-1] - line.times[0]) * rate))
     times = np.linspace(line.times[0], line.times[-1], count)
     after = np.searchsorted(line.times, times).clip(1, max(len(line) - 1, 1))
@@ -143,18 +143,18 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
 
 
 class Drawing:
-    """Three-dimensional axes with the surfaces of a robot, sized for given postures (K, nq)."""
+    """Three-dimensional axes with the surfaces of a robot, large enough for the postures (K, nq)."""
 
     def __init__(self, figure: Any, scene: Scene, postures: Array, triangles: int, angles: tuple[float, float]) -> None:
         from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
         self.scene = scene
-        all_ = [each.surface for each in scene.shown]
-        coarse = iter(within([each for each in all_ if len(each.faces) > SIMPLE], triangles))
-        surfaces = [next(coarse) if len(each.faces) > SIMPLE else each for each in all_]
-        self.corners = [each.vertices[each.faces] for each in surfaces]
+        drawn = [part.surface for part in scene.shown]
+        coarse = iter(within([surface for surface in drawn if len(surface.faces) > MIN_SIMPLIFIED], triangles))
+        surfaces = [next(coarse) if len(surface.faces) > MIN_SIMPLIFIED else surface for surface in drawn]
+        self.corners = [surface.vertices[surface.faces] for surface in surfaces]
         up = upwards(scene.robot)
-        self.sun = np.roll(SUN, int(np.argmax(np.abs(up))) - 2) * (np.sign(up.sum()) or 1.0)
+        self.sun = np.roll(LIGHT_DIRECTION, int(np.argmax(np.abs(up))) - 2) * (np.sign(up.sum()) or 1.0)
         self.axes = figure.add_subplot(projection="3d", computed_zorder=False)
         self.surface = Poly3DCollection(np.zeros((0, 3, 3)))
         self.axes.add_collection3d(self.surface)
@@ -163,7 +163,7 @@ class Drawing:
 
     def _frame(self, postures: Array, vertical: str, angles: tuple[float, float]) -> None:
         low, high = self.scene.corners(postures)
-        middle, half = (low + high) / 2, 0.53 * np.maximum(high - low, NARROW * (high - low).max())
+        middle, half = (low + high) / 2, 0.53 * np.maximum(high - low, MIN_EDGE_RATIO * (high - low).max())
         limits = {f"{axis}lim": (m - h, m + h) for axis, m, h in zip(AXES, middle, half, strict=True)}
         self.axes.set(**limits, **{f"{axis}label": f"{axis} (m)" for axis in AXES})
         for axis in AXES:
@@ -176,15 +176,15 @@ class Drawing:
         self.axes.tick_params(labelsize="small", colors="0.4")
 
     def show(self, postures: Array, forces: Array | None = None) -> None:
-        """Draw the surfaces in postures (K, nq), the last one the most solid, and arrows (n, 7) of ``arrows``."""
+        """Draw the surfaces in postures (K, nq), the last one the most opaque, and arrows (n, 7) of ``arrows``."""
         triangles, colors = self.placed(postures)
         self.surface.set_verts(triangles)
         self.surface.set_facecolor(colors)
         while self.quivers:
             self.quivers.pop().remove()
-        for each in () if forces is None else forces[np.isfinite(forces).all(axis=-1)]:
-            color = GREEN if each[6] else RED
-            quiver = self.axes.quiver(*each[:6], color=color, linewidth=2.0, arrow_length_ratio=0.2, zorder=5)
+        for arrow in () if forces is None else forces[np.isfinite(forces).all(axis=-1)]:
+            color = GROUND_COLOUR if arrow[6] else EXTERNAL_COLOUR
+            quiver = self.axes.quiver(*arrow[:6], color=color, linewidth=2.0, arrow_length_ratio=0.2, zorder=5)
             self.quivers.append(quiver)
 
     def placed(self, postures: Array) -> tuple[Array, Array]:
@@ -193,16 +193,16 @@ class Drawing:
         polygons, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 4))]  # a base alone has nothing to draw
         for count, pose in enumerate(poses, start=1):
             strength = (count / len(poses)) ** 1.5
-            for each, corners in zip(self.scene.shown, self.corners, strict=True):
-                T = pose[each.link + 1]
+            for part, corners in zip(self.scene.shown, self.corners, strict=True):
+                T = pose[part.link + 1]
                 placed = corners @ T[:3, :3].T + T[:3, 3]
                 polygons.append(placed)
-                colors.append(_lit(placed, each.color, strength, self.sun))
+                colors.append(_lit(placed, part.color, strength, self.sun))
         return np.concatenate(polygons), np.concatenate(colors)
 
 
 def _lit(triangles: Array, color: tuple[float, float, float, float], strength: float, sun: Array) -> Array:
-    """Return the colours (n, 4) of triangles (n, 3, 3) in the light of the sun."""
+    """Return the colours (n, 4) of triangles (n, 3, 3) in directional light."""
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     light = np.abs((normals / np.where(lengths > 0, lengths, 1.0)) @ (sun / np.linalg.norm(sun)))

@@ -1,4 +1,4 @@
-"""The viewer in the browser (viser, the extra ``view``): robots with sliders, results that play, several at once."""
+"""The viewer in the browser (viser, extra ``view``): robots with sliders and results with playback."""
 
 from torsor.view.live.viewer import Viewer, show
 

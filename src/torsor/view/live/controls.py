@@ -1,4 +1,4 @@
-"""The panel beside the picture: play and pause, what is shown, trails, sliders, and the numbers."""
+"""The panel of the viewer: playback, marks, trails, sliders, forces and energies."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from torsor.view.live.figure import label, words
-from torsor.view.live.marks import NAMES
+from torsor.view.live.marks import MARK_LABELS
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
 
 MAX_ROWS = 80  # rows of a table
-STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
+TEXT_STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
 # Colours of the offline page: above the limit, below it, without one, and of names.
-LOUD, CALM, QUIET, FAINT = "#c8342c", "#1f63b0", "#6a7482", "#6a7482"
-NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
+OVER_COLOUR, LIMITED_COLOUR, FREE_COLOUR, FAINT_COLOUR = "#c8342c", "#1f63b0", "#6a7482", "#6a7482"
+NUMBER_STYLE = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 
 
 def short(value: float) -> str:
@@ -42,10 +42,11 @@ def readout(shot: Shot) -> str:
     if closing is not None:
         rows.append(("Loop-closure error", f"{closing:.1e}"))
     listed = "".join(
-        f"<tr><td style='color:{FAINT}'>{name}</td><td style='{NUMBER}'>{value}</td></tr>" for name, value in rows
+        f"<tr><td style='color:{FAINT_COLOUR}'>{name}</td><td style='{NUMBER_STYLE}'>{value}</td></tr>"
+        for name, value in rows
     )
     forces = "" if shot.drives is None else bars(shot.drives)
-    return f"<div style='{STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
+    return f"<div style='{TEXT_STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
 
 
 def bars(drives: Drives) -> str:
@@ -56,49 +57,52 @@ def bars(drives: Drives) -> str:
     largest = float(np.abs(drives.forces).max(initial=0.0)) or 1.0
     rows = []
     if drives.residuals is not None:
-        rows.append(f"<tr><td></td><td></td><td style='{NUMBER}'>measured − predicted</td></tr>")
+        rows.append(f"<tr><td></td><td></td><td style='{NUMBER_STYLE}'>measured − predicted</td></tr>")
     for k, (name, unit) in enumerate(zip(drives.names[:MAX_ROWS], drives.units, strict=False)):
         force, limit = float(drives.forces[k]), float(drives.limits[k])
         bounded = np.isfinite(limit) and limit > 0
         share = force / (limit if bounded else largest)
-        color = QUIET if not bounded else LOUD if abs(share) > 1 else CALM
+        color = FREE_COLOUR if not bounded else OVER_COLOUR if abs(share) > 1 else LIMITED_COLOUR
         value = short(force) + (f" / {short(limit)}" if bounded else "") + f" {unit}"
-        rest = "" if drives.residuals is None else f"<td style='{NUMBER}'>{short(drives.residuals[k])}</td>"
+        rest = "" if drives.residuals is None else f"<td style='{NUMBER_STYLE}'>{short(drives.residuals[k])}</td>"
         width = 50 * min(abs(share), 1.0)
         place = f"left:{50 - width if share < 0 else 50:.1f}%;width:{width:.1f}%"
         bar = f"<i style='position:absolute;top:0;bottom:0;background:{color};{place}'></i>"
         track = "position:relative;height:4px;border-radius:2px;overflow:hidden;background:#8883;margin-bottom:0.35em"
-        rows.append(f"<tr><td>{words(name)}</td><td style='{NUMBER};color:{FAINT}'>{value}</td>{rest}</tr>")
+        style = f"{NUMBER_STYLE};color:{FAINT_COLOUR}"
+        rows.append(f"<tr><td>{words(name)}</td><td style='{style}'>{value}</td>{rest}</tr>")
         rows.append(f"<tr><td colspan=3><div style='{track}'>{bar}</div></td></tr>")
     note = f"<div>and {len(drives.names) - MAX_ROWS} more</div>" if len(drives.names) > MAX_ROWS else ""
     return f"<b>Drive forces</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
 
 
 def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -> str:
-    """Return names beside their colours, and notes, as HTML."""
+    """Return a colour legend and notes as HTML."""
     chips = "".join(
         f"<div><span style='display:inline-block;width:0.8em;height:0.8em;margin-right:0.5em;border-radius:2px;"
         f"background:rgb({','.join(str(round(255 * part)) for part in color[:3])})'></span>{words(name)}</div>"
         for name, color in entries
     )
-    said = "".join(f"<div style='color:{LOUD};margin-top:0.3em'>{words(note)}</div>" for note in notes if note)
-    return f"<div style='{STYLE}'>{chips}{said}</div>"
+    messages = "".join(
+        f"<div style='color:{OVER_COLOUR};margin-top:0.3em'>{words(note)}</div>" for note in notes if note
+    )
+    return f"<div style='{TEXT_STYLE}'>{chips}{messages}</div>"
 
 
-NONE = "choose ..."
+NO_TRAIL = "choose ..."
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
-STEPS = 1000  # of the slider of time
-SCALES = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
+TIME_STEPS = 1000  # of the slider of time
+SLIDER_UNITS = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
 
 
 def within(slider: Any) -> float:
-    """Return the value of a slider; a page can send any number: outside of the range it is the least one."""
+    """Return the value of a slider, or its minimum if the page sent a number outside its range."""
     value = float(slider.value)
     return value if slider.min <= value <= slider.max else float(slider.min)
 
 
 class Controls:
-    """The panel of a stage. What is moved by hand is passed on; ``update`` shows what has changed otherwise."""
+    """The panel of a stage. User input goes to the stage; ``update`` shows what the program has changed."""
 
     def __init__(self, server: Any, stage: Stage):
         self.gui, self.stage = server.gui, stage
@@ -118,7 +122,7 @@ class Controls:
         clock = self.stage.clock
         with self.gui.add_folder("Motion"):
             self.button = self.gui.add_button("Play")
-            self.time = self.gui.add_slider("time (s)", 0.0, clock.duration, clock.duration / STEPS, 0.0)
+            self.time = self.gui.add_slider("time (s)", 0.0, clock.duration, clock.duration / TIME_STEPS, 0.0)
             speed = self.gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1x")
             loop = self.gui.add_checkbox("loop", clock.loop)
 
@@ -127,7 +131,7 @@ class Controls:
             self.stage.wake()
 
         def seek(event: Any) -> None:
-            if event.client_id is not None:  # by hand, not by the program
+            if event.client_id is not None:  # the user, not the program
                 clock.seek(within(self.time))
                 self.stage.wake()
 
@@ -142,13 +146,13 @@ class Controls:
     def _add_marks(self) -> None:
         stage = self.stage
         with self.gui.add_folder("Show", expand_by_default=stage.clock.duration > 0 or len(stage.subjects) > 1):
-            for name, words in NAMES.items():
+            for name, words in MARK_LABELS.items():
                 if name in ("ground", "external") and not stage.has(name):
                     continue
                 box = self.boxes[name] = self.gui.add_checkbox(words, name == "ground")
                 stage.show(name, bool(box.value))
                 box.on_update(lambda event, name=name: stage.show(name, bool(event.target.value)))
-            stretch = self.gui.add_slider("length of arrows", 0.1, 5.0, 0.1, 1.0)
+            stretch = self.gui.add_slider("arrow length", 0.1, 5.0, 0.1, 1.0)
             stretch.on_update(lambda event: stage.stretch(within(event.target)))
             opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, 1.0)
             opacity.on_update(lambda event: stage.fade(within(event.target)))
@@ -160,7 +164,7 @@ class Controls:
         with self.gui.add_folder("Trails", expand_by_default=False):
             for subject in self.stage.subjects:
                 names = {label(name): name for name in subject.marks.places}
-                chosen = self.gui.add_dropdown(label(subject.title, 20), (NONE, *names))
+                chosen = self.gui.add_dropdown(label(subject.title, 20), (NO_TRAIL, *names))
 
                 def choose(event: Any, subject: Subject = subject, names: dict[str, str] = names) -> None:
                     if event.target.value in names:
@@ -178,7 +182,8 @@ class Controls:
             home = self.gui.add_button("Home posture")
             handles, factors = list[Any](), list[float]()
             for slide in posture.slides:
-                unit, factor, step = SCALES.get(slide.unit, (slide.unit, 1.0, (slide.high - slide.low) / STEPS or 1.0))
+                fine = (slide.high - slide.low) / TIME_STEPS or 1.0
+                unit, factor, step = SLIDER_UNITS.get(slide.unit, (slide.unit, 1.0, fine))
                 low, high = (
                     round_(factor * end / step) * step for round_, end in ((floor, slide.low), (ceil, slide.high))
                 )
@@ -187,7 +192,7 @@ class Controls:
                 factors.append(factor)
 
         def moved(event: Any) -> None:
-            if event.client_id is not None:  # by hand, not by the program
+            if event.client_id is not None:  # the user, not the program
                 values = [float(handle.value) / factor for handle, factor in zip(handles, factors, strict=True)]
                 stage.move(number, values, led=False)
 
@@ -208,7 +213,7 @@ class Controls:
             return self.gui.add_html("")
 
     def update(self) -> None:
-        """Show the time, the places of sliders that move by themselves, the numbers and the notes."""
+        """Show the time, the positions of moving sliders, forces, energies and notes."""
         stage = self.stage
         if self.time is not None:
             self.time.value = stage.clock.time

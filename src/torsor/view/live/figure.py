@@ -1,4 +1,4 @@
-"""A robot drawn in the browser: solids of one kind are one node that moves all of them, meshes are nodes of links."""
+"""A robot in the browser: solids of one kind share one node, and each mesh has its own."""
 
 from collections import defaultdict
 from html import escape
@@ -17,40 +17,46 @@ from torsor.view.live.shots import placed
 from torsor.view.scene import Scene
 from torsor.view.scene.detail import level, unit
 
-# Names from files as parts of node paths and of HTML: they can contain anything, and must command nothing.
+# Names from files become parts of node paths and of HTML. They can contain anything, and are escaped.
 
 
 def node(*names: object) -> str:
-    """Return the path of a node of the scene; a name is one level of it, whatever it contains."""
+    """Return the path of a scene node; each name is one level, whatever it contains."""
     return "".join(f"/{quote(str(name), safe='') or '_'}" for name in names)
 
 
 def words(text: object) -> str:
-    """Return text as HTML shows it."""
+    """Return a text with HTML characters escaped."""
     return escape(printable(str(text)))
 
 
 def label(text: str, longest: int = 48) -> str:
-    """Return a name as a label of a control, which is plain text: without control characters, and not too long."""
+    """Return a name as the label of a control: without control characters, and at most ``longest`` long."""
     shown = printable(text).replace("\\n", " ")
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-MAX_TRIANGLES = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
-FULL = 0.8  # opacity of bodies: what is inside of them shimmers through
-PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
+MAX_TRIANGLES = 8000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
+GAMMA = 2.2  # exponent from sRGB to light intensity
+MIN_BODY_OPACITY = 0.8  # opacity of inertia ellipsoids
+NO_SHADOWS = {"cast_shadow": False, "receive_shadow": False}  # shadows take most of the time of a frame
+
+
+def linear(color: tuple[float, ...]) -> tuple[float, ...]:
+    """Return red, green and blue as light intensities (0 to 1), which viser takes for batches of meshes."""
+    return tuple(part**GAMMA for part in color[:3])
 
 
 class Batch:
-    """Solids of one kind and opacity, each fixed to a link; ``around`` is the number of corners of their circles."""
+    """Solids of one kind and opacity, each fixed to a link; their circles have ``around`` corners."""
 
     def __init__(self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int):
         self.links = np.array([link for link, _, _ in solids])
         self.at, self.turns = placed(np.stack([solid.pose for _, solid, _ in solids]))
         shape, opacity = unit(solids[0][1].shape, around), solids[0][2][3]
-        looks: dict[str, Any] = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **PLAIN}
+        looks: dict[str, Any] = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **NO_SHADOWS}
         looks["batched_scales"] = np.stack([solid.size for _, solid, _ in solids])
-        looks["batched_colors"] = np.array([color[:3] for _, _, color in solids])
+        looks["batched_colors"] = np.array([linear(color) for _, _, color in solids])
         mesh = shape.vertices.astype(np.float32), shape.faces
         self.node = server.scene.add_batched_meshes_simple(path, *mesh, self.turns, self.at, **looks)
 
@@ -73,31 +79,31 @@ def rotated(turns: Array, vectors: Array) -> Array:
 
 
 class Figure:
-    """The surfaces of a robot under the node ``path``; with a ``tint``, all in one colour."""
+    """The surfaces of a robot under the node ``path``; a ``tint`` replaces all colours."""
 
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None):
         self.server, self.path = server, path
         kinds = defaultdict[tuple[str, float, int], list[tuple[int, Solid, Color]]](list)
         fine, coarse = level(scene, MAX_TRIANGLES)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
-        for each in scene.shown:
-            red, green, blue, opacity = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])
-            color = red, green, blue, max(opacity, FULL) if each.kind == "body" else opacity
-            for solid in each.solids:
-                around = coarse if each.kind == "bone" else fine
-                kinds[solid.shape, color[3], around].append((each.link, solid, color))
-            if not each.solids:
-                meshes[each.link, color].append(each.surface)
+        for part in scene.shown:
+            red, green, blue, opacity = part.color if tint is None else (*tint[:3], part.color[3] * tint[3])
+            color = red, green, blue, max(opacity, MIN_BODY_OPACITY) if part.kind == "body" else opacity
+            for solid in part.solids:
+                around = coarse if part.kind == "bone" else fine
+                kinds[solid.shape, color[3], around].append((part.link, solid, color))
+            if not part.solids:
+                meshes[part.link, color].append(part.surface)
         self.batches = [
-            Batch(server, path + node("solids", *key), sorted(solids, key=lambda found: found[0]), key[-1])
+            Batch(server, path + node("solids", *key), sorted(solids, key=lambda entry: entry[0]), key[-1])
             for key, solids in sorted(kinds.items())
         ]
         self._attach()
         self.links = {link: server.scene.add_frame(self._link(link), show_axes=False) for link, _ in meshes}
-        self.meshes = [self._mesh(k, *key, joined(found)) for k, (key, found) in enumerate(meshes.items())]
+        self.meshes = [self._mesh(k, *key, joined(surfaces)) for k, (key, surfaces) in enumerate(meshes.items())]
 
     def _attach(self) -> None:
-        """Gather the places of all solids on their links, to move all of them at once."""
+        """Collect the poses of all solids on their links, to move all of them at once."""
         self._on = np.concatenate([np.zeros(0, int), *(batch.links + 1 for batch in self.batches)])
         self._at = np.concatenate([np.zeros((0, 3)), *(batch.at for batch in self.batches)])
         self._turns = np.concatenate([np.zeros((0, 4)), *(batch.turns for batch in self.batches)])
@@ -109,12 +115,13 @@ class Figure:
 
     def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Any:
         shape = surface.vertices.astype(np.float32), surface.faces
-        looks = {"color": color[:3], "opacity": None if color[3] >= 1 else color[3], "flat_shading": False, **PLAIN}
-        # Files wind their triangles as they like: both sides are drawn.
+        opacity = None if color[3] >= 1 else color[3]
+        looks = {"color": color[:3], "opacity": opacity, "flat_shading": False, **NO_SHADOWS}
+        # Files do not agree on the winding of triangles: both sides are drawn.
         return self.server.scene.add_mesh_simple(self._link(link) + node(number), *shape, side="double", **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
-        """Move the surfaces to where the links are: positions (L + 1, 3), quaternions (L + 1, 4)."""
+        """Move the surfaces to the link positions (L + 1, 3) and quaternions (L + 1, 4)."""
         where, turned = positions[self._on], turns[self._on]
         at, how = where + rotated(turned, self._at), product(turned, self._turns)
         for batch, part in zip(self.batches, self._parts, strict=True):
@@ -123,6 +130,6 @@ class Figure:
             frame.position, frame.wxyz = positions[link + 1], turns[link + 1]
 
     def fade(self, opacity: float) -> None:
-        """Draw the surfaces with another opacity (0 to 1)."""
-        for each in (*self.meshes, *(batch.node for batch in self.batches)):
-            each.opacity = None if opacity >= 1 else opacity
+        """Set the opacity (0 to 1) of all surfaces."""
+        for handle in (*self.meshes, *(batch.node for batch in self.batches)):
+            handle.opacity = None if opacity >= 1 else opacity

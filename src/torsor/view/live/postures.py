@@ -1,4 +1,4 @@
-"""A robot that sliders move: which coordinates have one, and the positions of all that follow from them."""
+"""A robot with sliders: its sliders, the positions that follow from them, and the swing motion."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,22 +15,22 @@ from torsor.robot.robot import Robot
 from torsor.spatial import log_rotation, quaternion_exp
 from torsor.view.live.shots import Still
 from torsor.view.scene import Scene, home, upwards
-from torsor.view.scene.scene import BENT, FAR, slider_range
+from torsor.view.scene.scene import DEFLECTION_RANGE, SLIDER_RANGE, slider_range
 
-SWAYS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; of lengths, in sizes of the robot
-SHARE = 0.2  # of its range that a coordinate swings to each side
-CLOSED = 0.3  # of that swing, for closed loops, which soon reach the end of what can be assembled
-SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)  # of that swing, the first that stays above the floor
-LOW = 0.02  # how far a swing may reach below the first posture, in sizes of the robot
+MAX_SWINGS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; lengths are in sizes of the robot
+RANGE_SHARE = 0.2  # largest swing to each side, in ranges of the coordinate
+CLOSED_SHARE = 0.3  # part of that swing for closed loops, whose range of assembly is narrow
+SWING_SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)  # of that swing, the first that stays above the floor
+FLOOR_TOLERANCE = 0.02  # how far a swing may reach below the first posture, in sizes of the robot
 PERIOD = 4.0  # s
-SAMPLED = np.linspace(0.0, 6 * PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
+SAMPLE_TIMES = np.linspace(0.0, 6 * PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
 STEP = 1e-4  # s: of the differences that give velocities and accelerations
-SLOWEST = 0.1  # speed of a swing whose drives can hardly hold the robot
+MIN_PACE = 0.1  # speed of a swing whose drives can hardly hold the robot
 
 
 @dataclass(frozen=True)
 class Slide:
-    """A slider: its name, unit and range; ``start`` is its value in the first posture, ``at`` its place in q.
+    """A slider: its name, unit and range. ``start`` is its value in the first posture, ``at`` its index in q.
 
     ``turn`` is the component of a rotation vector whose quaternion begins at ``at``, or None.
     """
@@ -45,7 +45,7 @@ class Slide:
 
 
 class Posture:
-    """A robot in one posture, which ``move`` changes. ``note`` says what the panel has to say of it.
+    """A robot in one posture, which ``move`` changes. ``note`` is a message for the panel.
 
     Example:
         >>> arm = Posture(torsor.library.two_link())
@@ -55,14 +55,14 @@ class Posture:
         [0.5, 0.0]
     """
 
-    def __init__(self, given: Robot | ParallelRobot, scene: Scene | None = None):
-        self.scene = Scene.of(given) if scene is None else scene
+    def __init__(self, source: Robot | ParallelRobot, scene: Scene | None = None):
+        self.scene = Scene.of(source) if scene is None else scene
         robot = self.scene.robot
         for loop in robot.loops:
-            if isinstance(loop, Wheel):  # it restricts velocities: every position can be shown
+            if isinstance(loop, Wheel):  # a wheel restricts velocities, not positions
                 robot = robot.without_loop(loop.name)
         self.robot, self.note = robot.to(device="casadi"), ""
-        self.home = self._first(given)
+        self.home = self._first(source)
         self.slides = tuple(self._slides())
         self.q, self.values = self.home, tuple(slide.start for slide in self.slides)
         self._rates: tuple[Array, Array] | None = None
@@ -72,27 +72,27 @@ class Posture:
         """The moment that is shown."""
         return Still(self.scene, self.robot, self.q, self._rates)
 
-    def _first(self, given: Robot | ParallelRobot) -> Array:
+    def _first(self, source: Robot | ParallelRobot) -> Array:
         """Return the first posture: the home posture, with loops closed."""
         robot = self.robot
-        if isinstance(given, ParallelRobot):
-            return np.concatenate([given.home, given.leg_home])
+        if isinstance(source, ParallelRobot):
+            return np.concatenate([source.home, source.leg_home])
         if not robot.loops:
             return home(robot)
         q = np.clip(robot.neutral(), robot.lower, robot.upper)
         try:
             return robot.closed.positions(q)
         except ModelError as error:
-            # All coordinates have sliders then: one can see where the loops gape, and no search is repeated.
+            # All coordinates then have sliders, which show where the loops are open, and no search is repeated.
             self.note = f"Loops are open: {error}"
             self.robot = robot.open_tree().to(device="casadi")
             return q
 
     def _slides(self) -> list[Slide]:
-        robot, found = self.robot, list[Slide]()
+        robot, slides = self.robot, list[Slide]()
         names, kinds = robot.position_names, units(robot)[0]
         if robot.loops and not robot.active:
-            self.note = self.note or "No sliders: a robot with loops moves by its active coordinates, and has none."
+            self.note = self.note or "There are no sliders: the robot has closed loops and no active coordinates."
         motors = {slot.q.start for slot in robot.motor_coordinates.values()}
         turns = set[int]()
         for joint, slot in zip(robot.joints, robot.coordinates, strict=True):
@@ -102,19 +102,19 @@ class Posture:
                 vector = log_rotation(self.home[first : slot.q.stop])
                 for k, axis in enumerate("xyz"):
                     name = f"{joint.name} rotation {axis}"
-                    found.append(Slide(name, "rad", -np.pi, np.pi, float(vector[k]), first, k))
+                    slides.append(Slide(name, "rad", -np.pi, np.pi, float(vector[k]), first, k))
         for index, (name, unit) in enumerate(zip(names, kinds, strict=True)):
             moved = name in robot.active if robot.loops else index not in turns | motors
             if moved:
                 start = float(self.home[index])
-                found.append(Slide(name, unit, *self._range(index, unit, start), start, index))
+                slides.append(Slide(name, unit, *self._range(index, unit, start), start, index))
         order = {name: k for k, name in enumerate(robot.active)}
-        return sorted(found, key=lambda slide: order.get(slide.name, slide.at))
+        return sorted(slides, key=lambda slide: order.get(slide.name, slide.at))
 
     def _range(self, index: int, unit: str, start: float) -> tuple[float, float]:
         pairs = zip(self.robot.joints, self.robot.coordinates, strict=True)
         bends = any(joint.flexible is not None and slot.q.start <= index < slot.q.stop for joint, slot in pairs)
-        reach = np.pi if unit == "rad" else (BENT if bends else FAR) * self.scene.size
+        reach = np.pi if unit == "rad" else (DEFLECTION_RANGE if bends else SLIDER_RANGE) * self.scene.size
         return slider_range(self.robot, index, start, reach)
 
     def move(self, values: list[float] | tuple[float, ...]) -> Still:
@@ -138,7 +138,7 @@ class Posture:
         for at, vector in vectors.items():
             q[at : at + 4] = quaternion_exp(vector)
         for joint, slot in zip(self.robot.joints, self.robot.coordinates, strict=True):
-            if joint.name in self.robot.motor_coordinates:  # at rest, the spring to the motor is straight
+            if joint.name in self.robot.motor_coordinates:  # at rest, the spring of the motor is relaxed
                 q[self.robot.motor_coordinates[joint.name].q] = q[slot.q]
         return q
 
@@ -148,7 +148,7 @@ class Posture:
         except AssemblyError as error:
             pairs = zip(self.robot.active, error.q_active, strict=True)
             near = ", ".join(f"{name} {value:.4g}" for name, value in pairs)
-            self.q, self.note = error.q, f"The loops cannot be closed there. The nearest that can is shown: {near}."
+            self.q, self.note = error.q, f"The loops cannot be closed there. The nearest posture is shown: {near}."
         except ModelError as error:
             self.note = f"The loops cannot be closed there: {error}"
 
@@ -166,21 +166,22 @@ class Posture:
 
     def swings(self) -> list[Array]:
         """Return some postures of the swing, which show how much room it needs; none with closed loops."""
-        times = [] if self.robot.loops else SAMPLED
-        return [self._positions(tuple(self._swung(time))) for time in times]
+        if self.robot.loops:
+            return []
+        return [self._positions(tuple(self._swung(time))) for time in SAMPLE_TIMES]
 
     @cached_property
     def _share(self) -> float:
         """The part of the full swing that keeps the robot above the lowest point of its first posture."""
         if self.robot.loops:
-            return CLOSED
+            return CLOSED_SHARE
         up = upwards(self.robot)
         floor = float(up @ np.where(up > 0, *self.scene.corners(self.home)))
-        for share in SHARES:
-            postures = np.stack([self._positions(tuple(self._swung(time, share))) for time in SAMPLED])
-            if float(up @ np.where(up > 0, *self.scene.corners(postures))) >= floor - LOW * self.scene.size:
+        for share in SWING_SHARES:
+            postures = np.stack([self._positions(tuple(self._swung(time, share))) for time in SAMPLE_TIMES])
+            if float(up @ np.where(up > 0, *self.scene.corners(postures))) >= floor - FLOOR_TOLERANCE * self.scene.size:
                 return share
-        return SHARES[-1]
+        return SWING_SHARES[-1]
 
     @cached_property
     def _pace(self) -> float:
@@ -188,14 +189,14 @@ class Posture:
         robot = self.robot
         if robot.loops:
             return 1.0
-        v, a = (np.stack(rates) for rates in zip(*map(self._rates_at, SAMPLED), strict=True))
+        v, a = (np.stack(rates) for rates in zip(*map(self._rates_at, SAMPLE_TIMES), strict=True))
         q = np.stack(self.swings())
         still, tau = robot.gravity_force(q), robot.inverse_dynamics(q, v, a)
         room = np.maximum(robot.effort_limit - np.abs(still), 0.0)  # forces of the motion grow with the square of speed
         with np.errstate(divide="ignore", invalid="ignore"):
             fast = np.fmin.reduce(np.where(v == 0, np.inf, robot.velocity_limit / np.abs(v)), axis=None)
             strong = np.sqrt(room / np.abs(tau - still))
-        return float(np.clip(min(fast, np.fmin.reduce(strong[room > 0], axis=None, initial=np.inf)), SLOWEST, 1.0))
+        return float(np.clip(min(fast, np.fmin.reduce(strong[room > 0], axis=None, initial=np.inf)), MIN_PACE, 1.0))
 
     def _rates_at(self, time: float) -> tuple[Array, Array]:
         """Return velocities and accelerations of the swing, of the active coordinates if there are loops."""
@@ -203,7 +204,7 @@ class Posture:
         if self.robot.loops:
             before, after = values[1] - values[0], values[2] - values[1]
         else:
-            low, here, high = (self._positions(tuple(each)) for each in values)
+            low, here, high = (self._positions(tuple(sliders)) for sliders in values)
             before, after = self.robot.difference(low, here), self.robot.difference(here, high)
         return (before + after) / (2 * STEP), (after - before) / STEP**2
 
@@ -212,11 +213,11 @@ class Posture:
         finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
         values, bounded = list[float](), [slide.turn is None and finite[slide.at] for slide in self.slides]
         for k, slide in enumerate(self.slides):
-            if not bounded[k] and any(bounded):  # a base that floats stays where it is
+            if not bounded[k] and any(bounded):  # a floating base stays in place
                 values.append(slide.start)
                 continue
-            largest = SWAYS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
-            swing = min(largest, SHARE * (slide.high - slide.low)) * part
+            largest = MAX_SWINGS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
+            swing = min(largest, RANGE_SHARE * (slide.high - slide.low)) * part
             middle = float(np.clip(slide.start, slide.low + swing, slide.high - swing))
             turn = np.sin(2 * np.pi * time / (PERIOD + 0.6 * k))
             ready = 1 - np.exp(-(time**2))  # it starts from rest

@@ -1,4 +1,4 @@
-"""The server of the viewer: on this machine alone unless told otherwise, for its own page alone, and never shared."""
+"""The server of the viewer. By default it listens on this machine only, and it serves its own page only."""
 
 import errno
 import io
@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 from torsor.base.errors import ModelError, missing, printable, warn
 from torsor.compiler.source import asset
 
-# The page that the viewer serves: viser's, with a script before it that spares browsers without a graphics card.
-HEAD, TITLE = "<head>", "<title>Viser</title>"
-SKY = "canvas[data-engine] { background: linear-gradient(#dfe6ee, #f6f8fa 55%, #e4e9ef); }"  # of the offline page
+# The viewer serves viser's page with a script that spares browsers without a GPU.
+HEAD_TAG, TITLE_TAG = "<head>", "<title>Viser</title>"
+SKY_STYLE = "canvas[data-engine] { background: linear-gradient(#dfe6ee, #f6f8fa 55%, #e4e9ef); }"  # of the offline page
 _alone = threading.Lock()
 
 
@@ -29,7 +29,7 @@ _alone = threading.Lock()
 def own_page(viser: Any, title: str) -> Iterator[None]:
     """Let servers that are made meanwhile serve viser's page with our script and title, from a temporary folder.
 
-    viser has no setting for the folder of its page: the class of its server is wrapped while one is made.
+    viser has no setting for the folder of its page, so the class of its server is wrapped meanwhile.
     """
     usual = viser.infra.WebsockServer
 
@@ -37,9 +37,9 @@ def own_page(viser: Any, title: str) -> Iterator[None]:
         folder = Path(mkdtemp(prefix="torsor_view_"))
         shutil.copytree(http_server_root, folder, dirs_exist_ok=True)
         page, script = folder / "index.html", asset("software.js", __package__)
-        html = page.read_text(encoding="utf-8").replace(HEAD, f"{HEAD}<script>\n{script}</script>", 1)
-        head = f"<title>{escape(printable(title))} - Torsor</title><style>{SKY}</style>"
-        html = html.replace(TITLE, head, 1)
+        html = page.read_text(encoding="utf-8").replace(HEAD_TAG, f"{HEAD_TAG}<script>\n{script}</script>", 1)
+        head = f"<title>{escape(printable(title))} - Torsor</title><style>{SKY_STYLE}</style>"
+        html = html.replace(TITLE_TAG, head, 1)
         page.write_text(html, encoding="utf-8")
         made = usual(*arguments, http_server_root=folder, **options)
         weakref.finalize(made, shutil.rmtree, folder, True)
@@ -53,17 +53,17 @@ def own_page(viser: Any, title: str) -> Iterator[None]:
             viser.infra.WebsockServer = usual
 
 
-LOCAL = ("localhost", "127.0.0.1", "::1")
-TRIED = 100  # ports
-FOREIGN = 1008  # close code of a websocket: policy violation
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+MAX_PORTS = 100  # ports
+POLICY_VIOLATION = 1008  # close code of a websocket: policy violation
 
 
 def start(host: str, port: int, title: str) -> Any:
     """Return a viser server on ``port``, or on the next one that is free; ``title`` is that of its page.
 
-    viser accepts every page that connects, and shares the viewer through a public relay if a client asks for it. Here a
-    page of another origin is disconnected, since any web site in the same browser could otherwise read and move the
-    robot, and nothing is shared.
+    viser accepts every page that connects, and shares the viewer through a public relay if a client asks for it. Here,
+    pages of other origins are disconnected, because any web site in the same browser could otherwise read and move the
+    robot. Sharing is disabled.
     """
     try:
         import viser
@@ -72,8 +72,8 @@ def start(host: str, port: int, title: str) -> Any:
     free = free_port(host, port)
     if not is_local(host):
         warn(
-            f"the viewer listens on {host}: everyone who reaches this machine sees the robot and its meshes and can "
-            "move it; there is no password and no encryption; fix: host='localhost' and an ssh tunnel"
+            f"the viewer listens on {host}: everyone who can reach this machine can see and move the robot; "
+            "there is no password and no encryption; fix: use host='localhost' and an ssh tunnel"
         )
     with silence(), own_page(viser, title):  # viser prints a banner; the caller prints the address
         server: Any = viser.ViserServer(host=host, port=free, verbose=False)
@@ -86,7 +86,7 @@ def start(host: str, port: int, title: str) -> Any:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Discard what viser prints: on standard output, and in notebooks, where Rich shows it below the cell."""
+    """Suppress the messages of viser, on standard output and in notebooks."""
     from rich import get_console
 
     console = get_console()
@@ -100,60 +100,60 @@ def silence() -> Iterator[None]:
 
 
 def is_local(host: str) -> bool:
-    """Return whether a host is this machine alone."""
+    """Return whether a host name is that of this machine only."""
     try:
-        return host in LOCAL or ipaddress.ip_address(host).is_loopback
+        return host in LOCAL_HOSTS or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the first free port of a host from ``port`` on (0: any), or raise ModelError: viser would wait."""
+    """Return the first free port of a host from ``port`` on (0: any); without one, raise ModelError."""
     try:
-        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        infos = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        fix = "give localhost, or an address of this machine"
+        fix = "use localhost, or an address of this machine"
         raise ModelError(f"no such host ({reason})", value=host, where=f"view: host {host!r}", fix=fix) from None
-    addresses = [(family, address) for family, _, _, _, address in found]
-    for each in range(port, min(port + TRIED, 65536)):
-        if _is_free(host, addresses, each):
-            return each
-    asked = f"the ports {port} to {min(port + TRIED, 65536) - 1} are taken"
+    addresses = [(family, address) for family, _, _, _, address in infos]
+    for candidate in range(port, min(port + MAX_PORTS, 65536)):
+        if _is_free(host, addresses, candidate):
+            return candidate
+    asked = f"the ports {port} to {min(port + MAX_PORTS, 65536) - 1} are taken"
     raise ModelError(asked, where="view", fix="choose another port, or 0 for any that is free")
 
 
 def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
-    """Return whether nothing listens on a port of any of the addresses; ModelError if they cannot be listened on."""
+    """Return whether a port is free at all addresses; if none can be bound, raise ModelError."""
     failed = list[OSError]()
     for family, address in addresses:
         try:
             with socket.socket(family, socket.SOCK_STREAM) as tried:
-                if os.name == "posix":  # elsewhere it would share the port with who has it
+                if os.name == "posix":  # on other systems the port would be shared
                     tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 tried.bind((address[0], port, *address[2:]))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return False
             failed.append(error)
-    if len(failed) == len(addresses):  # of several, one may be of a protocol that this machine has not
-        found = f"cannot listen on port {port} ({failed[0].strerror})"
+    if len(failed) == len(addresses):  # one of several may belong to a missing protocol
+        problem = f"cannot listen on port {port} ({failed[0].strerror})"
         fix = "an address of this machine; ports below 1024 need special rights"
-        raise ModelError(found, where=f"view: host {host!r}", allowed=fix)
+        raise ModelError(problem, where=f"view: host {host!r}", allowed=fix)
     return True
 
 
 def is_own_page(origin: str | None, asked: str, host: str) -> bool:
-    """Return whether a page may connect: it came from this server, by a name that this server has.
+    """Return whether a page may connect: it came from this server, by a name of this server.
 
-    ``origin`` is the page's (None: not a browser), ``asked`` the host and port that it asked for. A server of this
-    machine alone has local names only, so that a foreign name that resolves to this machine does not help a page.
+    ``origin`` is that of the page (None: not a browser), ``asked`` the requested host and port. A local server has
+    local names only, so that a foreign name that resolves to this machine is rejected.
     """
     if origin is None:
         return True
     try:
         page, name = urlsplit(origin).netloc, urlsplit(f"//{asked}").hostname or ""
-    except ValueError:  # no address at all
+    except ValueError:  # not an address
         return False
     return page == asked and (not is_local(host) or is_local(name))
 
@@ -165,6 +165,6 @@ def _refuse_foreign_pages(server: Any, host: str) -> None:
         connection = sockets._live_connections[client.client_id]
         headers = connection.request.headers
         if not is_own_page(headers.get("Origin"), headers.get("Host", ""), host):
-            await connection.close(FOREIGN, "this page is not the viewer's own")
+            await connection.close(POLICY_VIOLATION, "this page is not the viewer's own")
 
     sockets.on_client_connect(refuse)

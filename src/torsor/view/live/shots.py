@@ -1,10 +1,11 @@
-"""What a viewer shows of one moment: poses of links, forces, energies, the error of closure; at rest or in a motion."""
+"""One moment in the viewer: link poses, forces, energies and loop-closure error, at rest or in a motion."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
@@ -16,7 +17,7 @@ from torsor.view.scene import Scene, Timeline
 
 
 class Drives(NamedTuple):
-    """Forces of drives (k,), their names, units and limits (infinite: none), and the part that a model leaves over."""
+    """Drive forces (k,) with names, units, limits (infinite: none) and residuals of an identification."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -31,7 +32,7 @@ def placed(poses: Array) -> tuple[Array, Array]:
 
 
 def closing_error(robot: Robot, q: Array) -> Array:
-    """Return the largest error of closure (...) at positions (..., nq)."""
+    """Return the largest loop-closure error (...) at positions (..., nq)."""
     return np.asarray(np.abs(robot.closed.error(q)).max(axis=-1, initial=0.0))
 
 
@@ -92,7 +93,7 @@ class Still:
 
     @property
     def closing(self) -> float | None:
-        """The largest error of closure (m, or 2 sin(angle/2)); None without loops."""
+        """The largest loop-closure error (m, or 2 sin(angle/2)); None without loops."""
         return float(closing_error(self.robot, self.q)) if self.robot.loops else None
 
 
@@ -106,9 +107,9 @@ def drives_of(robot: Robot, names: tuple[str, ...], forces: Array, residuals: Ar
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A motion whose quantities are computed once, when they are first shown, for all its samples.
+    """A motion whose quantities are computed for all samples when they are first shown.
 
-    A walk that goes on is shown in place, as on a treadmill: positions are less the way at its mean velocity.
+    A walk that repeats is shown in place, as on a treadmill: the distance at its mean velocity is subtracted.
     """
 
     scene: Scene
@@ -116,12 +117,12 @@ class Film:
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot in CasADi's virtual machine: compiling for some hundred samples takes longer than they do."""
+        """The robot in CasADi's virtual machine, which is faster than compiling for some hundred samples."""
         return self.motion.robot.to(device="casadi")
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
-        """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4), which do not change their sign on the way."""
+        """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4) without jumps of sign."""
         positions, turns = placed(self.scene.poses(self.motion.q))
         positions = positions - self.way[:, None]
         signs = np.where((turns[1:] * turns[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
@@ -135,7 +136,7 @@ class Film:
 
     @cached_property
     def ground(self) -> Array | None:
-        """Points and forces of the ground (T, G, 6)."""
+        """Points and vectors of ground reaction forces (T, G, 6)."""
         if self.motion.ground is None:
             return None
         return self.motion.ground - np.pad(self.way, ((0, 0), (0, 3)))[:, None]
@@ -153,9 +154,16 @@ class Film:
 
     @cached_property
     def closing(self) -> Array | None:
-        """The largest errors of closure (T,), if there are loops."""
-        loops = [each for each in self.robot.loops if not isinstance(each, Wheel)]
+        """The largest loop-closure errors (T,), if there are loops."""
+        loops = [loop for loop in self.robot.loops if not isinstance(loop, Wheel)]
         return closing_error(self.robot, self.motion.q) if loops else None
+
+    @cached_property
+    def drives(self) -> NDArray[np.int64]:
+        """The columns of ``tau`` with a drive: a force at some time, or a finite limit above 0."""
+        forces, limits = np.nan_to_num(np.asarray(self.motion.tau)), self.motion.limits
+        moved = np.abs(forces).max(axis=0, initial=0.0) > 1e-9
+        return np.flatnonzero((limits > 0) & (moved | np.isfinite(limits)))
 
     @property
     def duration(self) -> float:
@@ -164,23 +172,23 @@ class Film:
 
     @property
     def speed(self) -> Array:
-        """The mean velocity (3,) of a motion that goes on, in m/s; zero of others."""
+        """The mean velocity (3,) of a motion that repeats, in m/s; zero for others."""
         ahead = self.motion.ahead
         return np.zeros(3) if ahead is None or not self.duration > 0 else ahead / self.duration
 
     @cached_property
     def way(self) -> Array:
-        """How far (T, 3) the ground has passed under a walk that is shown in place; zero of other motions."""
+        """The distance (T, 3) that the ground has passed under a walk in place; zero for other motions."""
         return np.outer(self.motion.times - self.motion.times[0], self.speed)
 
     def within(self, time: float) -> float:
-        """Return a time (s) within the motion: the same part of its first round if it goes on, else at most its end."""
+        """Return a time (s) within the motion: modulo its duration if it repeats, else at most its end."""
         if self.motion.ahead is None or time <= self.duration:
             return min(time, self.duration)
         return time % self.duration
 
     def at(self, time: float) -> "Frame":
-        """Return the moment ``time`` (s) after the start: between two samples, or at the end or in the next round."""
+        """Return the moment ``time`` (s) after the start, interpolated between two samples."""
         times, time = self.motion.times - self.motion.times[0], self.within(time)
         index = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, max(len(times) - 2, 0)))
         after = min(index + 1, len(times) - 1)
@@ -196,7 +204,7 @@ class Frame:
         self.film, self.before, self.after, self.part = film, before, after, part
 
     def _of(self, samples: Array) -> Array:
-        """Return samples (T, ...) at the moment; where one of the two is not known, the other one."""
+        """Return samples (T, ...) at the moment; if one of the two is NaN, the nearer one."""
         a, b = samples[self.before], samples[self.after]
         between: Array = a + self.part * (b - a)
         if not np.isnan(between).any():
@@ -206,7 +214,7 @@ class Frame:
     @cached_property
     def placed(self) -> tuple[Array, Array]:
         """Positions and quaternions of the base and of the links."""
-        positions, turns = (self._of(each) for each in self.film.placed)
+        positions, turns = (self._of(samples) for samples in self.film.placed)
         return positions, turns / np.linalg.norm(turns, axis=-1, keepdims=True)
 
     @property
@@ -216,28 +224,30 @@ class Frame:
 
     @property
     def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links, if the forces of the motion are known."""
+        """Wrenches (L, 6) of parents on their links, if the drive forces are known."""
         return None if self.film.motion.tau is None else self._of(self.film.reactions)
 
     @property
     def external(self) -> Array | None:
-        """Wrenches (L, 6) of the environment on links, less those of the ground, which have arrows of their own."""
+        """External wrenches (L, 6) on links, without those of the ground, which have their own arrows."""
         motion = self.film.motion
         return None if motion.external is None or motion.ground is not None else self._of(motion.external)
 
     @property
     def ground(self) -> Array | None:
-        """Points and forces of the ground (G, 6) in base axes; NaN where there is none."""
+        """Points and vectors of ground reaction forces (G, 6) in base axes; NaN where there is none."""
         return None if self.film.ground is None else self._of(self.film.ground)
 
     @property
     def drives(self) -> Drives | None:
-        """The forces of the drives; residuals of an identification are measured less predicted forces."""
+        """The drive forces; residuals of an identification are measured minus predicted forces."""
         motion = self.film.motion
         if motion.tau is None:
             return None
-        residuals = None if motion.residuals is None else self._of(motion.residuals)
-        return drives_of(motion.robot, motion.driven, self._of(motion.tau), residuals)
+        chosen = self.film.drives
+        residuals = None if motion.residuals is None else self._of(motion.residuals)[chosen]
+        names = tuple(motion.driven[k] for k in chosen)
+        return drives_of(motion.robot, names, self._of(motion.tau)[chosen], residuals)
 
     @property
     def energies(self) -> tuple[float, float]:
@@ -247,7 +257,7 @@ class Frame:
 
     @property
     def closing(self) -> float | None:
-        """The largest error of closure."""
+        """The largest loop-closure error."""
         return None if self.film.closing is None else float(self._of(self.film.closing))
 
 

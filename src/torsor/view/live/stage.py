@@ -1,4 +1,4 @@
-"""All that a viewer shows: subjects, ground, lights and camera, and what controls can ask for."""
+"""The scene of the viewer: subjects, ground, lights and camera, and the actions of the controls."""
 
 import threading
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ class Clock:
 
     @property
     def total(self) -> float:
-        """Time (s) with all rounds of a loop: for motions that go on."""
+        """Time (s) with all rounds of a loop, for motions that repeat."""
         return self.time + self.rounds * self.duration
 
     def advance(self, seconds: float) -> bool:
-        """Let real time pass and return whether the time has changed; without ``loop`` it stops at the end."""
+        """Advance by real time and return whether the time has changed; without ``loop`` it stops at the end."""
         if not self.playing or self.duration <= 0:
             return False
         self.time += self.speed * seconds
@@ -50,16 +50,16 @@ class Clock:
         self.time, self.rounds = min(max(time, 0.0), self.duration), 0
 
     def play(self, playing: bool = True) -> None:
-        """Play or pause; at the end, play begins again."""
+        """Play or pause; at the end, playing starts again."""
         if playing and self.time >= self.duration:
             self.time, self.rounds = 0.0, 0
         self.playing = playing
 
 
-# The ground: a square of lines. viser's own grid computes every pixel of it, which takes long without a card.
-SQUARES = 15  # to each side
-BOLD = 5  # every fifth line
-LOOKS = {"fine": ((0.83, 0.86, 0.89), 1.0), "bold": ((0.72, 0.76, 0.80), 1.2)}  # colour, pixels
+# The ground is a square of lines. viser's own grid computes every pixel, which is slow without a GPU.
+SQUARES_PER_SIDE = 15  # to each side
+BOLD_INTERVAL = 5  # every fifth line
+LINE_LOOKS = {"fine": ((0.83, 0.86, 0.89), 1.0), "bold": ((0.72, 0.76, 0.80), 1.2)}  # colour, pixels
 AXES = "xy"
 
 
@@ -72,12 +72,13 @@ class Ground:
     def __init__(self, server: Any, middle: Array, level: Array, size: float):
         steps = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
         self.cell = min(steps, key=lambda step: abs(np.log(10 * step / size)))
-        self.level, lines, self._nodes = level, np.arange(-SQUARES, SQUARES + 1), list[tuple[int, float, Any]]()
+        self.level, self._nodes = level, list[tuple[int, float, Any]]()
+        lines = np.arange(-SQUARES_PER_SIDE, SQUARES_PER_SIDE + 1)
         for across, axis in enumerate(AXES):
-            for name, (color, width) in LOOKS.items():
-                every = BOLD if name == "bold" else 1  # fine lines are also below the bold ones: both repeat
+            for name, (color, width) in LINE_LOOKS.items():
+                every = BOLD_INTERVAL if name == "bold" else 1  # fine lines are also below the bold ones
                 at = self.cell * lines[lines % every == 0]
-                end = np.full_like(at, self.cell * SQUARES)
+                end = np.full_like(at, self.cell * SQUARES_PER_SIDE)
                 flat = np.stack([np.stack([at, -end], axis=-1), np.stack([at, end], axis=-1)], axis=1)
                 points = (flat if across == 0 else flat[..., ::-1]) @ level[:, :2].T + middle
                 look = {"thickness": width, "thickness_units": "screen"}
@@ -86,15 +87,15 @@ class Ground:
                 self._nodes.append((across, every * self.cell, segments))
 
     def move(self, way: Array) -> None:
-        """Let the ground pass under what walks in place and has come as far as ``way`` (3,): the lines repeat."""
+        """Move the ground under a walk in place by ``way`` (3,), in m; the lines repeat."""
         for across, period, segments in self._nodes:
             along = self.level[:, across]
             segments.position = tuple(-float(along @ way % period) * along)
 
 
-MAX_SAMPLES = 4000  # samples of a motion that are shown: those of a browser in a minute
+MAX_SAMPLES = 4000  # samples of a motion that are shown: about one minute
 
-COLORS: tuple[Color, ...] = (
+SUBJECT_COLORS: tuple[Color, ...] = (
     (0.12, 0.47, 0.71, 1.0),
     (1.0, 0.5, 0.05, 1.0),
     (0.17, 0.63, 0.17, 1.0),
@@ -104,11 +105,11 @@ COLORS: tuple[Color, ...] = (
     (0.89, 0.47, 0.76, 1.0),
     (0.09, 0.75, 0.81, 1.0),
 )
-"""Colours of what is compared, in turn."""
+"""Colours of the subjects of a comparison, in turn."""
 
 
 class Subject:
-    """A robot that sliders move (``posture``), or a motion that is played (``film``)."""
+    """A robot with sliders (``posture``) or a motion (``film``)."""
 
     def __init__(self, what: Any, title: str):
         self.posture: Posture | None = None
@@ -122,11 +123,11 @@ class Subject:
             self.film = Film(self.scene, motion)
         self.time = 0.0
         self.sways = self.led = False
-        self.wanted: list[float] | None = None
+        self.target: list[float] | None = None
 
     def draw_in(self, server: Any, number: int, tinted: bool) -> None:
         """Add the nodes to a scene; a ``tinted`` robot has one colour, to tell it from others of its kind."""
-        self.color = COLORS[number % len(COLORS)]
+        self.color = SUBJECT_COLORS[number % len(SUBJECT_COLORS)]
         self.path = node(f"{number + 1} {self.title}")
         self.root = server.scene.add_frame(self.path, show_axes=False)
         self.figure = Figure(server, self.path, self.scene, self.color if tinted else None)
@@ -134,44 +135,47 @@ class Subject:
 
     @property
     def shot(self) -> Shot:
-        """What is shown now."""
+        """The moment that is shown now."""
         if self.posture is not None:
             return self.posture.shot
         assert self.film is not None
         return self.film.at(self.time)
 
     def corners(self) -> tuple[Array, Array]:
-        """Return the least and largest coordinates (3,) that it reaches."""
+        """Return the smallest and largest coordinates (3,) of its surfaces."""
         if self.posture is not None:
             return self.scene.corners(np.stack([self.posture.home, *self.posture.swings()]))
         assert self.film is not None
         few = Film(self.scene, self.film.motion.every(50))
         if few.motion.ahead is None:
             return self.scene.corners(few.motion.q)
-        each = np.array([self.scene.corners(q) for q in few.motion.q]) - few.way[:, None]
-        return each[:, 0].min(axis=0), each[:, 1].max(axis=0)
+        boxes = np.array([self.scene.corners(q) for q in few.motion.q]) - few.way[:, None]
+        return boxes[:, 0].min(axis=0), boxes[:, 1].max(axis=0)
 
     @property
     def goes_on(self) -> bool:
-        """Whether it is a walk that goes on in the next round."""
+        """Whether it is a walk that continues in the next round."""
         return self.film is not None and self.film.motion.ahead is not None
 
     def place(self) -> None:
-        """Draw what is shown now."""
+        """Draw the current moment."""
         shot = self.shot
         self.figure.place(*shot.placed)
         self.marks.place(shot)
 
 
-HIGH, AWAY, BESIDE = 0.4, 1.2, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
+MIN_CAMERA_HEIGHTS = 1.8  # least distance of the camera, in heights of what is shown
+CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.35, 0.15  # above, before and beside the robot, in sizes of it
 
 
 class Stage:
-    """Subjects in a scene of a viser server. Controls say what is wanted; one thread does it: ``step``, ``draw``."""
+    """Subjects in the scene of a viser server. Controls make requests, and one thread executes them."""
 
     def __init__(self, server: Any, subjects: list[Subject]):
         self.server, self.subjects = server, subjects
-        self.clock = Clock(max((each.film.duration for each in subjects if each.film is not None), default=0.0))
+        self.clock = Clock(
+            max((subject.film.duration for subject in subjects if subject.film is not None), default=0.0)
+        )
         self.lock, self.awake = threading.RLock(), threading.Event()
         self.faults, self._swayed = list[str](), 0.0
         self._corners()
@@ -205,10 +209,12 @@ class Stage:
         camera = self.server.initial_camera
         width = (len(self.subjects) - 1) * self.apart
         right = np.cross(self.up, ahead)  # of the picture, where the panel is
-        camera.look_at = middle + self.side * width / 2 + BESIDE * self.size * right
-        camera.position = camera.look_at + (AWAY * self.size + width) * (ahead + HIGH * self.up) / np.hypot(1, HIGH)
+        camera.look_at = middle + self.side * width / 2 + CAMERA_SHIFT * self.size * right
+        height = float(np.abs(self.up) @ (self.high - self.low))
+        away = max(CAMERA_DISTANCE * self.size, MIN_CAMERA_HEIGHTS * height) + width
+        camera.position = camera.look_at + away * (ahead + CAMERA_HEIGHT * self.up) / np.hypot(1, CAMERA_HEIGHT)
         camera.fov, camera.near, camera.far = 0.7, 1e-3 * self.size, 1e3 * self.size
-        # The default lights cast shadows and reflect a map: pretty, and most of the time of a frame without a card.
+        # The default lights cast shadows and reflect a map, which takes most of the frame time without a GPU.
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map(hdri=None)
         scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=1.5)
@@ -217,26 +223,26 @@ class Stage:
         below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
         self.ground = Ground(self.server, below, level, self.size)
 
-    # What controls ask for
+    # Actions of the controls
 
     def wake(self) -> None:
-        """Draw again soon."""
+        """Request a new frame."""
         self.awake.set()
 
     def has(self, name: str) -> bool:
-        """Return whether a motion has forces of the ground or external wrenches."""
+        """Return whether a motion has ground reaction forces or external wrenches."""
         films = [subject.film.at(0.0) for subject in self.subjects if subject.film is not None]
-        return any(getattr(each, name) is not None for each in films)
+        return any(getattr(moment, name) is not None for moment in films)
 
     def show(self, name: str, shown: bool) -> None:
-        """Draw a mark of all subjects, or not."""
+        """Show or hide a mark of all subjects."""
         with self.lock:
             for subject in self.subjects:
                 subject.marks.show(name, shown)
         self.wake()
 
     def stretch(self, factor: float) -> None:
-        """Change the length of arrows."""
+        """Scale the length of arrows."""
         for subject in self.subjects:
             subject.marks.stretch = factor
         self.wake()
@@ -266,16 +272,16 @@ class Stage:
                 subject.marks.forget()
 
     def move(self, number: int, values: list[float], led: bool = True) -> None:
-        """Move a robot to values of its sliders, soon; the last of several that come at once counts.
+        """Move a robot to values of its sliders; of several requests at once, the last one counts.
 
-        ``led`` says that the program moves it, not a hand on the sliders, so that the sliders have to follow.
+        With ``led`` the program moves the robot and the sliders follow; otherwise the user moves the sliders.
         """
         subject = self.subjects[number]
-        subject.wanted, subject.led, subject.sways = values, led, False
+        subject.target, subject.led, subject.sways = values, led, False
         self.wake()
 
     def sway(self, number: int, sways: bool) -> None:
-        """Let the coordinates of a robot swing, or not."""
+        """Start or stop the swing of a robot."""
         if self.subjects[number].sways != sways:
             self.subjects[number].sways = sways
             self._swayed = 0.0
@@ -284,23 +290,23 @@ class Stage:
     # Time
 
     def draw(self) -> None:
-        """Draw all subjects as they are now."""
+        """Draw all subjects at the current time."""
         with self.lock, self.server.atomic():
             for subject in self.subjects:
                 subject.time = self.clock.total if subject.goes_on else self.clock.time
                 subject.place()
-            for film in [each.film for each in self.subjects if each.film is not None and each.goes_on][:1]:
+            for film in [subject.film for subject in self.subjects if subject.film is not None and subject.goes_on][:1]:
                 self.ground.move(film.speed * self.clock.total)
 
     def step(self, seconds: float) -> bool:
-        """Let real time pass and return whether something moves by itself."""
+        """Advance by real time and return whether something is moving."""
         with self.lock:
             moving = self.clock.advance(seconds)
             self._swayed += seconds
             for subject in self.subjects:
-                wanted, subject.wanted = subject.wanted, None
-                if subject.posture is not None and wanted is not None:
-                    subject.posture.move(wanted)
+                target, subject.target = subject.target, None
+                if subject.posture is not None and target is not None:
+                    subject.posture.move(target)
                 elif subject.posture is not None and subject.sways:
                     subject.posture.sway(self._swayed)
                     moving = True

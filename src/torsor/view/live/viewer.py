@@ -1,4 +1,4 @@
-"""``show``: robots and results in the browser, with sliders, playback and numbers."""
+"""``show``: robots and results in the browser."""
 
 import sys
 import threading
@@ -13,13 +13,13 @@ from torsor.view.live.controls import Controls
 from torsor.view.live.server import silence, start
 from torsor.view.live.stage import Stage, Subject
 
-TICK = 1 / 60  # s between two pictures
-SLOW = 0.2  # s between two updates of the numbers, which nobody reads faster
-IDLE = 0.5  # s between two looks for something to do
+FRAME_TIME = 1 / 60  # s between two pictures
+READOUT_TIME = 0.2  # s between two updates of forces and energies
+IDLE_TIME = 0.5  # s between two checks for requests
 
 
 class Player:
-    """A thread that plays a stage until ``close``. While nobody watches, time passes and nothing is drawn."""
+    """A thread that plays a stage until ``close``. Without a connected browser nothing is drawn."""
 
     def __init__(self, server: Any, stage: Stage):
         self.server, self.stage, self.controls, self.closed = server, stage, Controls(server, stage), False
@@ -35,12 +35,12 @@ class Player:
             now = time.monotonic()
             moving = self._tick(now - before, now)
             before = now
-            self.stage.awake.wait(max(TICK - (time.monotonic() - now), 1e-3) if moving else IDLE)
+            self.stage.awake.wait(max(FRAME_TIME - (time.monotonic() - now), 1e-3) if moving else IDLE_TIME)
             if not moving:
-                before = time.monotonic()  # time that nothing moved in does not count
+                before = time.monotonic()  # idle time does not count
 
     def _tick(self, seconds: float, now: float) -> bool:
-        """Move and draw, and return whether something moves by itself. Errors are shown, and the viewer goes on."""
+        """Move, draw, and return whether something is moving. Errors are shown in the panel."""
         stage = self.stage
         try:
             asked = stage.awake.is_set()
@@ -49,7 +49,7 @@ class Player:
             watched = bool(self.server.get_clients())
             if asked or (moving and watched):
                 stage.draw()
-            if asked or (moving and watched and now - self._shown > SLOW):
+            if asked or (moving and watched and now - self._shown > READOUT_TIME):
                 self.controls.update()
                 self._shown = now
             return moving
@@ -72,9 +72,9 @@ HEIGHT = 600  # pixels, in a notebook
 
 
 class Viewer:
-    """A viewer that runs: ``url`` is its address, ``stop`` ends it. A context manager.
+    """A running viewer at the address ``url``; ``stop`` ends it. It is also a context manager.
 
-    ``play``, ``seek``, ``move`` and ``show`` do what the controls of the page do.
+    ``play``, ``seek``, ``move`` and ``show`` are the controls of the page.
     """
 
     def __init__(self, server: Any, stage: Stage, host: str):
@@ -83,7 +83,7 @@ class Viewer:
         self.url = f"http://{shown}:{server.get_port()}"
 
     def __repr__(self) -> str:
-        return f"<Viewer of {', '.join(each.title for each in self.stage.subjects)}: {self.url}>"
+        return f"<Viewer of {', '.join(subject.title for subject in self.stage.subjects)}: {self.url}>"
 
     def __enter__(self) -> "Viewer":
         return self
@@ -92,7 +92,7 @@ class Viewer:
         self.stop()
 
     def play(self, playing: bool = True) -> None:
-        """Play the motions, or pause."""
+        """Play or pause the motions."""
         self.stage.clock.play(playing)
         self.stage.wake()
 
@@ -102,15 +102,16 @@ class Viewer:
         self.stage.wake()
 
     def move(self, values: Sequence[float], number: int = 0) -> None:
-        """Move the sliders of a robot: values of its coordinates in their order in the panel."""
+        """Set the sliders of a robot, in the order of the panel: rad, m."""
         posture = self.stage.subjects[number].posture
         if posture is None or len(values) != len(posture.slides):
             count = 0 if posture is None else len(posture.slides)
-            raise ModelError(f"{len(values)} values", where="view", allowed=f"{count}, one for each slider")
+            what = f"move got {len(values)} values"
+            raise ModelError(what, where="view", allowed=f"{count}, one for each slider")
         self.stage.move(number, [float(value) for value in values])
 
     def show(self, *names: str, shown: bool = True) -> None:
-        """Draw marks, as the check boxes do: frames, center, inertia, reactions, moments, ground, external."""
+        """Show or hide marks: frames, center, inertia, reactions, moments, ground, external."""
         boxes = self.player.controls.boxes
         for name in names:
             boxes[one_of(name, tuple(boxes), "view", "mark")].value = shown
@@ -126,10 +127,10 @@ class Viewer:
             self.stop()
 
     def stop(self) -> None:
-        """End the viewer; its page says that it is disconnected."""
+        """End the viewer."""
         if not self.player.closed:
             self.player.close()
-            with silence():  # viser says that it stopped
+            with silence():  # viser prints a message
                 self.server.stop()
 
 
@@ -143,14 +144,13 @@ def show(
     play: bool = True,
     swing: bool = False,
 ) -> Viewer:
-    """Show robots and results in the browser and return the viewer. It needs viser: ``pip install "torsor[view]"``.
+    """Show robots and results in the browser and return the viewer. It needs the extra ``view``.
 
-    ``what`` are robots (parallel ones and the human included), which get sliders, and results (trajectories, motions,
-    strides, identifications), which are played; several are shown together, in common time, each in a colour of its
-    own. ``names`` are their titles. The page is at ``host``, this machine alone by default, and at ``port`` or the next
-    one that is free; ``open`` opens it in the browser, in Jupyter below the cell. ``block`` waits until Ctrl-C; by
-    default it does in scripts, and not in interactive sessions. ``play`` starts motions at once, and ``swing`` swings
-    the coordinates of robots.
+    ``what`` are robots, which get sliders, and results (trajectories, motions, strides, identifications), which are
+    played. Several are shown together with one clock; ``names`` are their titles. The page is at ``host``, by default
+    this machine only, and at ``port`` or the next free one. ``open`` opens it in the browser, or below the cell in
+    Jupyter. ``block`` waits until Ctrl-C; by default it does so in scripts, but not in interactive sessions. ``play``
+    starts motions at once. ``swing`` moves the coordinates of robots within the limits of their drives.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
@@ -158,13 +158,13 @@ def show(
         >>> viewer.stop()  # doctest: +SKIP
     """
     if not 1 <= len(what) <= MAX_SUBJECTS:
-        found = f"{len(what)} robots or results"
-        raise ModelError(found, where="view", allowed=f"1 to {MAX_SUBJECTS}: robots, trajectories, motions, strides")
+        problem = f"show got {len(what)} robots or results"
+        raise ModelError(problem, where="view", allowed=f"1 to {MAX_SUBJECTS}: robots, trajectories, motions, strides")
     titles = [""] * len(what) if names is None else [str(name) for name in names]
     if len(titles) != len(what):
-        raise ModelError(f"{len(titles)} names", where="view", allowed=f"{len(what)}, one for each")
+        raise ModelError(f"show got {len(titles)} names", where="view", allowed=f"{len(what)}, one for each subject")
     whole_number(port, "view", "port", least=0, most=65535)
-    subjects = [Subject(each, title) for each, title in zip(what, titles, strict=True)]
+    subjects = [Subject(subject, title) for subject, title in zip(what, titles, strict=True)]
     for subject in subjects:
         subject.sways = swing and subject.posture is not None
     server = start(host, port, ", ".join(subject.title for subject in subjects))
@@ -186,6 +186,6 @@ def show(
 
 
 def _in_notebook() -> bool:
-    """Return whether a notebook runs this: IPython with a kernel."""
+    """Return whether this runs in a notebook: IPython with a kernel."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

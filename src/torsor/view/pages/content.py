@@ -1,9 +1,10 @@
-"""What a page shows, as data: robots with their surfaces, motions, robots with sliders, and the view of all of them."""
+"""The data of a page: robots with their surfaces, motions, sliders, and the view."""
 
 import base64
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
+from torsor.base.progress import Bar
 from torsor.base.scenes import Thing
 from torsor.compiler.js import export_js
 from torsor.mechanism.loops import Loop
@@ -21,13 +23,13 @@ from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
-from torsor.view.scene.scene import BENT, FAR, slider_range
+from torsor.view.scene.scene import DEFLECTION_RANGE, SLIDER_RANGE, slider_range
 
-ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
+ALIGNMENT = 4  # bytes: typed arrays of JavaScript start at multiples of the size of their numbers
 
 
 class Numbers:
-    """A block of bytes that grows; an array that it has already is not stored again."""
+    """A growing block of bytes that stores equal arrays once."""
 
     def __init__(self) -> None:
         self._block = bytearray()
@@ -38,7 +40,7 @@ class Numbers:
         array = np.ascontiguousarray(np.asarray(values), dtype=f"<{type_}")
         key = type_, array.tobytes()
         if key not in self._known:
-            self._block += bytes(-len(self._block) % ALIGNED)
+            self._block += bytes(-len(self._block) % ALIGNMENT)
             self._known[key] = len(self._block)
             self._block += key[1]
         return {"type": type_, "at": self._known[key], "shape": list(array.shape)}
@@ -63,12 +65,12 @@ def packed(poses: Array) -> Array:
 
 
 def shown_samples(line: Timeline, rate: float) -> Timeline:
-    """Return the samples of a motion that a page stores: ``rate`` a second, and at most 2000."""
+    """Return the samples of a motion that a page stores: ``rate`` per second, at most 2000."""
     return line.every(int(np.clip(np.ceil((line.times[-1] - line.times[0]) * rate) + 1, 2, MAX_SAMPLES)))
 
 
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
-    """Return a motion as data of a page; ``line`` has the samples that are stored."""
+    """Return the data of a motion; ``line`` has the samples to store."""
     robot, tree = line.robot, scene.tree
     energy = np.stack([tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)], axis=-1)
     poses = scene.poses(line.q)[:, 1:]
@@ -77,7 +79,7 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     content["energy"] = numbers.add(energy)
     if line.ahead is not None:
         content["ahead"] = line.ahead.tolist()
-    light = robot.to(device="casadi")  # for few samples, compiling takes too long
+    light = robot.to(device="casadi")  # faster than compiling for few samples
     if robot.loops:
         content["closure"] = numbers.add(np.abs(light.closed.error(line.q)).max(axis=-1, initial=0.0))
     if line.tau is not None:
@@ -101,7 +103,7 @@ def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
     units = force_units(line.robot)
     tau = np.asarray(line.tau)
     limits = line.limits
-    # Coordinates that nothing drives, such as those of a floating base or of passive joints, are left out.
+    # Coordinates without a drive, such as those of a floating base or of passive joints, are left out.
     sizes = np.abs(np.where(np.isfinite(tau), tau, 0.0))
     driven = [k for k in range(len(line.driven)) if sizes[:, k].max() > 1e-9 or 0 < limits[k] < np.inf]
     driven = [k for k in driven if limits[k] > 0]
@@ -118,26 +120,26 @@ def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
 
 
 def _joint(robot: Robot, link: int) -> dict[str, Any]:
-    """Return where the joint of a link is, in the axes of the link."""
+    """Return the position of the joint of a link, in the link's axes."""
     return {"link": link, "place": robot.joints[link].frame[:3, 3].round(9).tolist()}
 
 
 def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -> Array:
-    """Return wrenches (T, n, 6) at frames of links, in their axes, as moments about places and forces in base axes."""
-    arms = np.array([each["place"] for each in places]).reshape(-1, 3)
+    """Return wrenches (T, n, 6) of link frames as moments about ``places`` and forces, in base axes."""
+    arms = np.array([place["place"] for place in places]).reshape(-1, 3)
     force = wrenches[..., 3:]
     both = np.stack([wrenches[..., :3] - np.cross(arms, force), force], axis=-2)
     return np.asarray(np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both).reshape(*wrenches.shape[:-1], 6))
 
 
-SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
-LIKE: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
-SOLIDS = 8000  # triangles of solids: without a graphics card a browser draws some 300,000 in a second
-SHORT = 2**16  # vertices that two bytes can count
+SHAPE_TOLERANCE = 1e-6  # largest distance between a surface and the mapped shape, in sizes of it
+INERTIA_COLOR: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # of inertia ellipsoids
+MAX_SOLID_TRIANGLES = 8000  # without a GPU a browser draws some 300,000 triangles per second
+MAX_SHORT_VERTICES = 2**16  # largest number of vertices with indices of two bytes
 
 
 class Shapes:
-    """Shapes with their vertices and faces; a surface that is an affine image of one of them is stored as the map."""
+    """Shapes with vertices and faces; an affine image of a shape is stored as its map."""
 
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
@@ -145,81 +147,86 @@ class Shapes:
         self._alike: dict[bytes, list[tuple[int, Array]]] = {}
 
     def add(self, surface: Triangles) -> dict[str, Any]:
-        """Return the number of the shape of a surface and, if it is not the shape itself, the map (12 numbers)."""
+        """Return the index of the shape of a surface and, unless it is the shape itself, the map (12 numbers)."""
         alike = self._alike.setdefault(surface.faces.astype("<i8").tobytes(), [])
         for number, source in alike:
             map_ = _affine(source, surface.vertices)
             if map_ is not None:
-                return {"shape": number, "map": [float(f"{each:.9g}") for each in map_.T.ravel()]}
+                return {"shape": number, "map": [float(f"{value:.9g}") for value in map_.T.ravel()]}
         alike.append((len(self.listed), np.column_stack([surface.vertices, np.ones(len(surface.vertices))])))
-        kind = "u2" if len(surface.vertices) <= SHORT else "u4"
+        kind = "u2" if len(surface.vertices) <= MAX_SHORT_VERTICES else "u4"
         vertices, faces = self.numbers.add(surface.vertices), self.numbers.add(surface.faces.ravel(), kind)
         self.listed.append({"vertices": vertices, "faces": faces})
         return {"shape": len(self.listed) - 1}
 
 
 def _affine(source: Array, vertices: Array) -> Array | None:
-    """Return the affine map (4 x 3) that takes vertices (n, 4), with ones, to others (n, 3), if there is one."""
+    """Return the affine map (4 x 3) from homogeneous vertices (n, 4) to others (n, 3), or None."""
     if len(source) != len(vertices):
         return None
     map_ = np.linalg.lstsq(source, vertices, rcond=None)[0]
     size = float(np.ptp(vertices, axis=0).max())
-    return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SAME * size else None
+    return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SHAPE_TOLERANCE * size else None
 
 
 def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
-    """Return the shapes and what is shown of a robot, and a note if its meshes are simplified.
+    """Return the shapes and surfaces of a robot, and a note if its meshes were simplified.
 
-    Meshes have at most about ``triangles`` triangles in all.
+    Meshes have at most about ``triangles`` triangles in total.
     """
-    visuals = [each for each in scene.shown if not each.solids]
-    before = sum(len(each.surface.faces) for each in visuals)
-    reduced = within([each.surface for each in visuals], triangles)
-    after = sum(len(each.faces) for each in reduced)
-    new = {id(each): surface for each, surface in zip(visuals, reduced, strict=True)}
+    visuals = [part for part in scene.shown if not part.solids]
+    before = sum(len(part.surface.faces) for part in visuals)
+    reduced = within([part.surface for part in visuals], triangles)
+    after = sum(len(surface.faces) for surface in reduced)
+    new = {id(part): surface for part, surface in zip(visuals, reduced, strict=True)}
     shapes, shown = Shapes(numbers), []
-    corners = level(scene, SOLIDS)
-    for each in scene.shown:
-        surface = detailed(each, corners) if each.solids else new[id(each)]
+    corners = level(scene, MAX_SOLID_TRIANGLES)
+    for part in scene.shown:
+        surface = detailed(part, corners) if part.solids else new[id(part)]
         if len(surface.faces):
-            color = [round(value, 4) for value in each.color]
+            color = [round(value, 4) for value in part.color]
             middle = (surface.vertices.min(axis=0) + surface.vertices.max(axis=0)) / 2
-            place = {"link": each.link, "kind": each.kind, "color": color, "middle": middle.round(5).tolist()}
-            shown.append(place | {"name": each.name} | shapes.add(surface))
+            place = {"link": part.link, "kind": part.kind, "color": color, "middle": middle.round(5).tolist()}
+            shown.append(place | {"name": part.name} | shapes.add(surface))
     for index, link in enumerate(scene.robot.links):
         body = ellipsoid_solid(link)
         if body is not None:
-            place = {"link": index, "kind": "inertia", "color": list(LIKE), "middle": link.com.round(5).tolist()}
+            place = {
+                "link": index,
+                "kind": "inertia",
+                "color": list(INERTIA_COLOR),
+                "middle": link.com.round(5).tolist(),
+            }
             shown.append(place | {"name": link.name} | shapes.add(drawn(body, corners[0])))
     note = f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles."
     return {"shapes": shapes.listed, "shown": shown}, note if after < before else ""
 
 
 def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
-    """Return how the flexible links of a robot bend, and from which place on their rods are numbered."""
-    found, place = [], len(scene.robot.links)
-    for each in scene.movers:
-        if isinstance(each, Beam):
-            parts = {name: numbers.add(getattr(each, name).ravel()) for name in ("points", "shapes", "second")}
-            at = list(range(each.at.start, each.at.stop))
-            found.append({"link": each.link, "place": place, "at": at, "pairs": each.pairs.ravel().tolist()} | parts)
-        place += each.count
-    return found
+    """Return the data of flexible links: points, mode shapes, and the index of the first rod."""
+    data, place = [], len(scene.robot.links)
+    for beam in scene.movers:
+        if isinstance(beam, Beam):
+            parts = {name: numbers.add(getattr(beam, name).ravel()) for name in ("points", "shapes", "second")}
+            at = list(range(beam.at.start, beam.at.stop))
+            data.append({"link": beam.link, "place": place, "at": at, "pairs": beam.pairs.ravel().tolist()} | parts)
+        place += beam.count
+    return data
 
 
-FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
-CLOSING = ("closure_error", "closure_jacobian")
-NO_DRIVES = (
-    "The robot has closed loops and no active coordinates, so that it is shown in one posture. "
-    'With robot.with_active(["..."]) there are sliders.'
+TREE_FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
+LOOP_FUNCTIONS = ("closure_error", "closure_jacobian")
+NO_DRIVES_NOTE = (
+    "The robot has closed loops and no active coordinates, so it is shown in one posture. "
+    'Use robot.with_active(["..."]) to get sliders.'
 )
 
 
 def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], str]:
-    """Return sliders of a robot (its positions ``start`` (nq,) close its loops), and the module with its kinematics.
+    """Return the sliders of a robot and the JavaScript module with its kinematics.
 
-    A slider has the index of its coordinate in v and, if it is a position too, that in q. With closed loops the
-    active coordinates have sliders, and the others (``passive``) follow.
+    ``start`` (nq,) closes its loops. A slider has the index of its coordinate in v and, if it is also a position, in q.
+    With closed loops, the active coordinates have sliders and the others (``passive``) follow.
     """
     names, positions = robot.coordinate_names, robot.position_names
     rates = units(robot)[1]
@@ -232,7 +239,9 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     for index, name in enumerate(names):
         if name in moved and index not in motors:
             place = positions.index(name) if name in positions else None
-            reach = BENT * size if index in bends else np.pi if rates[index] == "rad" else FAR * size
+            reach = (
+                DEFLECTION_RANGE * size if index in bends else np.pi if rates[index] == "rad" else SLIDER_RANGE * size
+            )
             low, high = slider_range(robot, place, 0.0 if place is None else float(start[place]), reach)
             where = {"name": name, "unit": rates[index], "index": index, "position": place}
             sliders.append(where | {"low": low, "high": high})
@@ -241,38 +250,38 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         "scales": scales,
         "start": start.tolist(),
         "postures": [{"name": name, "q": q.tolist()} for name, q in robot.postures.items()] if not robot.loops else [],
-        "note": NO_DRIVES if robot.loops and not sliders else "",
+        "note": NO_DRIVES_NOTE if robot.loops and not sliders else "",
     }
     if robot.loops:
         content["passive"] = [k for k, name in enumerate(names) if name not in moved and k not in motors]
     else:
         held = [k for k in range(robot.nv) if k not in motors and k not in bends]
-        limits = [float(each) if np.isfinite(each) else None for each in robot.effort_limit[held]]
+        limits = [float(limit) if np.isfinite(limit) else None for limit in robot.effort_limit[held]]
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
     return content, _module(robot) if sliders else ""
 
 
 def _module(robot: Robot) -> str:
-    """Return the functions of a robot as the text of an ES module."""
-    names = [*FUNCTIONS, *(CLOSING if robot.loops else ["gravity_force"])]
+    """Return the functions of a robot as an ES module."""
+    names = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
     with tempfile.TemporaryDirectory() as folder:
         functions = {name: robot.function(name, loops="open" if robot.loops else None) for name in names}
         return export_js(functions, folder)[0].read_text(encoding="utf-8")
 
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
-LEAVES = 8  # ends of a tree whose trails are drawn
-ENOUGH = 24  # postures that the size of the picture is computed from
-SUNK = 0.015  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
-TRAVELS = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
-TALL = 0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
-USUAL = 0.95  # fraction of all arrows that are no longer than the length below
-ARROW = 0.4  # length of the longest arrow, in sizes
+MAX_TRAILS = 8  # trails that are drawn by default
+BOX_POSTURES = 24  # postures from which the size of the picture is computed
+GROUND_TOLERANCE = 0.015  # largest depth below the origin, in sizes, with the ground at the origin
+FOLLOW_DISTANCE = 0.3  # distance of the centre of mass, in sizes, from which on the camera follows it
+HEIGHT_RATIO = 0.48  # least size of the picture, in heights of what is shown
+ARROW_QUANTILE = 0.95  # quantile of forces that has the arrow length below
+MAX_ARROW = 0.4  # length of a long arrow, in sizes
 
 
 class Content(NamedTuple):
-    """The data of a page: a dict for JSON, the numbers that it refers to, and the modules of robots by actor."""
+    """The data of a page: a dict for JSON, the numbers it refers to, and the modules of robots by actor."""
 
     data: dict[str, Any]
     numbers: Numbers
@@ -280,17 +289,18 @@ class Content(NamedTuple):
 
 
 def content(
-    what: Any, q: ArrayLike | None, rate: float, triangles: int, trails: Sequence[str] | None, meshes: bool
+    what: Any, q: ArrayLike | None, rate: float, triangles: int, trails: Sequence[str] | None, meshes: bool, bar: Bar
 ) -> Content:
-    """Return the data of a page; see ``torsor.view.page`` for the arguments."""
+    """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` counts robots and motions."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
     kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()
-    for title, each in _listed(what):
-        played = None if isinstance(each, Robot | ParallelRobot) else shown_samples(timeline(each, title), rate)
-        source, things = (each, ()) if played is None else (played.robot, played.things)
+    for count, (title, subject) in enumerate(_listed(what)):
+        played = None if isinstance(subject, Robot | ParallelRobot) else shown_samples(timeline(subject, title), rate)
+        source, things = (subject, ()) if played is None else (played.robot, played.things)
         if (id(source), things) not in scenes:
-            scene = Scene.of(source, meshes, things)
+            scene = Scene.of(source, meshes, things, partial(_read, bar, count))
+            bar.at(count + 0.5)
             surface, note = surfaces(scene, numbers, triangles)
             scenes[id(source), things] = len(robots)
             robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
@@ -298,8 +308,9 @@ def content(
             kept.append((source, scene))
         number = scenes[id(source), things]
         scene = kept[number][1]
+        bar.at(count + 0.75)
         if played is None:
-            start = home(each, q)
+            start = home(subject, q)
             actor, module = controls(scene.robot, start, scene.size)
             com, potential = scene.center_of_mass(start), float(scene.tree.potential_energy(start))
             actor |= {"title": title or scene.robot.name, "com": com.tolist(), "potential": potential}
@@ -309,31 +320,36 @@ def content(
             boxes.append(scene.corners(start))
         else:
             actor = motion(played, scene, numbers)
-            boxes.append(scene.corners(played.every(ENOUGH).q))
+            boxes.append(scene.corners(played.every(BOX_POSTURES).q))
         actors.append(actor | {"robot": number})
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     return Content({"robots": robots, "actors": actors, "notes": notes, **view}, numbers, modules)
 
 
+def _read(bar: Bar, count: int, part: float) -> None:
+    """Show that a part (0 to 1) of the surfaces of a robot has been read, after ``count`` others are done."""
+    bar.at(count + 0.5 * part)
+
+
 def _listed(what: Any) -> list[tuple[str, Any]]:
     if isinstance(what, Mapping):
-        found = [(str(title), each) for title, each in what.items()]
+        subjects = [(str(title), subject) for title, subject in what.items()]
     elif isinstance(what, list | tuple) and not isinstance(what, Timeline):
-        found = [("", each) for each in what]
+        subjects = [("", subject) for subject in what]
     else:
-        found = [("", what)]
-    if not found:
-        raise ModelError("nothing to show", where="page", allowed=ALLOWED)
-    return found
+        subjects = [("", what)]
+    if not subjects:
+        raise ModelError("there is nothing to show", where="page", allowed=ALLOWED)
+    return subjects
 
 
 def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     robot = scene.robot
-    ends = [(each, robot.place(each.link).link) for each in robot.frames]
-    frames = [{"name": each.name, "link": link, "pose": packed(each.pose).tolist()} for each, link in ends]
+    ends = [(frame, robot.place(frame.link).link) for frame in robot.frames]
+    frames = [{"name": frame.name, "link": link, "pose": packed(frame.pose).tolist()} for frame, link in ends]
     named = [(k, link) for k, link in enumerate(robot.links) if link.mass > 0] or list(enumerate(robot.links))
     labels = [{"link": k, "place": link.com.round(6).tolist(), "name": link.name} for k, link in named]
-    places = _ends(robot) if trails is None else [_place(robot, each) for each in trails]
+    places = _ends(robot) if trails is None else [_place(robot, name) for name in trails]
     for place in places:
         place["color"] = [round(value, 4) for value in palette(robot, place["link"])[:3]]
     about = {"name": robot.name, "size": scene.size, "mass": robot.mass, "links": list(robot.link_names)}
@@ -346,65 +362,65 @@ def _place(robot: Robot, name: str) -> dict[str, Any]:
 
 
 def _ends(robot: Robot) -> list[dict[str, Any]]:
-    """Return the ends of a tree: a frame of each link that carries no other, or else its far end."""
+    """Return the ends of a tree: a frame of each last link, or its far end."""
     ends = [robot.place(end).link for loop in robot.loops if isinstance(loop, Loop) for end in (loop.a, loop.b)]
     leaves = [k for k in range(len(robot.links)) if k not in robot.parents and robot.joints[k].type != "fixed"]
-    if ends and leaves:  # of closed loops the free ends, or the link that most loops meet at: the platform
+    if ends and leaves:  # with closed loops, the free ends or the platform, where most loops meet
         free = [k for k in leaves if k not in ends]
         leaves = free or [max(leaves, key=ends.count)]
-    found = []
-    for k in leaves[:LEAVES]:
+    places = []
+    for k in leaves[:MAX_TRAILS]:
         link = robot.links[k]
-        frame = next((each.name for each in robot.frames if each.link == link.name), None)
+        frame = next((frame.name for frame in robot.frames if frame.link == link.name), None)
         if frame is not None or link.visuals:
-            found.append(_place(robot, frame or link.name))
+            places.append(_place(robot, frame or link.name))
         else:
             start = robot.joints[k].frame[:3, 3]
-            found.append({"name": link.name, "link": k, "place": (2 * link.com - start).round(9).tolist()})
-    return found
+            places.append({"name": link.name, "link": k, "place": (2 * link.com - start).round(9).tolist()})
+    return places
 
 
 def _view(
     scenes: Sequence[Scene], boxes: Sequence[tuple[Array, Array]], actors: list[dict[str, Any]], numbers: Numbers
 ) -> dict[str, Any]:
-    """Return what the picture shows: direction up, ground, middle and size, scales of arrows, what is on at first."""
+    """Return the view: direction up, ground, middle and size, arrow scales, and the visible layers."""
     up, size = upwards(scenes[0].robot), max(scene.size for scene in scenes)
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
     ends = np.array(np.meshgrid(*np.stack([low, high], axis=1))).reshape(3, -1)
     bottom = float((up @ ends).min())
     way = _way(actors, numbers, scenes, up)
-    travels = float(np.linalg.norm(way, axis=1).max(initial=0.0)) > TRAVELS * size
-    if travels:  # the picture is as large as the robot, not as its way
+    travels = float(np.linalg.norm(way, axis=1).max(initial=0.0)) > FOLLOW_DISTANCE * size
+    if travels:  # the picture is as large as the robot, not as its path
         low, high = low - way.min(axis=0), high - way.max(axis=0)
-    same = len({scene.robot.link_names for scene in scenes}) == 1  # also one robot with two loads
+    same = len({scene.robot.link_names for scene in scenes}) == 1  # also true for one robot with two loads
     width = float(np.linalg.norm(high - low)) / 2 or size
-    kinds = [(each, kind) for each in actors for kind in ("reactions", "external", "ground") if kind in each]
-    forces = [numbers.read(each[kind])[..., 3:] for each, kind in kinds]
-    moments = [numbers.read(each[kind])[..., :3] for each, kind in kinds if kind != "ground"]
+    kinds = [(actor, kind) for actor in actors for kind in ("reactions", "external", "ground") if kind in actor]
+    forces = [numbers.read(actor[kind])[..., 3:] for actor, kind in kinds]
+    moments = [numbers.read(actor[kind])[..., :3] for actor, kind in kinds if kind != "ground"]
     return {
         "up": up.tolist(),
-        "ground": 0.0 if bottom > -SUNK * size else bottom,
+        "ground": 0.0 if bottom > -GROUND_TOLERANCE * size else bottom,
         "middle": ((low + high) / 2).tolist(),
-        "size": max(width * 0.8, float(np.abs(up) @ (high - low)) * TALL),
+        "size": max(width * 0.8, float(np.abs(up) @ (high - low)) * HEIGHT_RATIO),
         "unit": width * 1.2,
         "apart": 0.0 if same else 1.0,
         "follow": travels,
-        "forceScale": ARROW * size / _largest(forces),
-        "momentScale": ARROW * size / _largest(moments),
+        "forceScale": MAX_ARROW * size / _largest(forces),
+        "momentScale": MAX_ARROW * size / _largest(moments),
         "layers": {"com": False, "trails": len(actors) > 1},
     }
 
 
 def _largest(vectors: Sequence[Array]) -> float:
-    """Return a large length of vectors (..., 3), exceeded by some short peaks only, or 1 where there is none."""
-    lengths = [np.linalg.norm(each.astype(float), axis=-1) for each in vectors]
-    finite = [each[np.isfinite(each)] for each in lengths]
-    return float(max((np.quantile(each, USUAL) for each in finite if each.size), default=0.0)) or 1.0
+    """Return a length of vectors (..., 3) that only short peaks exceed, or 1 without vectors."""
+    lengths = [np.linalg.norm(values.astype(float), axis=-1) for values in vectors]
+    finite = [length[np.isfinite(length)] for length in lengths]
+    return float(max((np.quantile(length, ARROW_QUANTILE) for length in finite if length.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
-    """Return the way (T, 3) of the first motion's centre of mass along the ground, if all bodies take part."""
-    played = next((each for each in actors if "times" in each), None)
+    """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies move along."""
+    played = next((actor for actor in actors if "times" in actor), None)
     if played is None:
         return np.zeros((0, 3))
     com, links = (numbers.read(played[name])[..., :3].astype(float) for name in ("com", "poses"))

@@ -1,10 +1,10 @@
-"""A page as a file or in a notebook: the template with its style, scripts and data, and nothing from outside."""
+"""A page as a file or in a notebook: the template with its style, scripts and data."""
 
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from torsor._version import __version__
 from torsor.base.checks import positive, whole_number
 from torsor.base.files import replacing
+from torsor.base.progress import Bar
 from torsor.compiler.source import asset
 from torsor.view.pages.content import content
 
@@ -21,15 +22,15 @@ SCRIPTS = (
     *("math", "data", "surfaces", "renderer", "camera", "ground", "closing"),
     *("beams", "actors", "stage", "chart", "panel", "app"),
 )
-TRIANGLES = 40_000  # of the meshes of a robot
-RATE = 60.0  # samples a second of a motion
-# Nothing may be loaded from anywhere, and no script but those of the template may run.
+TRIANGLES = 40_000  # triangles of the meshes of a robot
+RATE = 60.0  # samples per second of a motion
+# The page loads nothing, and only the scripts of the template run.
 POLICY = "default-src 'none'; script-src {scripts}; style-src {style}; base-uri 'none'; form-action 'none'"
 CONNECT = "\ntorsorKinematics({actor}, {{ {names} }});\n"
 
 
 class Page:
-    """A page as text (``html``). In Jupyter it is shown in the notebook; ``save`` writes it.
+    """A page as ``html`` text. Jupyter shows it in the notebook, and ``save`` writes it.
 
     Example:
         >>> from torsor.view.pages import page
@@ -45,12 +46,12 @@ class Page:
         return f"<Page {self.title!r}: {len(self.html.encode()) / 1e6:.2f} MB>"
 
     def _repr_html_(self) -> str:
-        # In a sandbox with an origin of its own, scripts of the page cannot reach the notebook.
+        # In a sandbox with its own origin, scripts of the page cannot reach the notebook.
         frame = f'sandbox="allow-scripts" width="100%" height="{self.height}" style="border: 0"'
         return f'<iframe {frame} srcdoc="{escape(self.html)}"></iframe>'
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, whole or not at all, and return its path."""
+        """Write the page to a file and return its path; an interrupted call leaves no partial file."""
         target = Path(path)
         with replacing(target) as part:
             part.write_text(self.html, encoding="utf-8", newline="\n")
@@ -68,15 +69,17 @@ def page(
     triangles: int = TRIANGLES,
     meshes: bool = True,
     height: int = 600,
+    progress: bool | None = None,
 ) -> Page:
-    """Return a page that shows robots and motions in a browser, and write it to ``path`` if one is given.
+    """Return a page that shows robots and motions in a browser; ``path`` writes it to a file.
 
-    The page is one HTML file that needs no network and no server. ``what`` is a robot (with a slider for each
-    coordinate; closed loops follow their active coordinates), a trajectory, a motion, a stride, an identification, a
-    list of them for comparison, or a dict with their titles. ``q`` (nq,) is the first posture of robots with sliders.
-    ``trails`` names links and frames whose paths are drawn, by default the ends of the tree. Motions have ``rate``
-    samples a second (2000 at most), meshes are simplified to about ``triangles`` triangles for each robot;
-    ``meshes=False`` draws links with meshes from their numbers. ``height`` (pixels) is that of the view in a notebook.
+    The page is one HTML file that needs no network and no server. ``what`` is a robot (with a slider per coordinate;
+    with closed loops, per active coordinate), a trajectory, a motion, a stride, an identification, a list of them, or
+    a dict with their titles. ``q`` (nq,) is the first posture of robots with sliders. ``trails`` names the links and
+    frames whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per second, at most
+    2000. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods in their
+    place. ``height`` (pixels) is that of the frame in a notebook. ``progress`` is True, False, or None to show a bar on
+    a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
@@ -86,21 +89,23 @@ def page(
     positive(rate, "page", "rate")
     whole_number(triangles, "page", "triangles", least=100)
     whole_number(height, "page", "height", least=100)
-    found = content(what, q, float(rate), triangles, trails, meshes)
-    names = list(dict.fromkeys(each["name"] for each in found.data["robots"]))
-    heading = title or (found.data["actors"][0]["title"] if len(found.data["actors"]) == 1 else ", ".join(names))
+    count = len(what) if isinstance(what, Mapping | list | tuple) else 1
+    with Bar(count, progress, "writing the page") as bar:
+        filled = content(what, q, float(rate), triangles, trails, meshes, bar)
+    names = list(dict.fromkeys(robot["name"] for robot in filled.data["robots"]))
+    heading = title or (filled.data["actors"][0]["title"] if len(filled.data["actors"]) == 1 else ", ".join(names))
     script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"
-    modules = [text + _connection(actor, text) for actor, text in found.modules.items()]
+    modules = [text + _connection(actor, text) for actor, text in filled.modules.items()]
     style = asset("page.css", __package__)
     policy = POLICY.format(scripts=" ".join(map(_digest, [script, *modules])), style=_digest(style))
     places = {
         "POLICY": policy,
         "VERSION": __version__,
         "TITLE": escape(heading),
-        "SUBTITLE": escape(_subtitle(found.data)),
+        "SUBTITLE": escape(_subtitle(filled.data)),
         "STYLE": style,
-        "CONTENT": _inert(found.data),
-        "NUMBERS": found.numbers.base64(),
+        "CONTENT": _inert(filled.data),
+        "NUMBERS": filled.numbers.base64(),
         "SCRIPT": script,
         "MODULES": "\n".join(f'<script type="module">{text}</script>' for text in modules),
     }
@@ -112,25 +117,25 @@ def page(
 
 
 def _digest(text: str) -> str:
-    """Return what a policy says to allow a script or a style."""
+    """Return the policy source that allows a script or a style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _inert(data: dict[str, Any]) -> str:
-    """Return data as JSON in which no name can end the script that holds it."""
+    """Return data as JSON in which no name can end the surrounding script."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _connection(actor: int, module: str) -> str:
-    """Return the line that hands the functions of a module to the page."""
+    """Return the statement that passes the functions of a module to the page."""
     names = re.findall(r"^export function (\w+)\(", module, flags=re.MULTILINE)
-    return CONNECT.format(actor=actor, names=", ".join(each for each in names if not each.endswith("Rows")))
+    return CONNECT.format(actor=actor, names=", ".join(name for name in names if not name.endswith("Rows")))
 
 
 def _subtitle(data: dict[str, Any]) -> str:
     robots, actors = data["robots"], data["actors"]
-    links = " and ".join(dict.fromkeys(f"{len(each['links'])} links" for each in robots[:2]))
-    moving = sum("times" in each for each in actors)
+    links = " and ".join(dict.fromkeys(f"{len(robot['links'])} links" for robot in robots[:2]))
+    moving = sum("times" in actor for actor in actors)
     motions = f", {moving} motion{'s' if moving > 1 else ''}" if moving else ""
     return f"{links}{motions}. Drag to turn, right drag to move, wheel to zoom."

@@ -1,4 +1,4 @@
-"""Robots and motions as a viewer sees them: surfaces on links, and samples over time. Nothing here knows a viewer."""
+"""Robots and motions as plain data for all viewers: surfaces on links, and samples over time."""
 
 from torsor.formats.meshes.triangles import Triangles
 from torsor.simulation.timeline import Timeline, timeline

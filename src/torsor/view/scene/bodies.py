@@ -1,4 +1,4 @@
-"""Links without shapes, drawn from their numbers: rods between joints, marks of joints, ellipsoids of inertia."""
+"""Links without shapes: rods between joints, joint marks, and inertia ellipsoids."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import axis_frame, make_pose
 
-MAX_DRAWN = 150  # nodes of finite elements that are drawn
-STRAIGHT = 1e-6  # distance of nodes from the line to the tip, in lengths of it, up to which a link is a beam
-LAP = 1.03  # length of a rod in distances of its nodes: no gaps where the beam bends
+MAX_NODES = 150  # finite-element nodes that are drawn
+STRAIGHT_TOLERANCE = 1e-6  # largest distance of nodes from the line to the tip of a beam, in lengths of it
+ROD_OVERLAP = 1.03  # length of a rod in distances of its nodes, so that a bent beam has no gaps
 
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """Rods between pairs (E, 2) of P points of a flexible link, in the axes of the ``link`` that it is clamped to.
+    """Rods between pairs (E, 2) of P points of a flexible link, in the axes of the ``link`` that carries it.
 
     ``points`` (P, 3) are at rest; with the coordinates eta = q[..., ``at``] they move to points + ``shapes`` eta +
     eta^T ``second`` eta / 2, where shapes is (P, 3, n) and second (P, 3, n, n).
@@ -55,20 +55,22 @@ class Beam:
     def solids(self, radius: float) -> tuple[Solid, ...]:
         """Return the rods, each in its own axes."""
         lengths = np.linalg.norm(np.diff(self.points[self.pairs], axis=1)[:, 0], axis=-1)
-        return tuple(Solid("cylinder", np.eye(4), np.array([radius, radius, LAP * each])) for each in lengths)
+        return tuple(
+            Solid("cylinder", np.eye(4), np.array([radius, radius, ROD_OVERLAP * length])) for length in lengths
+        )
 
 
 def beams(robot: Mechanism) -> Iterator[Beam]:
-    """Return the flexible links of a robot that have modes. Rods by strains are chains of links already."""
+    """Return the flexible links of a robot that have modes; strain-based rods are chains of links."""
     for index, joint in enumerate(robot.joints):
         if isinstance(joint.flexible, Modes):
             modes = joint.flexible
             R, shift = joint.placement[:3, :3], joint.placement[:3, 3] - joint.placement[:3, :3] @ modes.positions[-1]
-            kept = np.unique(np.linspace(0, len(modes.positions) - 1, MAX_DRAWN).round().astype(int))
+            kept = np.unique(np.linspace(0, len(modes.positions) - 1, MAX_NODES).round().astype(int))
             at_rest = np.concatenate([np.zeros((1, 3)), modes.positions[kept]])
             first, second = (
-                np.concatenate([np.zeros((1, *each.shape[1:])), each[kept]])
-                for each in (modes.shapes, np.asarray(modes.second))
+                np.concatenate([np.zeros((1, *shapes.shape[1:])), shapes[kept]])
+                for shapes in (modes.shapes, np.asarray(modes.second))
             )
             turned = np.einsum("xy,pyk->pxk", R, first), np.einsum("xy,pykl->pxkl", R, second)
             link, at = robot.parents[index], robot.coordinates[index].q
@@ -76,9 +78,10 @@ def beams(robot: Mechanism) -> Iterator[Beam]:
 
 
 def is_beam(robot: Mechanism, link: Link) -> bool:
-    """Return whether all the mass of a link is that of modes: what is drawn of it bends."""
-    own = [joint.flexible for joint in robot.joints if joint.parent == link.name and isinstance(joint.flexible, Modes)]
-    return bool(own) and link.mass <= sum(modes.body[0] for modes in own) * (1 + 1e-9)
+    """Return whether all the mass of a link belongs to its modes, so that it is drawn bent."""
+    carried = [joint.flexible for joint in robot.joints if joint.parent == link.name]
+    modes = [flexible for flexible in carried if isinstance(flexible, Modes)]
+    return bool(modes) and link.mass <= sum(each.body[0] for each in modes) * (1 + 1e-9)
 
 
 def _frames_along(ways: Array) -> Array:
@@ -90,12 +93,12 @@ def _frames_along(ways: Array) -> Array:
 
 
 def _pairs(points: Array) -> NDArray[np.int64]:
-    """Return pairs of points to draw rods between: along a beam, or else the shortest tree through all of them."""
+    """Return the pairs of points that rods connect: along a beam, or the minimum spanning tree of the points."""
     tip = points[-1]
     length = float(np.linalg.norm(tip))
     along = points @ tip / length if length > 0 else np.zeros(len(points))
     aside = points - np.outer(along, tip / length) if length > 0 else points
-    if np.linalg.norm(aside, axis=1).max() <= STRAIGHT * length:
+    if np.linalg.norm(aside, axis=1).max() <= STRAIGHT_TOLERANCE * length:
         order = np.argsort(along, kind="stable")
         pairs = np.stack([order[:-1], order[1:]], axis=1)
     else:
@@ -104,7 +107,7 @@ def _pairs(points: Array) -> NDArray[np.int64]:
 
 
 def _shortest_tree(points: Array) -> NDArray[np.int64]:
-    """Return the edges (P - 1, 2) of the minimum spanning tree of points; it grows by the nearest point."""
+    """Return the edges (P - 1, 2) of the minimum spanning tree of points, by Prim's algorithm."""
     apart = np.linalg.norm(points[:, None] - points, axis=-1)
     nearest, best, out = np.zeros(len(points), dtype=np.int64), apart[0].copy(), np.ones(len(points), dtype=bool)
     out[0], pairs = False, []
@@ -117,13 +120,13 @@ def _shortest_tree(points: Array) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}
-"""The surfaces of solids of size 1: edges of a box, radius of a ball, radius and length of a cylinder along z."""
+UNIT_SURFACES = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}
+"""Surfaces of unit solids: edges of a box, radius of a ball, radius and length of a cylinder along z."""
 
 
 def surface_of(*solids: Solid) -> Triangles:
-    """Return the triangles of solids as one surface."""
-    return joined([UNITS[each.shape].scaled(each.size).at(each.pose) for each in solids])
+    """Return the surface of several solids."""
+    return joined([UNIT_SURFACES[solid.shape].scaled(solid.size).at(solid.pose) for solid in solids])
 
 
 def ball(radius: float, pose: Array) -> Solid:
@@ -137,12 +140,12 @@ def rod(start: Array, end: Array, radius: float) -> Solid:
     return Solid("cylinder", make_pose(axis_frame(end - start), (start + end) / 2), np.array([radius, radius, length]))
 
 
-THIN = 0.014  # radius of a bone, as a fraction of the size of the robot
-SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
+BONE_RADIUS = 0.014  # radius of a rod, in sizes of the robot
+MIN_AXIS_RATIO = 0.02  # smallest semi-axis of a visible ellipsoid, as a fraction of its largest
 
 
 def size_of(robot: Mechanism) -> float:
-    """Return the typical length (m) of a robot: the longest way from the base to a joint or centre of mass, 1 if 0."""
+    """Return the size (m) of a robot: the longest path from the base to a joint or centre of mass, or 1 if it is 0."""
     reach, places = {robot.base.name: 0.0}, []
     for joint, link in zip(robot.joints, robot.links, strict=True):
         reach[link.name] = reach[joint.parent] + float(np.linalg.norm(joint.placement[:3, 3]))
@@ -151,10 +154,10 @@ def size_of(robot: Mechanism) -> float:
 
 
 def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
-    """Return where a link's own joint is, and the points that its bones end at: the joints that it carries."""
+    """Return the position of a link's joint, and the ends of its rods: the joints that it carries."""
     link, start = (robot.base, np.zeros(3)) if index < 0 else (robot.links[index], robot.joints[index].frame[:3, 3])
     carried = [k for k, joint in enumerate(robot.joints) if joint.parent == link.name]
-    if index < 0:  # no rod to a body that moves freely by joints one after the other
+    if index < 0:  # no rod to a body that moves freely by successive joints
         carried = [k for k in carried if not (robot.joints[k].type == "prismatic" and _is_step(robot, k))]
     stiff = [k for k in carried if not isinstance(robot.joints[k].flexible, Modes)]  # beams are drawn bent
     ends = [(robot.joints[k].placement @ robot.joints[k].frame)[:3, 3] for k in stiff]
@@ -165,18 +168,18 @@ def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
 
 
 def bones(robot: Mechanism, index: int, radius: float) -> tuple[Solid, ...]:
-    """Return rods (in the link's axes) from the joint of a link (-1: from the origin of the base) to those it carries.
+    """Return rods, in the link's axes, from the joint of a link (-1: the base origin) to the joints that it carries.
 
-    A link at the end of the tree has rods to its frames or, without any, through its centre of mass.
+    A link at the end of the tree has rods to its frames or, without frames, through its centre of mass.
     """
     start, ends = _ends(robot, index)
     return tuple(rod(start, end, radius) for end in ends if np.linalg.norm(end - start) > radius)
 
 
 def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
-    """Return a mark of a joint in the child's axes: a cylinder along its axis, a box if it slides, else a ball.
+    """Return a joint mark in the child's axes: a cylinder for a hinge, a box for a slide, else a ball.
 
-    Joints through one point with massless links between them are one joint for the eye: a ball on the last link.
+    Joints through one point with massless links between them have one mark, a ball on the last link.
     """
     joint = robot.joints[index]
     if joint.type in ("free", "planar", "fixed") or joint.flexible is not None or _is_step(robot, index):
@@ -190,7 +193,7 @@ def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
 
 
 def _is_step(robot: Mechanism, index: int) -> bool:
-    """Return whether a link is only the way from one joint to another at the same point: it has no mass."""
+    """Return whether a massless link connects two joints at the same point."""
     carried = [joint for joint in robot.joints if joint.parent == robot.links[index].name]
     if robot.links[index].mass > 0 or len(carried) != 1:
         return False
@@ -199,7 +202,7 @@ def _is_step(robot: Mechanism, index: int) -> bool:
 
 
 def ellipsoid_solid(link: Link) -> Solid | None:
-    """Return the solid ellipsoid with the mass and inertia of a link, in the link's axes; None if there is none to see.
+    """Return the solid ellipsoid with the mass and inertia of a link, in the link's axes; None if it is not visible.
 
     Its semi-axes a, b, c follow from the principal moments: Ix = m (b² + c²) / 5 and so on.
     """
@@ -207,19 +210,19 @@ def ellipsoid_solid(link: Link) -> Solid | None:
         return None
     moments, axes = np.linalg.eigh(link.inertia)
     squares = 2.5 * (moments.sum() - 2 * moments) / link.mass
-    if squares.max() <= 0 or squares.min() < (SLENDER**2) * squares.max():
+    if squares.max() <= 0 or squares.min() < (MIN_AXIS_RATIO**2) * squares.max():
         return None
     axes = axes if np.linalg.det(axes) > 0 else -axes
     return Solid("ball", make_pose(axes, link.com), np.sqrt(squares))
 
 
-SLIM = 0.07  # radius of a bone, as a fraction of the root mean square of the distances between joints
+BONE_SLENDERNESS = 0.07  # largest radius of a rod, in root-mean-square distances between joints
 
 
 def bone_radius(robot: Mechanism) -> float:
-    """Return the radius (m) of the bones of a robot: thin beside the whole, and beside bones of the usual length."""
+    """Return the radius (m) of the rods of a robot."""
     carried = [joint for joint in robot.joints if joint.parent != robot.base.name]
     lengths = [float(np.linalg.norm(joint.placement[:3, 3])) for joint in carried]
-    long = [each for each in lengths if each > 0]
+    long = [length for length in lengths if length > 0]
     usual = float(np.sqrt(np.mean(np.square(long)))) if long else np.inf
-    return min(THIN * size_of(robot), SLIM * usual)
+    return min(BONE_RADIUS * size_of(robot), BONE_SLENDERNESS * usual)

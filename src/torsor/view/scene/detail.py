@@ -1,4 +1,4 @@
-"""How many corners the circles of solids have: the fewer, the more solids a robot has."""
+"""Level of detail: simplified meshes, and the number of corners of circles."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,27 +9,37 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Array
 from torsor.base.scenes import Solid
 from torsor.formats.meshes.triangles import Triangles, cylinder, joined, sphere
-from torsor.view.scene.bodies import UNITS
+from torsor.view.scene.bodies import UNIT_SURFACES
 from torsor.view.scene.scene import Scene, Shown
 
-# Meshes with fewer triangles, by clusters of vertices that keep the planes of their faces (quadric errors).
-SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
-HALVINGS = 9  # steps of the search for the size of the cells
+# Meshes are simplified by vertex clustering with quadric errors.
+MEAN_WEIGHT = 1e-3  # weight of the mean of a cluster, which decides where its planes do not
+SEARCH_STEPS = 10  # bisection steps of the search for the cell size
 
 
 def simplified(surface: Triangles, cell: float) -> Triangles:
-    """Return a surface with all vertices in a cube of a grid, with edges of ``cell`` (m), merged into one.
+    """Return a surface whose vertices in each cell of a grid, with edges of ``cell`` (m), are merged into one.
 
-    The one vertex has the least sum of squared distances from the planes of the faces around (Garland and Heckbert's
-    quadric error), so that edges and corners stay where they are.
+    The merged vertex minimises the sum of squared distances from the planes of the adjacent faces (Garland and
+    Heckbert's quadric error), so that edges and corners keep their place.
     """
+    _, cluster = np.unique(_cells(surface, cell), return_inverse=True)
+    faces = cluster[surface.faces]
+    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[_differ(faces)]))
+
+
+def _cells(surface: Triangles, cell: float) -> NDArray[np.int64]:
+    """Return the index of the grid cell of each vertex."""
     points = surface.vertices
     places = np.floor((points - points.min(axis=0)) / cell).astype(np.int64)
-    _, cluster = np.unique(places, axis=0, return_inverse=True)
-    cluster = cluster.reshape(-1)
-    faces = cluster[surface.faces]
+    _, height, depth = (int(places[:, k].max(initial=0)) + 1 for k in range(3))
+    return np.asarray((places[:, 0] * height + places[:, 1]) * depth + places[:, 2])
+
+
+def _differ(faces: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether the three corners of faces (m, 3) differ."""
     a, b, c = (faces[:, k] for k in range(3))
-    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[(a != b) & (b != c) & (c != a)]))
+    return np.asarray((a != b) & (b != c) & (c != a))
 
 
 def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Array:
@@ -39,59 +49,63 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
     mean = np.stack([np.bincount(cluster, points[:, k], count) for k in range(3)], axis=-1) / sizes[:, None]
     corners = points[surface.faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # their length weighs by area
-    own, ways = cluster[surface.faces].T.ravel(), np.tile(normals, (3, 1))
-    offsets = np.einsum("fi,fi->f", ways, corners.transpose(1, 0, 2).reshape(-1, 3) - mean[own])
+    clusters, ways = cluster[surface.faces].T.ravel(), np.tile(normals, (3, 1))
+    offsets = np.einsum("fi,fi->f", ways, corners.transpose(1, 0, 2).reshape(-1, 3) - mean[clusters])
     products = np.column_stack([ways[:, i] * ways[:, j] for i in range(3) for j in range(3)])
-    summed = [np.bincount(own, each, count) for each in np.column_stack([products, ways * offsets[:, None]]).T]
+    summed = [np.bincount(clusters, column, count) for column in np.column_stack([products, ways * offsets[:, None]]).T]
     planes, moments = np.stack(summed[:9], axis=-1).reshape(-1, 3, 3), np.stack(summed[9:], axis=-1)
-    weight = SOFT * np.trace(planes, axis1=1, axis2=2) + np.finfo(float).tiny
+    weight = MEAN_WEIGHT * np.trace(planes, axis1=1, axis2=2) + np.finfo(float).tiny
     shift = np.linalg.solve(planes + weight[:, None, None] * np.eye(3), moments[:, :, None])[:, :, 0]
     return np.asarray(mean + np.clip(shift, -cell, cell))
 
 
 def _tidied(surface: Triangles) -> Triangles:
-    """Return a surface without vertices that no face uses, and without faces that are there twice."""
-    _, first = np.unique(np.sort(surface.faces, axis=1), axis=0, return_index=True)
+    """Return a surface without unused vertices and duplicate faces."""
+    low, middle, high = np.sort(surface.faces, axis=1).T
+    count = len(surface.vertices)
+    alike = np.unique(low * count + middle, return_inverse=True)[1] * count + high  # a product of three may overflow
+    _, first = np.unique(alike, return_index=True)
     used, faces_of_used = np.unique(surface.faces[np.sort(first)], return_inverse=True)
     return Triangles(surface.vertices[used], faces_of_used.reshape(-1, 3))
 
 
-def within(surfaces: Sequence[Triangles], most: int) -> list[Triangles]:
-    """Return surfaces with at most about ``most`` triangles in all; they share one size of detail (m)."""
-    found = list(surfaces)
-    if sum(len(each.faces) for each in surfaces) <= most or not surfaces:
-        return found
-    largest = max(float(np.ptp(each.vertices, axis=0).max()) for each in surfaces)
+def within(surfaces: Sequence[Triangles], limit: int) -> list[Triangles]:
+    """Return surfaces with at most about ``limit`` triangles in total; all have the same cell size."""
+    if sum(len(surface.faces) for surface in surfaces) <= limit or not surfaces:
+        return list(surfaces)
+    largest = max(float(np.ptp(surface.vertices, axis=0).max()) for surface in surfaces)
     low, high = largest / 4096, largest
-    found = [simplified(each, high) for each in surfaces]
-    for _ in range(HALVINGS):
+    for _ in range(SEARCH_STEPS):
         middle = float(np.sqrt(low * high))
-        tried = [simplified(each, middle) for each in surfaces]
-        if sum(len(each.faces) for each in tried) <= most:
-            high, found = middle, tried
-        else:
-            low = middle
-    return found
+        count = sum(int(_differ(_cells(surface, middle)[surface.faces]).sum()) for surface in surfaces)
+        low, high = (low, middle) if count <= limit else (middle, high)
+    return [simplified(surface, high) for surface in surfaces]
 
 
-LEVELS = ((24, 16), (16, 12), (16, 10), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
+CIRCLE_CORNERS = (
+    (24, 16),
+    (16, 12),
+    (16, 10),
+    (12, 8),
+    (10, 6),
+)  # corners of circles, of bodies and of rods and joints
 
 
 @lru_cache
 def unit(shape: str, around: int) -> Triangles:
-    """Return a solid of size 1, as ``torsor.view.scene.bodies.UNITS``, whose circles have ``around`` corners."""
+    """Return the surface of a unit solid whose circles have ``around`` corners."""
     if shape == "box":
-        return UNITS[shape]
+        return UNIT_SURFACES[shape]
     return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
 
 
-def level(scene: Scene, most: int) -> tuple[int, int]:
-    """Return the corners of circles of bodies, and of rods and joints, with which solids have ``most`` triangles."""
-    for each in LEVELS:
-        solids = ((solid, each[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
-        if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= most:
-            return each
-    return LEVELS[-1]
+def level(scene: Scene, limit: int) -> tuple[int, int]:
+    """Return the circle corners of bodies, and of rods and joints, for at limit ``limit`` triangles of solids."""
+    for corners in CIRCLE_CORNERS:
+        solids = ((solid, corners[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
+        if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= limit:
+            return corners
+    return CIRCLE_CORNERS[-1]
 
 
 def drawn(solid: Solid, around: int) -> Triangles:
@@ -100,7 +114,7 @@ def drawn(solid: Solid, around: int) -> Triangles:
 
 
 def detailed(shown: Shown, corners: tuple[int, int]) -> Triangles:
-    """Return a surface of a scene, its solids with the ``corners`` of circles that ``level`` gives."""
+    """Return a surface of a scene; its solids have the ``corners`` of circles that ``level`` returns."""
     if not shown.solids:
         return shown.surface
-    return joined([drawn(each, corners[shown.kind == "bone"]) for each in shown.solids])
+    return joined([drawn(solid, corners[shown.kind == "bone"]) for solid in shown.solids])

@@ -1,4 +1,4 @@
-"""A robot as surfaces that move with its links: what the viewer, the offline page and pictures draw."""
+"""A robot as surfaces that move with its links, for the viewer, offline pages and pictures."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,13 +21,13 @@ from torsor.spatial import make_pose
 from torsor.view.scene import bodies
 from torsor.view.scene.bodies import Beam, bone_radius, is_beam, surface_of
 
-COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
-GROUND = (0.6, 0.62, 0.65, 0.4)
-SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
+SHAPE_COLOR = (0.85, 0.45, 0.2, 0.55)  # transparent, because shapes overlap at joints
+PLANE_COLOR = (0.6, 0.62, 0.65, 0.4)
+PLANE_SIDE, PLANE_THICKNESS = 2.0, 0.002  # m: an infinite plane is drawn as a plate
 
 
 def showing_shapes(robot: Robot) -> Robot:
-    """Return the robot with its collision shapes as visuals; a mesh is drawn as it is, not as its convex hull."""
+    """Return the robot with its collision shapes as visuals; meshes are drawn without their convex hulls."""
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
         raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
@@ -37,12 +37,12 @@ def showing_shapes(robot: Robot) -> Robot:
 
 def _visual(shape: Shape) -> Visual:
     if shape.shape == "plane":
-        pose = shape.pose @ make_pose(p=[0, 0, -THICK / 2])
-        return Visual("box", (SIDE, SIDE, THICK), pose, GROUND, name=shape.name)
-    return Visual(shape.shape, shape.size, shape.pose, COLOR, shape.mesh, shape.path, shape.name, shape.folders)
+        pose = shape.pose @ make_pose(p=[0, 0, -PLANE_THICKNESS / 2])
+        return Visual("box", (PLANE_SIDE, PLANE_SIDE, PLANE_THICKNESS), pose, PLANE_COLOR, name=shape.name)
+    return Visual(shape.shape, shape.size, shape.pose, SHAPE_COLOR, shape.mesh, shape.path, shape.name, shape.folders)
 
 
-UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis
+UPRIGHT_COSINE = 0.9  # cosine of the largest angle between gravity and the axis that is taken as vertical
 
 
 def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
@@ -56,8 +56,8 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     """
     tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
     if q is not None:
-        given = np.array(frozen_array(q, (tree.nq,), tree.name, "q"))
-        return tree.closed.positions(given) if tree.loops else given
+        positions = np.array(frozen_array(q, (tree.nq,), tree.name, "q"))
+        return tree.closed.positions(positions) if tree.loops else positions
     if isinstance(robot, ParallelRobot):
         return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
     if tree.loops:
@@ -65,19 +65,19 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     return np.clip(tree.postures.get("home", tree.neutral()), tree.lower, tree.upper)
 
 
-FAR = 1.0  # how far sliders move lengths without limits, in sizes of the robot
-BENT = 0.05  # the same of deflections of flexible links, which are small
+SLIDER_RANGE = 1.0  # range of sliders of lengths without limits, in sizes of the robot
+DEFLECTION_RANGE = 0.05  # the same for deflections of flexible links
 
 
 def slider_range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
-    """Return the range of a slider about ``start``: the limits of the position ``place``, or ``reach`` without any."""
+    """Return the range of a slider: the limits of the position ``place``, or ``reach`` around ``start``."""
     low, high = (-np.inf, np.inf) if place is None else (float(robot.lower[place]), float(robot.upper[place]))
     low, high = (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
     return min(low, start), max(high, start)
 
 
 def upwards(robot: Mechanism) -> Array:
-    """Return the direction up (3,): against gravity; of a slope, the axis beside it; z without gravity.
+    """Return the direction up (3,): against gravity, along an axis if one is near; z without gravity.
 
     Example:
         >>> upwards(torsor.library.human()).tolist(), upwards(torsor.library.ur5()).tolist()
@@ -88,29 +88,29 @@ def upwards(robot: Mechanism) -> Array:
         return np.array([0.0, 0.0, 1.0])
     up = -np.asarray(robot.gravity) / size + 0.0
     axis = int(np.argmax(np.abs(up)))
-    return np.sign(up[axis]) * np.eye(3)[axis] + 0.0 if abs(up[axis]) > UPRIGHT else up
+    return np.sign(up[axis]) * np.eye(3)[axis] + 0.0 if abs(up[axis]) > UPRIGHT_COSINE else up
 
 
-GREY: Color = (0.62, 0.65, 0.69, 1.0)
-DARK: Color = (0.25, 0.28, 0.33, 1.0)
-SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
-MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
-REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
-SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
-FARTHEST = 1e9  # m: graphics cards count in single precision
-LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
+ROD_COLOR: Color = (0.62, 0.65, 0.69, 1.0)
+JOINT_COLOR: Color = (0.25, 0.28, 0.33, 1.0)
+SIDE_COLORS: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
+MIDDLE_COLOR: Color = (0.52, 0.55, 0.6, 1.0)
+RIGID_OPACITY = 0.3  # opacity of the shapes of a flexible link, which do not bend
+BODY_OPACITY = 0.7  # opacity of inertia ellipsoids
+MAX_COORDINATE = 1e9  # m: GPUs use single precision
+ALLOWED_POINTS = f"points at most {MAX_COORDINATE:g} m from the origin of the link"
 
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """A thing that moves with links: one place."""
+    """An object that moves with the links."""
 
     thing: Thing
     pose: Callable[[Array], Array]
     count = 1
 
     def poses(self, links: Array, q: Array) -> Array:
-        """Return the pose (..., 1, 4, 4) of the thing in base axes; ``links`` (..., L + 1, 4, 4) has the base first."""
+        """Return the pose (..., 1, 4, 4) in base axes from those of base and links (..., L + 1, 4, 4)."""
         return self.pose(links[..., 1:, :, :])[..., None, :, :]
 
 
@@ -118,9 +118,9 @@ class Carried:
 class Shown:
     """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
 
-    Numbers from the number of links on are places of the movers of a scene, in their order. ``kind`` is "visual" (a
-    shape of the description), "body" (an ellipsoid of inertia) or "bone" (rods and joints). ``solids`` are the boxes,
-    balls and cylinders that the surface is made of, if it is: what is drawn at once.
+    Indices from the number of links on belong to the movers of a scene, in their order. ``kind`` is "visual" (a shape
+    of the description), "body" (an inertia ellipsoid) or "bone" (rods and joints). ``solids`` are the boxes, balls and
+    cylinders of the surface, if it consists of such.
     """
 
     name: str
@@ -133,16 +133,15 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The surfaces of a robot. ``of`` makes a scene of a robot, parallel ones included.
+    """The surfaces of a robot or parallel robot, made by ``of``.
 
-    ``movers`` have places beside those of the links: rods of beams that bend, things that are carried.
-
-    Links with shapes are drawn as their file describes them. A link without shapes is drawn from its numbers: rods
-    between its joints, and the ellipsoid that has its mass and inertia. Flexible links are drawn as they bend.
+    Links are drawn with the shapes of their description. A link without shapes is drawn as rods between its joints,
+    or as its inertia ellipsoid if it has no rods. Flexible links are drawn bent. ``movers`` have their own places
+    after those of the links: rods of flexible links, and objects that are carried.
 
     Example:
         >>> scene = Scene.of(torsor.library.planar_chain(2))
-        >>> sorted({each.kind for each in scene.shown}), scene.poses(np.zeros((5, 2))).shape
+        >>> sorted({part.kind for part in scene.shown}), scene.poses(np.zeros((5, 2))).shape
         (['bone'], (5, 3, 4, 4))
     """
 
@@ -151,27 +150,36 @@ class Scene:
     movers: tuple[Beam | Carried, ...] = ()
 
     @classmethod
-    def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
-        """Return the scene of a robot and ``things``; ``meshes=False`` draws links with meshes from their numbers."""
+    def of(
+        cls,
+        robot: Robot | ParallelRobot,
+        meshes: bool = True,
+        things: Sequence[Thing] = (),
+        progress: Callable[[float], None] | None = None,
+    ) -> "Scene":
+        """Return the scene of a robot and ``things``; ``meshes=False`` draws rods in place of meshes.
+
+        ``progress`` is called before each link, with the part of the links (0 to 1) that has been read.
+        """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(bodies.beams(tree))
-        loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
-        fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
-        return cls(tree, (*_shown(tree, meshes), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
+        loads = tuple(Carried(thing, thing.pose) for thing in things if thing.pose is not None)
+        fixed = [_drawn(thing.name, -1, thing.color, "visual", thing.solids) for thing in things if thing.pose is None]
+        return cls(tree, (*_shown(tree, meshes, progress), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
 
     @property
     def places(self) -> int:
-        """Number of places that surfaces can be fixed to, without the base: the links, then those of the movers."""
-        return len(self.robot.links) + sum(each.count for each in self.movers)
+        """Number of places that surfaces can be fixed to, without the base: links, then movers."""
+        return len(self.robot.links) + sum(mover.count for mover in self.movers)
 
     @cached_property
     def size(self) -> float:
-        """A length (m) typical of the robot, for the sizes of arrows and marks."""
+        """The size (m) of the robot, which arrows and marks are scaled with."""
         return bodies.size_of(self.robot)
 
     @cached_property
     def tree(self) -> Robot:
-        """The robot with its loops cut, in CasADi's virtual machine: compiling takes longer than some pictures."""
+        """The robot with its loops cut, in CasADi's virtual machine, which is faster than compiling for few states."""
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
@@ -179,28 +187,30 @@ class Scene:
         positions = np.asarray(q, dtype=float)
         moving = self.tree.poses(positions)
         links = np.concatenate([np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4)), moving], axis=-3)
-        return np.concatenate([links, *(each.poses(links, positions) for each in self.movers)], axis=-3)
+        return np.concatenate([links, *(mover.poses(links, positions) for mover in self.movers)], axis=-3)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
-        """Return the centre of mass (..., 3) in base axes, for q (..., nq); of a robot without mass, the origin."""
+        """Return the centre of mass (..., 3) in base axes for q (..., nq); the origin for a robot without mass."""
         at = np.asarray(q, dtype=float)
         return self.tree.center_of_mass(at) if self.robot.mass > 0 else np.zeros((*at.shape[:-1], 3))
 
     def corners(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Return the least and largest coordinates (3,) that any surface reaches in the postures q (..., nq)."""
+        """Return the smallest and largest coordinates (3,) of all surfaces in the postures q (..., nq)."""
         poses = self.poses(q).reshape(-1, self.places + 1, 4, 4)
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
-        for each in self.shown:
-            points = each.surface.vertices
+        for part in self.shown:
+            points = part.surface.vertices
             ends = np.array(np.meshgrid(*np.stack([points.min(0), points.max(0)], axis=1))).reshape(3, -1)
-            moved = poses[:, each.link + 1, :3, :3] @ ends + poses[:, each.link + 1, :3, 3:]
+            moved = poses[:, part.link + 1, :3, :3] @ ends + poses[:, part.link + 1, :3, 3:]
             low, high = np.minimum(low, moved.min(axis=(0, 2))), np.maximum(high, moved.max(axis=(0, 2)))
         return (low, high) if self.shown else (-np.ones(3), np.ones(3))
 
 
-def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
+def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None) -> Iterator[Shown]:
     radius, faults = bone_radius(robot), list[str]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
+        if progress is not None:
+            progress((index + 1) / (len(robot.links) + 1))
         drawn, bends = 0, is_beam(robot, link)
         for number, visual in enumerate(link.visuals):
             try:
@@ -211,7 +221,7 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
             for surface, color, solids in surfaces:
                 drawn += 1
                 name = visual.name or f"{link.name}/{number}"
-                faded = (*color[:3], REST * color[3]) if bends else color
+                faded = (*color[:3], RIGID_OPACITY * color[3]) if bends else color
                 yield Shown(name, index, surface, faded, "visual", solids)
         if not drawn:
             yield from _from_numbers(robot, index, radius)
@@ -221,25 +231,27 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
 
 
 def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
-    """Return the surfaces of a shape with colours, and the solid that it is, if it is one; too large is an error."""
+    """Return the coloured surfaces of a shape with their solids; raise ModelError if one is too large."""
     with np.errstate(over="ignore", invalid="ignore"):
-        found = _shape(visual)
-    for surface, _, _ in found:
-        if not np.abs(surface.vertices).max(initial=0.0) <= FARTHEST:  # no number also where a product overflowed
-            raise ModelError(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=LARGE)
-    return found
+        surfaces = _shape(visual)
+    for surface, _, _ in surfaces:
+        if not np.abs(surface.vertices).max(initial=0.0) <= MAX_COORDINATE:  # also NaN, after an overflow
+            raise ModelError(
+                f"a {visual.shape} of size {visual.size} is too large", where=f"link {link!r}", allowed=ALLOWED_POINTS
+            )
+    return surfaces
 
 
 def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
-    """Return the surfaces of a shape; a mesh has the colour of the description, or else the colours of its own file."""
+    """Return the surfaces of a shape; a mesh has the colour of the description, or the colours of its file."""
     color = _color(visual)
     if visual.shape == "mesh":
         if visual.path is None:
-            raise ModelError("the file is not found", value=visual.mesh, where=f"mesh {visual.mesh!r}")
+            raise ModelError("the file does not exist", value=visual.mesh, where=f"mesh {visual.mesh!r}")
         parts = read_painted(visual.path, visual.folders)
         if visual.color is not None:
-            parts = (Painted(joined([each.surface for each in parts]), color),)
-        return [(each.surface.scaled(visual.size).at(visual.pose), each.color or GREY, ()) for each in parts]
+            parts = (Painted(joined([part.surface for part in parts]), color),)
+        return [(part.surface.scaled(visual.size).at(visual.pose), part.color or ROD_COLOR, ()) for part in parts]
     if visual.shape == "capsule":
         return [(capsule(*visual.size).at(visual.pose), color, ())]
     if visual.shape == "box":
@@ -255,21 +267,21 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
 
 def _color(visual: Visual) -> Color:
     if visual.color is None:
-        return GREY
+        return ROD_COLOR
     red, green, blue, opacity = (*np.clip(visual.color, 0.0, 1.0).tolist(), 1.0)[:4]
     return red, green, blue, opacity
 
 
 def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iterator[Shown]:
-    """Return the rods of flexible links and the loads, each fixed to a place of its own behind the links."""
+    """Return the rods of flexible links and the loads, each fixed to its own place after the links."""
     place, radius = len(robot.links), bone_radius(robot)
     for beam in bent:
         color, name = palette(robot, beam.link), robot.links[beam.link].name if beam.link >= 0 else robot.base.name
         for solid in beam.solids(radius):
             yield _drawn(f"{name}/beam", place, color, "bone", (solid,))
             place += 1
-    for number, each in enumerate(loads):
-        yield _drawn(each.thing.name, place + number, each.thing.color, "visual", each.thing.solids)
+    for number, load in enumerate(loads):
+        yield _drawn(load.thing.name, place + number, load.thing.color, "visual", load.thing.solids)
 
 
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
@@ -279,11 +291,11 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     mark = bodies.joint_mark(robot, index, radius) if index >= 0 else None
     body = bodies.ellipsoid_solid(link) if index >= 0 and not rods and not is_beam(robot, link) else None
     if rods:
-        yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
+        yield _drawn(f"{link.name}/bone", index, ROD_COLOR, "bone", rods)
     if mark is not None:
-        yield _drawn(f"{link.name}/joint", index, DARK, "bone", (mark,))
+        yield _drawn(f"{link.name}/joint", index, JOINT_COLOR, "bone", (mark,))
     if body is not None:
-        yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], SOLID), "body", (body,))
+        yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], BODY_OPACITY), "body", (body,))
 
 
 def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
@@ -291,38 +303,38 @@ def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, 
 
 
 def palette(robot: Robot, index: int) -> Color:
-    """Return the colour of a link: red and blue where names begin with right and left, else neighbours differ.
+    """Return the colour of a link: red and blue for names that begin with right and left, else alternating hues.
 
     Example:
-        >>> [round(each, 2) for each in palette(torsor.library.ur5(), 0)]
+        >>> [round(part, 2) for part in palette(torsor.library.ur5(), 0)]
         [0.35, 0.58, 0.8, 1.0]
     """
-    names = [each.lower() for each in robot.link_names]
-    if all(any(each.startswith(side) for each in names) for side in SIDES):
-        return next((color for side, color in SIDES.items() if names[index].startswith(side)), MIDDLE)
+    names = [name.lower() for name in robot.link_names]
+    if all(any(name.startswith(side) for name in names) for side in SIDE_COLORS):
+        return next((color for side, color in SIDE_COLORS.items() if names[index].startswith(side)), MIDDLE_COLOR)
     hue = (0.58 + 0.381966 * index) % 1.0  # steps of the golden section repeat no hue
     phase = np.clip(np.abs((hue * 6 + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
     red, green, blue = (0.35 + 0.45 * phase).tolist()
     return red, green, blue, 1.0
 
 
-LONG = 1 / 3  # length of the arrow of the whole weight, in sizes of the robot
-G = 9.81  # m/s^2, where the robot has no weight
-LEAST = 1e-3  # arrows shorter than this part of the size are not drawn
+WEIGHT_ARROW = 1 / 3  # length of an arrow of the whole weight, in sizes of the robot
+STANDARD_GRAVITY = 9.81  # m/s^2, for robots without gravity
+MIN_ARROW = 1e-3  # shortest arrow, in sizes of the robot
 
 
 def weight(robot: Mechanism) -> float:
-    """Return the weight (N) of a robot: the unit of arrows of forces."""
-    return robot.mass * (float(np.linalg.norm(robot.gravity)) or G) or 1.0
+    """Return the weight (N) of a robot, which scales force arrows."""
+    return robot.mass * (float(np.linalg.norm(robot.gravity)) or STANDARD_GRAVITY) or 1.0
 
 
 def arrows(line: Timeline, scene: Scene) -> Array | None:
-    """Return arrows (T, n, 7) of a motion: start and vector (m) in base axes, then 1 for forces of the ground, else 0.
+    """Return the force arrows (T, n, 7) of a motion, or None without forces.
 
-    Forces of the ground begin where they press, those of other external wrenches at the origins of their links. NaN is
-    no arrow, None no force at all.
+    An arrow is start and vector (m) in base axes, then 1 for ground reaction forces, else 0. Ground reaction forces
+    start at their points of application, other external forces at the link origins. NaN hides an arrow.
     """
-    scale = LONG * scene.size / weight(line.robot)
+    scale = WEIGHT_ARROW * scene.size / weight(line.robot)
     if line.ground is not None:
         parts, kind = (line.ground[..., :3], scale * line.ground[..., 3:]), 1.0
     elif line.external is not None and line.external[..., 3:].any():
@@ -332,6 +344,6 @@ def arrows(line: Timeline, scene: Scene) -> Array | None:
         parts, kind = (poses[..., :3, 3], scale * ways), 0.0
     else:
         return None
-    found = np.concatenate([*parts, np.full((*parts[0].shape[:-1], 1), kind)], axis=-1)
-    found[np.linalg.norm(parts[1], axis=-1) < LEAST * scene.size] = np.nan
-    return found
+    vectors = np.concatenate([*parts, np.full((*parts[0].shape[:-1], 1), kind)], axis=-1)
+    vectors[np.linalg.norm(parts[1], axis=-1) < MIN_ARROW * scene.size] = np.nan
+    return vectors

@@ -1,5 +1,5 @@
-// Runs before the program of the viewer's page. Where the browser draws without a graphics card (SwiftShader, llvmpipe),
-// each sample of each pixel costs time of a processor: there, edges are not smoothed. With a card nothing changes.
+// Runs before the program of the viewer's page. Where the browser draws without a GPU (SwiftShader, llvmpipe),
+// each sample of each pixel costs time of a processor: there, edges are not smoothed. With a GPU nothing changes.
 (() => {
   "use strict";
   const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;

@@ -19,7 +19,7 @@ const NO_WEBGL =
     "This page needs WebGL for its 3D picture. WebGL is missing in this browser, or switched off. " +
     "Another browser, or hardware acceleration in its settings, helps.";
 const SLOW = 0.045; // seconds between two pictures
-const ROUGH = 0.7; // quality that a motion begins with without a graphics card
+const ROUGH = 0.7; // quality that a motion begins with without a GPU
 const HURRY = 250; // milliseconds between two changes of a picture that moves
 const READ = 100; // milliseconds between two updates of the numbers: what changes faster cannot be read
 
@@ -222,7 +222,7 @@ function start() {
         };
         app.stage.canvas.addEventListener("webglcontextlost", (event) => {
             event.preventDefault();
-            complain("The graphics card was reset. Load the page again to continue.");
+            complain("The GPU was reset. Reload the page to continue.");
         });
     } catch (error) {
         complain(error.message === MISSING ? NO_WEBGL : `The page cannot be shown: ${error.message}`);

@@ -15,7 +15,7 @@ class Ground {
         }
         for (let k = -SQUARES; k <= SQUARES; k++) {
             const own = k % BOLD ? lines.thin : lines.thick;
-            for (let from = -SQUARES; from < SQUARES; from += BOLD) { // in pieces: some cards lose lines that pass the camera
+            for (let from = -SQUARES; from < SQUARES; from += BOLD) { // in pieces: some GPUs lose lines that pass the camera
                 own.push(k, from, 0, k, from + BOLD, 0, from, k, 0, from + BOLD, k, 0);
             }
         }

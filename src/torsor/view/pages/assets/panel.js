@@ -9,7 +9,7 @@ const LAYERS = {
     com: "Centre of mass",
     inertia: "Inertia ellipsoids",
     trails: "Trails",
-    reactions: "Joint reactions",
+    reactions: "Joint forces",
     moments: "Moments",
     external: "External forces",
 };
@@ -54,11 +54,11 @@ class Panel {
         if (app.actors.some((each) => each.content.drives)) {
             const moves = app.actors.some((each) => each instanceof Motion);
             const chart = moves ? [this.chartTitle, this.chart.root] : [];
-            const title = moves ? "Drive forces and limits" : "Forces that hold it against gravity";
+            const title = moves ? "Drive forces and limits" : "Forces that hold the robot";
             parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
         }
         this.energy = element("dl", { className: "values" });
-        parts.push(section("Readout", true, this.energy));
+        parts.push(section("Energies", true, this.energy));
         if (app.data.notes.length) parts.push(section("About", false, ...app.data.notes.map((each) => element("p", {}, each))));
         root.append(...parts);
         this.choose(app.chosen);
@@ -82,7 +82,7 @@ class Panel {
                 Object.assign(element("span", { className: "swatch" }), { style: `background: ${css(actor.color)}` }),
                 element(
                     "button",
-                    { type: "button", onclick: () => app.choose(k), title: "Show its drives and readout" },
+                    { type: "button", onclick: () => app.choose(k), title: "Show its drives and energies" },
                     actor.content.title,
                 ),
             ),
@@ -126,7 +126,7 @@ class Panel {
                 app.changed();
             };
             const slide = element("input", { type: "range", id: "arrows", min: -1, max: 1, step: 0.01, value: 0, oninput: size });
-            extra.push(element("label", { className: "line" }, "Length of arrows", slide));
+            extra.push(element("label", { className: "line" }, "Arrow length", slide));
         }
         return element("div", {}, element("div", { className: "boxes" }, ...boxes), ...extra);
     }
@@ -223,9 +223,9 @@ class Panel {
         if (kinetic !== undefined) rows.push(["Kinetic energy", `${short(kinetic)} J`]);
         if (potential !== undefined) rows.push(["Potential energy", `${short(potential)} J`]);
         if (kinetic !== undefined) rows.push(["Total energy", `${short(kinetic + potential)} J`]);
-        if (actor.closure !== null) rows.push(["Closing error", short(actor.closure, 0)]);
+        if (actor.closure !== null) rows.push(["Loop-closure error", short(actor.closure, 0)]);
         const ground = actor.wrenches("ground").reduce((sum, each) => add(sum, each.force), [0, 0, 0]);
-        if (actor.content.ground) rows.push(["Force of the ground", `${short(norm(ground))} N`]);
+        if (actor.content.ground) rows.push(["Ground reaction force", `${short(norm(ground))} N`]);
         const digits = clamp(3 - Math.trunc(Math.log10(actor.robot.size)), 0, 9); // of a robot of some metres, to a millimetre
         const com = subtract(actor.com, actor.offset).map((each) => (each + 0).toFixed(digits).replace(/^-(0\.?0*)$/, "$1"));
         if (actor.robot.mass > 0) rows.push(["Centre of mass", `${com.join("  ").replaceAll("-", "\u2212")} m`]);

@@ -1,4 +1,4 @@
-// A renderer for WebGL 1 and 2: lit triangles, plain ones and lines, and shadows on the ground. Without a graphics card
+// A renderer for WebGL 1 and 2: lit triangles, plain ones and lines, and shadows on the ground. Without a GPU
 // every pixel costs: colours are squares of light (no powers), and nothing is computed for a pixel that a corner can tell.
 
 const LIT = {
@@ -112,7 +112,7 @@ class Program {
 
 const contextOf = (canvas, wanted) => canvas.getContext("webgl2", wanted) || canvas.getContext("webgl", wanted);
 
-/** Whether the browser computes pictures without a graphics card; it says so before the first one. */
+/** Whether the browser draws without a GPU. */
 function isSoftware() {
     const gl = contextOf(document.createElement("canvas"), { antialias: false });
     if (!gl) return false;
@@ -125,7 +125,7 @@ function isSoftware() {
 class Renderer {
     constructor(canvas) {
         this.software = isSoftware();
-        // Smooth edges take most of the time of a picture that is computed without a card.
+        // Smooth edges take most of the time of a picture that is drawn without a GPU.
         const gl = contextOf(canvas, { antialias: !this.software, alpha: true, stencil: true, premultipliedAlpha: true });
         if (!gl) throw new Error(MISSING);
         gl.getExtension("OES_element_index_uint"); // part of WebGL 2, and of all known WebGL 1
@@ -139,7 +139,7 @@ class Renderer {
         gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     }
 
-    /** Put corners on the card, with the faces between them (indices), or three for each face. */
+    /** Copy corners to the GPU, with the faces between them (indices), or three for each face. */
     mesh(data, faces = null) {
         const { gl } = this, count = faces ? faces.length : data.length / FLOATS;
         const mesh = { buffer: gl.createBuffer(), length: data.length, count, faces: null };

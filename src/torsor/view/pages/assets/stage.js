@@ -153,7 +153,7 @@ class Stage {
         }
     }
 
-    /** A trail on the card, and at which corner each of its samples begins. */
+    /** A trail on the GPU, and at which corner each of its samples begins. */
     trail(actor, place, thin) {
         const path = actor.path(place), strokes = new Strokes(), starts = [0];
         const color = [...place.color.map((each) => Math.round(255 * each)), 255];

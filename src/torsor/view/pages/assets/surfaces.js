@@ -50,7 +50,7 @@ function corners(vertices, faces) {
     return { points: new Float32Array(out), indices };
 }
 
-/** Corners for the card (position, normal and colour) and faces, from several parts [corners, colour]. */
+/** Corners for the GPU (position, normal and colour) and faces, from several parts [corners, colour]. */
 function painted(parts) {
     const total = (name) => parts.reduce((sum, [each]) => sum + each[name].length, 0);
     const data = new Float32Array((FLOATS * total("points")) / 6), bytes = new Uint8Array(data.buffer);
