@@ -115,7 +115,7 @@ def test_a_name_that_is_nearly_one_of_the_library_is_suggested(capsys: pytest.Ca
             "'q joint1 [deg]' has another unit; allowed: rad;",
         ),
         (HEAD.replace("[s]", "[ms]"), "0,1,0", "the column 'time [ms]' has another unit; allowed: s; fix: convert"),
-        (HEAD, "0,1", "line 2 has 2 columns, and none for 'q joint2 [rad]'; allowed: 3"),
+        (HEAD, "0,1", "line 2 has 2 columns, but none for 'q joint2 [rad]'; allowed: 3"),
     ],
 )
 def test_other_units_and_short_lines_are_refused(
