@@ -190,7 +190,7 @@ def test_what_rigid_links_alone_have_is_refused() -> None:
         ),
         (
             lambda: Modes(np.eye(3), np.ones(3), np.eye(9)[:, :2].reshape(3, 3, 2), np.zeros((3, 3, 2)), -np.eye(2)),
-            "has the least eigenvalue -1",
+            "has the smallest eigenvalue -1",
         ),
     ):
         with refused(message):
