@@ -183,7 +183,7 @@ def test_what_rigid_links_alone_have_is_refused() -> None:
         (lambda: flexible_links.with_beam(HUB, "hub", 3), "modes"),  # type: ignore[arg-type]
         (lambda: flexible_links.with_flexible_link(HUB, "ground", modes), "ground"),
         (lambda: flexible_links.with_flexible_link(HUB, "hub", modes, ["arm"]), "the tip carries 'arm'"),
-        (lambda: torsor.Joint("x", "flexible", "a", "b"), "a flexible joint with flexible = None"),
+        (lambda: torsor.Joint("x", "flexible", "a", "b"), "a flexible joint has flexible = None"),
         (
             lambda: Modes(np.eye(3), np.ones(3), np.ones((3, 3, 1)), np.ones((3, 3, 1)), [0.0]),
             "stiffness",
