@@ -1,4 +1,4 @@
-"""Measure centroidal matrices of Talos beside Pinocchio, both on one core in one process; print a table as Markdown."""
+"""Compare centroidal matrices of Talos with Pinocchio, on one core in one process; print a Markdown table."""
 
 import numpy as np
 import pinocchio as pin

@@ -1,7 +1,7 @@
-"""Compute the numbers of ``torsor/compiler/llvm/coefficients.py``, and print that file.
+"""Compute the coefficients in ``torsor/compiler/llvm/coefficients.py``, and print that file.
 
-Polynomials interpolate in Chebyshev nodes with many digits, which is within a bit of the best fit; their degree is the
-smallest whose error cannot be seen in the type. Constants are sums of two numbers of the type. The words of
+Polynomials interpolate in Chebyshev nodes with many digits, within one bit of the best fit. Their degree is the
+smallest whose error is below the precision of the type. Constants are sums of two numbers of the type. The words of
 2 / pi serve the reduction of huge angles.
 
     python benchmarks/coefficients.py > src/torsor/compiler/llvm/coefficients.py

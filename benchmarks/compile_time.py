@@ -1,6 +1,6 @@
 """Measure the compile time of all derivatives of large robots: tracing, code generation, LLVM.
 
-Prints a Markdown table. Seconds are those of one processor core, best of the given number of runs; nothing is cached.
+Prints a Markdown table. Times are for one core, the best of the given number of runs, without caches.
 
     python benchmarks/compile_time.py [human] [talos] [random] [--runs N]
 """

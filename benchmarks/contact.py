@@ -1,8 +1,8 @@
-"""Measure a quadruped that lands and stands on the ground, beside MuJoCo; print the table of docs/simulate/contact.md.
+"""Compare a quadruped that lands and stands on the ground with MuJoCo; print the table of contact.md.
 
-Both simulate the same robot in the same step, with the same springs and dampers in the joints, and with a stiffness of
-contact for which the feet are equally deep at rest. One core each, in time of the processor, so that other programs
-count less; MuJoCo takes all steps in one call of mj_step.
+Both simulate the same robot with the same step, the same joint springs and dampers, and a contact stiffness with the
+same penetration of the feet at rest. Each uses one core, measured in processor time, which reduces the influence of
+other programs. MuJoCo takes all steps in one call of mj_step.
 """
 
 import time

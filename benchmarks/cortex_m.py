@@ -1,4 +1,4 @@
-"""Gravity and inverse dynamics of the UR5 on a Cortex-M4F in float32: size, stack, and cycles counted by an emulator.
+"""Gravity and inverse dynamics of the UR5 on a Cortex-M4F in float32: size, stack and emulated cycles.
 
     python benchmarks/cortex_m.py
 
@@ -120,7 +120,7 @@ class Row(NamedTuple):
 
 
 def run(*command: str | Path) -> str:
-    """Run a program and return what it prints; an error shows what it says."""
+    """Run a program and return its output; errors contain the output."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise RuntimeError(f"{command[0]}: {done.stdout}{done.stderr}")

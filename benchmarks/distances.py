@@ -1,4 +1,4 @@
-"""Distances of all checked pairs of shapes, beside Pinocchio and coal in one process; print a table.
+"""Compare distances of all checked shape pairs with Pinocchio and coal in one process; print a table.
 
     python benchmarks/distances.py
 

@@ -1,4 +1,4 @@
-"""Measure the improvement of ``excite`` over random motions, and the time of an identification.
+"""Measure the improvement of ``excite`` over random motions, and the identification time.
 
     python benchmarks/excitation.py
 

@@ -1,4 +1,4 @@
-"""Measure the forward dynamics of an arm with two flexible links against the same arm as a chain of rigid segments.
+"""Compare forward dynamics of an arm with two flexible links with the same arm as rigid segments.
 
 Both are functions of Torsor, in one process on one core, for a batch of states. The table has the errors of their first
 two natural frequencies too, with the hinges held and the elbow at 0, 0.7 and 1.5 rad (the largest of the three counts),

@@ -1,4 +1,4 @@
-"""Measure a second of motion of a UR5 as an FMU, through FMPy and alone, beside ``torsor.simulate``.
+"""Measure one second of motion of a UR5 as an FMU, through FMPy and directly, against ``torsor.simulate``.
 
     python benchmarks/fmi.py
 

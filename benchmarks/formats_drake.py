@@ -1,4 +1,4 @@
-"""Write robots as SDF and URDF, and compare their dynamics with what Drake, another reader, computes.
+"""Write robots as SDF and URDF, and compare their dynamics with those of Drake.
 
     pip install drake
     python benchmarks/formats_drake.py [FILE ...]

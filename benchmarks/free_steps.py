@@ -1,4 +1,4 @@
-"""Walking with free steps: step, energy and forces at several speeds, slopes and loads, and likeness to people.
+"""Walking with free steps: step, energy, forces and similarity to people at several speeds, slopes and loads.
 
 Run: python benchmarks/free_steps.py [NAME ...], with names of the rows below, or "grid" for 63 combinations of speeds,
 slopes and loads. Each search starts from q = 0.
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def likeness(stride: Stride) -> str:
-    """Return the squared correlation with people, and the RMS difference in standard deviations, of each curve."""
+    """Return the squared correlation with people, and the RMS difference in standard deviations, per curve."""
     squares, widths = list[float](), list[float]()
     found = stride.likeness()
     for name, assumed in CURVES.items():

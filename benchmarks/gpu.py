@@ -1,9 +1,9 @@
-"""Measure methods of robots on an NVIDIA card, with the copy bandwidth and JAX in the same run; print tables.
+"""Measure robot methods on an NVIDIA GPU, with copy bandwidth and JAX in the same run; print tables.
 
     python benchmarks/gpu.py --robots FOLDER --json results.json --picture roofline.png
 
 FOLDER has ur5_robot.urdf and talos_reduced.urdf of example-robot-data; without it that package must be installed.
-``--sweep`` compares limits of registers and sizes of blocks.
+``--sweep`` compares register limits and block sizes.
 """
 
 import argparse
@@ -35,14 +35,14 @@ DERIVATIVES = "inverse_dynamics_derivatives"
 
 
 def measured(call: Callable[[], object], repeats: int = 15) -> float:
-    """Return the median time (s) of a call on the card, by events, warm."""
+    """Return the median time (s) of a warm call on the GPU, by events."""
     for _ in range(3):
         call()
     times = []
     for _ in range(repeats):
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
-        for _ in range(CALLS):  # so that the card never waits for Python
+        for _ in range(CALLS):  # so that the GPU never waits for Python
             call()
         end.record()
         end.synchronize()
@@ -221,7 +221,7 @@ def jax_inverse_dynamics(robot: torsor.Robot, states: int) -> float:
 
 
 def peaks() -> dict[str, float]:
-    """Return the arithmetic rate of the card for both types (float64 as on data-centre cards), from its clock."""
+    """Return the arithmetic rate of the GPU for both types (float64 as on data-centre GPUs), from its clock."""
     device = cupy.cuda.Device()
     attributes = device.attributes
     cores = attributes["MultiProcessorCount"] * 128

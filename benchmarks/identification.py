@@ -1,4 +1,4 @@
-"""Measure identification: coverage of intervals, bias, masses, the time from a log, free bases, people, a TX40.
+"""Measure identification: coverage, bias, masses, time from a log, floating bases, people, and a TX40.
 
     python benchmarks/identification.py [--repeats 200] [--tx40 FOLDER] [--walk FOLDER]
 

@@ -1,4 +1,4 @@
-"""Count operations with closed loops, and measure how fast they are assembled on one core; print tables as Markdown."""
+"""Count operations with closed loops, and measure the assembly speed on one core; print Markdown tables."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def mechanisms() -> dict[str, torsor.Robot]:
 
 
 def assembled(robot: torsor.Robot, middle: list[float], guess: list[float], spread: float) -> float:
-    """Return how many configurations, spread about the middle by so many rad, are assembled in a second."""
+    """Return the number of configurations assembled per second, spread around the centre by some rad."""
     start = robot.closed.assemble(middle, guess=guess)
     wanted = np.array(middle) + np.random.default_rng(0).uniform(-spread, spread, size=(STATES, len(middle)))
     return STATES / best(lambda: robot.closed.assemble(wanted, guess=start))

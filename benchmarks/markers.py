@@ -1,4 +1,4 @@
-"""Inverse kinematics from 41 markers: frames a second on one core, of a walk with noise, and how exact it is.
+"""Inverse kinematics from 41 markers of a noisy walk: frames per second on one core, and accuracy.
 
 Motion and markers are made up: a man of 1.80 m with the marker set of a gait laboratory, 100 frames a second. Best of
 several runs; each includes all that ``inverse_kinematics`` does, from positions to residuals. On a machine with other
@@ -23,7 +23,7 @@ SWING = {"hip_flexion": 25, "hip_adduction": 5, "hip_rotation": 5, "ankle_flexio
 
 
 def person() -> tuple[torsor.Robot, MarkerSet]:
-    """Return a body and its 41 markers; those of clusters are scattered on their segments."""
+    """Return a body and its 41 markers; cluster markers are scattered on their segments."""
     body = torsor.library.human(1.80, 80.0)
     names = ["S2"]
     for side in "RL":

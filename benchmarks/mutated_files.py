@@ -1,11 +1,10 @@
-"""Mutate files of every format, load them, and count what must not happen: crashes, hangs and foreign tracebacks.
+"""Mutate files of every format, load them, and count crashes, hangs and foreign tracebacks.
 
     python benchmarks/mutated_files.py [--count 10000] [--seed 0] [--seconds 600] [--kinds urdf,mjcf,...]
 
-A file may load, or be refused by a ``ModelError`` (or ``MotionError``, ``SimulationError``). A hang is a file that
-takes more than 5 s. Each kind runs in a process of its own, so that a crash is counted and not the end; it goes on
-after the file that killed it. The seeds of all that went wrong are printed: ``--seed S --count 1 --kinds K`` repeats
-one.
+A file may load, or raise a ``ModelError`` (or ``MotionError``, ``SimulationError``). A hang is a file that
+takes more than 5 s. Each kind runs in a process of its own, so that a crash is counted and the run
+continues with the next file. The seeds of all failures are printed: ``--seed S --count 1 --kinds K`` repeats one.
 """
 
 import argparse

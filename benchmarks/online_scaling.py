@@ -1,4 +1,4 @@
-"""Online scaling of the UR5 against the offline optimum: time lost, use of bounds, and the cost of one sample.
+"""Online scaling of the UR5 against the offline optimum: lost time, use of bounds, and cost per sample.
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/online_scaling.py [repeats]``. Torques and velocities are within the robot's
 limits, torque rates within ten times the torque limits per second. The offline optimum is ``path_time`` with 60 control

@@ -1,4 +1,4 @@
-"""Count the operations of real robots, as described and after ``lean``, with motors, and of derivatives.
+"""Count the operations of real robots: as described, after ``lean``, with motors, and of derivatives.
 
 Prints the tables of the documents as Markdown.
 

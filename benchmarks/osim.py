@@ -1,4 +1,4 @@
-"""Skeletons beside OpenSim itself: how much mass, poses, mass matrix, inverse and forward dynamics differ.
+"""Compare skeletons with OpenSim: mass, poses, mass matrix, inverse and forward dynamics.
 
     python benchmarks/osim_reference.py FOLDER REFERENCES.json     (in an environment with opensim)
     python benchmarks/osim.py FOLDER REFERENCES.json

@@ -1,4 +1,4 @@
-"""What OpenSim computes for .osim files at random states: mass, poses, mass matrix, inverse and forward dynamics.
+"""Compute OpenSim references for .osim files: mass, poses, mass matrix, inverse and forward dynamics.
 
     python benchmarks/osim_reference.py FOLDER REFERENCES.json [--states 3]
 

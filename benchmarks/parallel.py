@@ -1,4 +1,4 @@
-"""Measure a Gough-Stewart platform against Pinocchio's routes for the same mechanism; print tables as Markdown.
+"""Compare a Gough-Stewart platform with Pinocchio models of the same mechanism; print Markdown tables.
 
 Both run in one process on one core, after it is checked that they agree. Pinocchio has no parallel robots: the tree of
 legs and platform is closed by 3D constraints at the six balls. It is given positions, velocities and accelerations of

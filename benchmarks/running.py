@@ -1,4 +1,4 @@
-"""Running at several speeds: step, forces and energy, and how well the laws of mechanics hold between the nodes.
+"""Running at several speeds: step, forces and energy, and errors of the equations of motion between nodes.
 
 Run: python benchmarks/running.py [NAME ...], with names of the rows below. Each search starts from q = 0.
 """

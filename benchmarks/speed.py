@@ -1,4 +1,4 @@
-"""Time Torsor beside Pinocchio and MuJoCo in one process (``make bench``)."""
+"""Compare the speed of Torsor with Pinocchio and MuJoCo in one process (``make bench``)."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Benchmark of sweeps: cases a second on two processes to one, killed workers, memory, and the time of a case itself.
+"""Benchmark of sweeps: cases per second with one and two processes, killed workers, memory, and case time.
 
 Prints Markdown tables.
 

@@ -1,4 +1,4 @@
-"""Measure inverse dynamics of large batches with 1, 2, 4, 8, 16 threads and "auto": ns a state, and speedup.
+"""Measure inverse dynamics of large batches with 1 to 16 threads and "auto": ns per state, and speedup.
 
     python benchmarks/threads.py [--states 16384 131072 1000000] [--threads 1 2 4 8 16 auto] [--pause MS]
 

@@ -1,4 +1,4 @@
-"""Robots that another program turned from URDF into USD, beside the same robots read from URDF.
+"""Compare robots that another program converted from URDF to USD with the same robots read from URDF.
 
     pip install urdf-usd-converter
     python benchmarks/usd_converters.py [FILE ...]

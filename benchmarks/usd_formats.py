@@ -1,4 +1,4 @@
-"""Robots of example-robot-data through USD and back: how much mass matrix and inverse dynamics differ.
+"""Write robots of example-robot-data as USD, read them back, and compare mass matrix and inverse dynamics.
 
     python benchmarks/usd_formats.py [--suffix .usda] [--most 75] [--meshes]
 

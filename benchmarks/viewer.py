@@ -1,10 +1,10 @@
-"""Frames a second of the viewer and of an offline page: a walking human in headless Chromium.
+"""Frames per second of the viewer and of an offline page: a walking human in headless Chromium.
 
 Run: python benchmarks/viewer.py [WIDTHxHEIGHT ...]. It needs the extra ``view`` and Chromium.
 
 The frames are counted in the page by requestAnimationFrame while the motion plays. Headless Chromium on a machine
-without a graphics card draws in software (SwiftShader): with a card, the display's rate is the limit. viser draws up to
-a quarter fewer pixels to each side where frames take long: the pixels that were drawn at the end are printed.
+without a GPU renders in software (SwiftShader). With a GPU, the display rate is the limit. viser reduces the resolution
+by up to a quarter per side if frames take long; the final resolution is printed.
 """
 
 import os

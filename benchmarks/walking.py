@@ -1,4 +1,4 @@
-"""Benchmark of the prediction of walking: solvers, evaluations, random initial guesses, variants, and CasADi.
+"""Benchmark of walking prediction: solvers, evaluations, random initial guesses, variants, and CasADi.
 
 Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5, a warm cache.
 
@@ -174,7 +174,7 @@ def variants() -> None:
 
 
 def likeness(titles: dict[str, MotionResult]) -> None:
-    """Print correlation and RMS difference of the curves of walks to those of people."""
+    """Print correlation and RMS difference between predicted and measured curves."""
     found = {title: Stride(result).likeness() for title, result in titles.items()}
     print("| curve | " + " | ".join(f"{title}: correlation, RMS" for title in found) + " |")
     print("|---|" + "---|" * len(found))

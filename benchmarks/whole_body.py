@@ -1,4 +1,4 @@
-"""Measure one call of whole-body control of Talos: the kernel, the solver and all of it; print a table as Markdown.
+"""Measure one call of whole-body control of Talos: kernel, solver and total; print a Markdown table.
 
 Talos stands on both feet (surface contacts) with tasks for its centre of mass, trunk, left hand, angular momentum and
 posture, and limits of torques, velocities and positions. ``whole_body_tsid.py`` measures a peer on the same problem.

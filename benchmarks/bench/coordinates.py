@@ -1,7 +1,7 @@
-"""Torsor's coordinates in those of Pinocchio and of MuJoCo.
+"""Conversion from Torsor coordinates to those of Pinocchio and MuJoCo.
 
-Velocities of a peer are A(q) v, where v are ours; generalised forces come back by A^T. A peer that has more coordinates
-than we have (joints that follow others are free to move in Pinocchio) has a tall A.
+Peer velocities are A(q) v, where v are ours, and A^T maps generalised forces back. A peer with more coordinates has a
+tall A; for example, mimic joints move freely in Pinocchio.
 """
 
 from abc import ABC, abstractmethod
@@ -19,40 +19,40 @@ _SWAPPED = np.roll(np.eye(6), 3, axis=0)  # (angular, linear) to (linear, angula
 
 
 def quaternions(robot: Mechanism) -> Iterator[slice]:
-    """Yield where the quaternions are in q."""
+    """Yield the slices of quaternions in q."""
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):
         if joint.type in ("free", "spherical"):
             yield slice(at.q.stop - 4, at.q.stop)
 
 
 class Coordinates(ABC):
-    """The coordinates of a robot in those of a peer."""
+    """Conversion of robot coordinates to those of a peer."""
 
     def __init__(self, robot: Robot):
         self.robot = robot
 
     @abstractmethod
     def positions(self, q: Array) -> Array:
-        """Return our positions as those of the peer."""
+        """Return our positions in peer coordinates."""
 
     @abstractmethod
     def velocity_map(self, q: Array) -> Array:
-        """Return A (its nv, our nv): velocities of the peer are A v."""
+        """Return A (peer nv, our nv): peer velocities are A v."""
 
     @abstractmethod
     def convective(self, q: Array, v: Array) -> Array:
-        """Return the rate of A times v: accelerations of the peer are A a plus this."""
+        """Return the rate of A times v: peer accelerations are A a plus this."""
 
     def accelerations(self, q: Array, v: Array, a: Array) -> Array:
-        """Return our accelerations as those of the peer."""
+        """Return our accelerations in peer coordinates."""
         return self.velocity_map(q) @ a + self.convective(q, v)
 
 
 class PinocchioCoordinates(Coordinates):
-    """The coordinates of a robot in those of Pinocchio's model of the same URDF file.
+    """Conversion to the coordinates of Pinocchio's model of the same URDF file.
 
-    Pinocchio's joints are all free to move; a free joint is (linear, angular) there, a planar one has velocities in
-    moved axes, and turning joints without limits have the positions (cos, sin).
+    All joints move freely in Pinocchio. A free joint is (linear, angular), a planar joint has velocities in moved axes,
+    and revolute joints without limits have the positions (cos, sin).
     """
 
     def __init__(self, robot: Robot, model: Any):
@@ -99,10 +99,10 @@ class PinocchioCoordinates(Coordinates):
 
 
 class MujocoCoordinates(Coordinates):
-    """The coordinates of a robot in those of MuJoCo's model of the same MJCF file.
+    """Conversion to the coordinates of MuJoCo's model of the same MJCF file.
 
-    A free joint is (linear in world axes, angular in body axes) there and (angular, linear) in body axes here, and
-    quaternions have w first there and last here.
+    A free joint is (linear in world axes, angular in body axes) in MuJoCo and (angular, linear) in body axes here.
+    Quaternions have w first in MuJoCo and last here.
     """
 
     def positions(self, q: Array) -> Array:
@@ -122,7 +122,7 @@ class MujocoCoordinates(Coordinates):
         return A
 
     def convective(self, q: Array, v: Array) -> Array:
-        """Return the rate of A times v: world axes stand still, so the velocity of the origin turns with omega."""
+        """Return the rate of A times v: world axes are fixed, so the origin velocity rotates with omega."""
         rates = np.zeros(self.robot.nv)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
             if joint.type == "free":

@@ -1,4 +1,4 @@
-"""A robot and its copy that was written to a file and read back: the same motion in both coordinates."""
+"""A robot and its copy, written to a file and read back: the same motion in both coordinates."""
 
 from dataclasses import replace
 from typing import Any

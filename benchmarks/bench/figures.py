@@ -1,4 +1,4 @@
-"""All figures of ``make bench``: best of several repeats in one process, ratios first.
+"""All figures of ``make bench``: best of several repeats in one process, as ratios.
 
 Other libraries (peers) are measured if they are installed: Pinocchio (``rneaInParallel`` with one thread, and single
 calls), MuJoCo, CasADi's own virtual machine and its C code compiled by gcc. Robots come from the wheel
@@ -80,7 +80,7 @@ def _dynamics() -> list[Row]:
 
 
 def _threads() -> list[Row]:
-    """Return the speedup by a second thread, and that of two independent batches, which is its upper limit."""
+    """Return the speedup of a second thread, and its upper limit from two independent batches."""
     robot = torsor.library.random_tree(30, seed=1, types=("revolute",), extras=False)
     batch = 32 * STATES
     inputs, out, other_out = states(robot, batch), np.empty((batch, robot.nv)), np.empty((batch, robot.nv))
@@ -109,7 +109,7 @@ def _threads() -> list[Row]:
 
 
 def _compile_time() -> list[Row]:
-    """Return the time for 10,000 operations of a large function: a Jacobian by CasADi's own differentiation."""
+    """Return the compile time per 10,000 operations of a large function, a Jacobian by CasADi."""
     robot = torsor.library.random_tree(24, seed=3, types=("revolute",), extras=False)
     q, v, a = (ca.SX.sym(name, robot.nv) for name in "qva")
     tau = robot.function("inverse_dynamics")(q, v, a)
@@ -135,7 +135,7 @@ print(end - start, end - imported)
 
 
 def _first_calls() -> list[Row]:
-    """Return the time from import to the first result in a new process, with an empty and with a warm cache."""
+    """Return the time from import to the first result in a new process, with empty and warm cache."""
     path = robot_file("ur5_robot.urdf")
     if path is None:
         return []
@@ -196,7 +196,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
 
 
 def document(rows: Sequence[Row], reached: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the figures and the distances to the machine's limit as plain values, as for JSON."""
+    """Return the figures and the machine limits as plain values, as for JSON."""
     return {
         "torsor": header("bench"),
         "units": {"figures.torsor": "s", "figures.peer": "s"},

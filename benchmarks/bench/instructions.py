@@ -1,4 +1,4 @@
-"""Counting the instructions of a function on any processor: a count that no other load of the machine changes.
+"""Count the instructions of a function for any processor, independent of the load of the machine.
 
 The code of a function has no loops over its operations, except for those that compute sines and cosines, so the
 instructions that run for one block of W states are those in its text, and those of these loops as often as they run.
@@ -47,7 +47,7 @@ class InstructionCount:
 
 
 def count_instructions(function: ca.Function, target: Target, dtype: str = "float64") -> InstructionCount:
-    """Return the instructions of a CasADi function for as many states as the target's vectors hold."""
+    """Return the instructions of a CasADi function for one block of states, as wide as the vectors."""
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     states, *pieces = write_llvm(program, axes, dtype, width, target=target, encode=False)

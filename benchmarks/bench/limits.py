@@ -1,4 +1,4 @@
-"""How near compiled code comes to the machine's limit: the rate of kernels that do almost nothing but arithmetic."""
+"""How close compiled code comes to the machine limit: the rate of kernels that are almost pure arithmetic."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Measuring: the best of several repeats, random states, and the robots of the wheel example-robot-data."""
+"""Measurement utilities: the best of several repeats, random states, and robots of example-robot-data."""
 
 import time
 from collections.abc import Callable

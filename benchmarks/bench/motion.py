@@ -1,4 +1,4 @@
-"""The figures of derivatives, force rates and simulation."""
+"""Benchmarks of derivatives, force rates and simulation."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The figures of motion prediction, compared with the same nonlinear programs written and differentiated by CasADi."""
+"""Benchmarks of motion prediction against the same nonlinear programs in CasADi."""
 
 import time
 from typing import Any, NamedTuple

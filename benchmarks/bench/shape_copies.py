@@ -1,4 +1,4 @@
-"""Shapes of a robot and of its copy that was written to a file and read back, compared by their geometry."""
+"""Geometric comparison of the shapes of a robot and of its copy, written to a file and read back."""
 
 import filecmp
 from functools import lru_cache
@@ -83,7 +83,7 @@ def _file(given: Visual | Shape) -> str:
 
 
 def _same_file(a: str, b: str, found: bool) -> bool:
-    """Return whether two names are those of the same file or, where the files are found, of the same content."""
+    """Return whether two names refer to the same file or, if the files exist, to the same content."""
     if a == b or not found or "#" in a + b:  # surfaces in stages of USD
         return a == b
     return Path(a).is_file() and Path(b).is_file() and filecmp.cmp(a, b, shallow=False)

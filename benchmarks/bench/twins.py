@@ -1,4 +1,4 @@
-"""One robot in two libraries: the dynamics of Pinocchio and of MuJoCo in Torsor's coordinates, and the differences."""
+"""One robot in two libraries: dynamics of Pinocchio and MuJoCo in Torsor coordinates, and the differences."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

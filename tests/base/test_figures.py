@@ -60,7 +60,7 @@ def test_the_colours_of_55_names_differ_and_those_of_a_panel_are_far_apart() -> 
 def test_torque_rates_are_drawn_where_they_are_bounded() -> None:
     figure = made.results()["motion"].plot()
     panels = {axes.get_title(): axes for axes in figure.axes}
-    rates = panels["Rates of the forces"]
+    rates = panels["Force rates"]
     assert rates.get_ylabel() == "N m/s"
     dotted = {float(line.get_ydata()[0]) for line in rates.lines if line.get_linestyle() == ":"}
     assert dotted == {-500.0, 500.0}
@@ -69,7 +69,7 @@ def test_torque_rates_are_drawn_where_they_are_bounded() -> None:
     free = torsor.motion.MotionProblem(
         made.ARM, torsor.motion.Phase(1.0, points=6), torsor.motion.Effort(), made.problem().constraints[:2]
     )
-    assert "Rates of the forces" not in [axes.get_title() for axes in free.solve().plot().axes]
+    assert "Force rates" not in [axes.get_title() for axes in free.solve().plot().axes]
 
 
 def test_limits_are_drawn_where_they_are_near() -> None:

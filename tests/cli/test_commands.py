@@ -40,7 +40,7 @@ def test_export_writes_c(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         assert main(["export", name, str(tmp_path / name)]) == 0  # by default, the mechanism's own inverse dynamics
         assert f"void {own}(" in (tmp_path / name / "torsor_kernels.h").read_text()
     assert main(["export", "two_link", str(tmp_path / "d"), "--names", "dance"]) == 1
-    assert "no algorithm 'dance'" in capsys.readouterr().err
+    assert "there is no algorithm 'dance'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("to", ["c", "js"])
@@ -71,7 +71,7 @@ def test_export_refuses_a_prefix_that_is_no_name_and_an_fmu_as_folder(
 ) -> None:
     for prefix in ("../x", "_", "1", "é", "a-b", "*/"):
         assert main(["export", "two_link", str(tmp_path / "c"), "--prefix", prefix]) == 1
-        assert "allowed: letters, digits and _, a letter first" in capsys.readouterr().err
+        assert "allowed: letters, digits and _, starting with a letter" in capsys.readouterr().err
     assert main(["export", "two_link", str(tmp_path / "arm.fmu")]) == 1
     assert "fix: --to fmi" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

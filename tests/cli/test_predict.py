@@ -72,7 +72,7 @@ def test_an_infeasible_problem_writes_the_nearest_motion(tmp_path: Path, capsys:
 def test_a_search_that_is_stopped_by_a_limit_is_told_by_its_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("torsor.motion.solve.GRACE", 600.0)  # however long compiling takes
+    monkeypatch.setattr("torsor.motion.solve.GRACE_SECONDS", 600.0)  # however long compiling takes
     assert main(["predict", "swing", "--iterations", "6"]) == 4
     shown = capsys.readouterr()
     assert "warning: reach: the motion is not optimal" in shown.err and "stopped at the iteration limit" in shown.err
@@ -187,9 +187,9 @@ def test_options_of_another_problem_are_refused(
         (["elastic-arm", "--torque", "0"], "--torque is 0.0; allowed: a finite number, above 0"),
         (["stanford-rates", "--force", "-1"], "--force is -1.0; allowed: a finite number, above 0"),
         (["stanford-rates", "--rate", "nan"], "--rate is nan"),
-        (["ur5-time", "--torque-rates", "-5"], "--torque-rates is -5.0; allowed: numbers above 0"),
-        (["panda-time", "--torque-rates", "1", "nan"], "--torque-rates is [1.0, nan]; allowed: numbers above 0"),
-        (["path-time", "--torque-rates", "0"], "--torque-rates is 0.0; allowed: numbers above 0"),
+        (["ur5-time", "--torque-rates", "-5"], "--torque-rates is -5.0; allowed: positive numbers"),
+        (["panda-time", "--torque-rates", "1", "nan"], "--torque-rates is [1.0, nan]; allowed: positive numbers"),
+        (["path-time", "--torque-rates", "0"], "--torque-rates is 0.0; allowed: positive numbers"),
         (["stand-up", "--seat", "3"], "--seat is 3.0"),
         (["push", "--push-force", "-5"], "--push-force is -5.0; allowed: a finite number, above 0"),
         (["pull", "--handle", "nan"], "--handle is nan"),

@@ -92,9 +92,9 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
         ("dynamics two_link --states twice.csv", "'q joint1 [rad]' is there twice"),
         ("dynamics two_link --states empty.csv", "no states"),
         ("kinematics two_link nowhere", "'nowhere'"),
-        ("identify two_link short.csv", "no column 'q joint2'"),
-        ("identify two_link positions.csv", "no columns of forces"),
-        ("identify two_link forces.csv", "fix: add a column 'time', or give the rate in a map"),
+        ("identify two_link short.csv", "column 'q joint2' is missing"),
+        ("identify two_link positions.csv", "the force columns are missing"),
+        ("identify two_link forces.csv", "fix: add a column 'time', or set the rate in a map"),
     ],
 )
 def test_mistakes_are_named(

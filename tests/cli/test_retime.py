@@ -41,9 +41,9 @@ def test_files_have_the_motion_of_retime(table: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--torque", "1"], "standing still takes"),
+        (["--torque", "1"], "standing still needs"),
         (["--payload", "ee_link", "heavy"], "'heavy'"),
-        (["--reaction", "knee", "1", "1"], "no joint 'knee'"),
+        (["--reaction", "knee", "1", "1"], "reactions names 'knee'"),
         (["--tolerance", "-1"], "tolerance is -1"),
         (["--velocity", "1", "2"], "6 of them"),
         (["--reaction", "elbow_joint", "9", "9", "--reaction", "elbow_joint", "9", "inf"], "--reaction: a joint twice"),

@@ -32,7 +32,7 @@ def test_a_study_is_computed_once_and_goes_on(folder: Path, capsys: pytest.Captu
     assert main(["sweep", "study.toml"]) == 0
     assert capsys.readouterr().out.split("\n")[:2] == ["2 cases: 2 done, 0 failed", "study.sqlite"]
     assert main(["sweep", "study.toml"]) == 1
-    assert "there are results already; fix: --resume goes on with it" in capsys.readouterr().err
+    assert "the file already has results; fix: use --resume to continue it" in capsys.readouterr().err
     (folder / "study.toml").write_text(STUDY.replace("[6, 8]", "[6, 8, -3]"))
     assert main(["sweep", "study.toml", "--resume", "--csv", "table.csv"]) == 3
     shown = capsys.readouterr().out
@@ -56,7 +56,7 @@ def test_results_go_to_standard_output_as_json(capsys: pytest.CaptureFixture[str
         ("torsor = 1", "add problem"),
         ('torsor = 1\nproblem = "walk"', "one of grid, cases, random"),
         ('torsor = 1\nproblem = "walk"\ngrid = {}\nrandom = {}', "grid and random"),
-        ('torsor = 1\nproblem = "wlak"\ngrid.mass = [1]', "no such problem: 'wlak'"),
+        ('torsor = 1\nproblem = "wlak"\ngrid.mass = [1]', "there is no problem 'wlak'"),
         ('torsor = 1\nproblem = "walk"\ngrid.mass = 3', "a list of values"),
         ('torsor = 1\nproblem = "walk"\ngrids.mass = 3', "unknown key 'grids'"),
         ('torsor = 1\nproblem = "walk"\nworkers = "2"\ngrid.mass = [1]', "a whole number"),

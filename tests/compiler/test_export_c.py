@@ -432,12 +432,12 @@ def test_a_write_that_fails_leaves_the_files_of_before(tmp_path: Path, monkeypat
     [
         (["torques"], None, "torques"),
         (["jacobain:hand"], None, "jacobain:hand"),
-        ([3], None, "no algorithm 3"),
+        ([3], None, "there is no algorithm 3"),
         (["jacobian"], None, "jacobian"),
         (["jacobian:hand"], None, "hand"),
         (["mass_matrix:link1"], None, "mass_matrix:link1"),
         (["poses", "poses"], None, "poses"),
-        ([], None, "no algorithm is named"),
+        ([], None, "no algorithm is selected"),
     ],
 )
 def test_errors_of_robots(names: list[str], place: str | None, message: str, tmp_path: Path) -> None:
@@ -452,8 +452,8 @@ def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> Non
     paths = ["links.link2.mass", "joints.joint3.origin", "gravity.z"]
     model = torsor.library.six_axis_arm().parametric(paths)
     header = torsor.export.c(model, tmp_path, ["inverse_dynamics", "jacobian:link6"])[0].read_text()
-    assert "Numbers p: links.link2.mass = 17.4, joints.joint3.origin.x = " in header
-    assert "p, 5 x 1, in: numbers of the robot, in the order above" in header
+    assert "Parameters p: links.link2.mass = 17.4, joints.joint3.origin.x = " in header
+    assert "p, 5 x 1, in: robot parameters, in the order above" in header
     lib, rng = library(tmp_path), np.random.default_rng(4)
     force = caller(lib, "inverse_dynamics", model.function("inverse_dynamics"))
     columns = caller(lib, "jacobian_link6", model.function("jacobian", "link6"))

@@ -151,7 +151,7 @@ def test_c_code_of_a_controller_in_discrete_time(tmp_path) -> None:
         (arm(), {"kd": [1.0]}, "kd"),
         (arm(), {"passes": 0}, "passes"),
         (arm(), {"passes": 2.5}, "passes"),
-        (torsor.library.planar_chain(1).with_motor("joint1", 1e-3, stiffness="3 + x**2"), {}, "is the law"),
+        (torsor.library.planar_chain(1).with_motor("joint1", 1e-3, stiffness="3 + x**2"), {}, "is the expression"),
         (torsor.library.four_bar(), {}, "trees"),
     ],
 )

@@ -23,7 +23,7 @@ STRANGER = ca.SX.sym("stranger")
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: control.computed_torque(TWO, HERE), "kp and kd, or bandwidth"),
-    (lambda: control.computed_torque(TWO, HERE, 1.0, 2.0, bandwidth=3.0), "gains given: kp, kd, bandwidth"),
+    (lambda: control.computed_torque(TWO, HERE, 1.0, 2.0, bandwidth=3.0), "the given gains are: kp, kd, bandwidth"),
     (lambda: control.computed_torque(TWO, HERE, -1.0, 2.0), "kp"),
     (lambda: control.computed_torque(TWO, HERE, [1.0, 2.0, 3.0], 2.0), "kp"),
     (lambda: control.computed_torque(TWO, HERE, [[1.0], [2.0, 3.0]], 2.0), "kp"),
@@ -32,41 +32,50 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: control.computed_torque(TWO, HERE, bandwidth=1.0, damping=0.0), "damping"),
     (lambda: control.computed_torque(TWO, [0.0], bandwidth=1.0), "a constant law"),
     (lambda: control.computed_torque(TWO, [0.0, np.nan], bandwidth=1.0), "a constant law"),
-    (lambda: control.computed_torque(TWO, lambda t: [t], bandwidth=1.0), "returns a matrix 1 x 1"),
+    (lambda: control.computed_torque(TWO, lambda t: [t], bandwidth=1.0), "returns a 1 x 1 matrix"),
     (lambda: control.computed_torque(TWO, lambda t: "north", bandwidth=1.0), "returns 'north'"),
-    (lambda: control.computed_torque(TWO, lambda t: [t, STRANGER], bandwidth=1.0), "symbols stranger besides the time"),
+    (
+        lambda: control.computed_torque(TWO, lambda t: [t, STRANGER], bandwidth=1.0),
+        "symbols stranger in addition to time",
+    ),
     (lambda: control.computed_torque(ARM, [0.0] * 3, bandwidth=1.0), "elastic joints 'joint3'"),
     (lambda: control.computed_torque(FLOATING, [0.0] * 8, bandwidth=1.0), "gravity_pd"),
     (lambda: control.gravity_pd(TWO, HERE, 0.0, 1.0), "kp"),
-    (lambda: control.gravity_pd(FLOATING, lambda t: 9 * [t], 1.0, 1.0), "a moving reference"),
-    (lambda: control.gravity_pd(HARDENING, HERE, 1.0, 1.0), "stiffness of 'joint2' is the law"),
+    (lambda: control.gravity_pd(FLOATING, lambda t: 9 * [t], 1.0, 1.0), "must be constant"),
+    (lambda: control.gravity_pd(HARDENING, HERE, 1.0, 1.0), "stiffness of 'joint2' is the expression"),
     (
         lambda: control.gravity_pd(BENT, [0.0] * 3, 1.0, 1.0),
-        "for the flexible links 'beam'",
+        "does not support the flexible links 'beam'",
     ),
-    (lambda: control.gravity_compensation(BENT), "gravity_compensation for the flexible links 'beam'"),
-    (lambda: control.computed_torque(BENT, [0.0] * 3, bandwidth=1.0), "computed_torque for the flexible links"),
+    (lambda: control.gravity_compensation(BENT), "gravity_compensation does not support the flexible links"),
+    (
+        lambda: control.computed_torque(BENT, [0.0] * 3, bandwidth=1.0),
+        "computed_torque does not support the flexible links",
+    ),
     (lambda: control.mixed(ARM, [0.0] * 3, 1.0, 1.0), "K_D_motor or Lambda_motor is missing"),
     (lambda: control.mixed(ARM, [0.0] * 4, 1.0, 1.0, 1.0, 1.0), "a constant law"),
     (lambda: control.mixed(ARM, [0.0] * 3, 1.0, 1.0, [1.0, 1.0], 1.0), "K_D_motor"),
     (lambda: control.mixed(ARM, [0.0] * 3, 1.0, 1.0, 1.0, -1.0), "Lambda_motor"),
-    (lambda: control.mixed(DAMPED, HERE, 1.0, 1.0, 1.0, 1.0), "spring of 'joint2' has the damping 0.1"),
-    (lambda: control.mixed(HARDENING, HERE, 1.0, 1.0, 1.0, 1.0), "stiffness of 'joint2' is the law"),
+    (lambda: control.mixed(DAMPED, HERE, 1.0, 1.0, 1.0, 1.0), "spring of 'joint2' has damping 0.1"),
+    (lambda: control.mixed(HARDENING, HERE, 1.0, 1.0, 1.0, 1.0), "stiffness of 'joint2' is the expression"),
     (lambda: control.mixed(FLOATING, [0.0] * 9, 1.0, 1.0), "whose positions are quaternions"),
     (
         lambda: control.feedback_linearization(ARM, [0.0] * 3, 10.0),
-        "rigid coordinates 'joint1', 'joint2'",
+        "coordinates 'joint1', 'joint2' are rigid",
     ),
     (lambda: control.feedback_linearization(TWO, HERE, 10.0), "control.computed_torque if no joint is elastic"),
     (lambda: control.feedback_linearization(ELASTIC, HERE, 10.0), "rotors of 'joint2' are carried about their axes"),
-    (lambda: control.feedback_linearization(ELASTIC.without_motor("joint2"), HERE, -3.0), "rigid coordinates 'joint2'"),
+    (
+        lambda: control.feedback_linearization(ELASTIC.without_motor("joint2"), HERE, -3.0),
+        "coordinates 'joint2' are rigid",
+    ),
     (lambda: control.operational_space(TWO, "hand", [0, 0, 0], bandwidth=1.0), "hand"),
-    (lambda: control.operational_space(TWO, "link2", bandwidth=1.0), "neither a position nor a pose"),
+    (lambda: control.operational_space(TWO, "link2", bandwidth=1.0), "neither position nor pose"),
     (
         lambda: control.operational_space(TWO, "link2", HERE, bandwidth=1.0),
         "a constant law",
     ),
-    (lambda: control.operational_space(TWO, "link2", [0, 0, 0], np.eye(4), bandwidth=1.0), "a position and a pose"),
+    (lambda: control.operational_space(TWO, "link2", [0, 0, 0], np.eye(4), bandwidth=1.0), "both position and pose"),
     (lambda: control.operational_space(TWO, "link2", pose=np.eye(3), bandwidth=1.0), "a constant law"),
     (lambda: control.operational_space(TWO, "link2", pose=2 * np.eye(4), bandwidth=1.0), "pose at t = 0"),
     (lambda: control.operational_space(ARM, "tip", [0, 0, 0], bandwidth=1.0), "elastic joints 'joint3'"),
@@ -75,7 +84,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "null_damping",
     ),
     (lambda: control.MomentumObserver(TWO, [1.0, 0.0]), "gain"),
-    (lambda: control.MomentumObserver(TWO, 1.0).step(HERE, HERE, HERE, 1e-3), "step before start"),
+    (lambda: control.MomentumObserver(TWO, 1.0).step(HERE, HERE, HERE, 1e-3), "step was called before start"),
 ]
 
 
@@ -115,5 +124,5 @@ def test_a_quaternion_of_zeros_raises_an_error() -> None:
 def test_a_step_of_zero_time_raises_an_error() -> None:
     observer = control.MomentumObserver(torsor.library.planar_chain(1), 10.0)
     observer.start([0.0], [0.0])
-    with refused(argument="h", allowed="seconds above 0"):
+    with refused(argument="h", allowed="positive numbers of seconds"):
         observer.step([0.0], [0.0], [0.0], 0.0)

@@ -424,19 +424,19 @@ def test_samples_come_neither_after_the_end_nor_beyond_the_room():
         scaling.close()
     while scaling.room:
         scaling.feed(*sample)
-    with refused(fix="feed samples while"):
+    with refused(fix="call feed only while"):
         scaling.feed(*sample)
     scaling.close()
-    with refused(what="after the end of the path"):
+    with refused(what="the path is closed"):
         scaling.feed(*sample)
-    with refused(fix="feed 9 or more, or close the path"):
+    with refused(fix="feed at least 9, or close the path"):
         two_link(preview=16).step()
 
 
 def test_robots_whose_torques_jump_are_refused():
-    with refused(what="Coulomb friction at 'joint2'"):
+    with refused(what="'joint2' has Coulomb friction"):
         OnlineScaling(torsor.library.two_link().with_friction("joint2", coulomb=1.0), 0.1, 1e-3)
-    with refused(what="OnlineScaling for the elastic joints"):
+    with refused(what="OnlineScaling does not support the elastic joints"):
         OnlineScaling(torsor.library.elastic_arm(), 0.1, 1e-3)
-    with refused(what="OnlineScaling for a robot with loops"):
+    with refused(what="OnlineScaling does not support robots with loops"):
         OnlineScaling(torsor.library.five_bar(), 0.1, 1e-3)

@@ -98,7 +98,7 @@ def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch:
     path = tmp_path / "a.fmu"
     torsor.export.fmi(ARM, path, binary=False)
     first = path.read_bytes()
-    with refused(what="it exists"):
+    with refused(what="the file exists"):
         torsor.export.fmi(ARM, path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -127,8 +127,8 @@ def test_a_file_of_another_program_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("#!/bin/sh\necho 'no space left' >&2\nexit 1\n", "compiler fails: no space left"),
-        ("#!/bin/sh\n", "compiler fails: it writes no library"),
+        ("#!/bin/sh\necho 'no space left' >&2\nexit 1\n", "compiler failed: no space left"),
+        ("#!/bin/sh\n", "compiler failed: it did not write a library"),
         ("nonsense", "Exec format error"),
     ],
 )

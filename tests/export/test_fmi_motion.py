@@ -117,7 +117,7 @@ def test_a_saved_state_brings_the_motion_back(arm: Path, units: list[Unit]) -> N
     other[1] ^= 1  # the token of another FMU
     with pytest.raises(FMIError, match="erializeFMU"):
         unit.deserialise(bytes(other))
-    assert "these bytes are no state of this FMU" in unit.said[-1]
+    assert "these bytes are not a state of this FMU" in unit.said[-1]
     for state in (saved, copy):
         unit.restore(state)
         unit.step(0.01, 0.02)
@@ -134,7 +134,10 @@ def test_errors_are_logged(arm: Path, units: list[Unit]) -> None:
         (lambda: unit.set({"tau.joint1": np.nan}), "tau.joint1: the value is not finite"),
         (lambda: unit.step(0.7, 0.1), "the communication point is not the end of the last step"),
         (lambda: unit.step(0.0, 0.0), "the communication step is not a positive number"),
-        (lambda: unit.derivative(["a.joint1"], ["step"], [1.0]), "step: there are no derivatives by it"),
+        (
+            lambda: unit.derivative(["a.joint1"], ["step"], [1.0]),
+            "step: derivatives with respect to it are not available",
+        ),
         (lambda: unit.enter_initialisation(), "EnterInitializationMode is not allowed in this mode"),
     ]
     for call, words in wrong:

@@ -157,8 +157,8 @@ def test_the_solver_gives_the_terms_of_the_equation_of_motion(program: Path) -> 
 GRIPPER = '<joint name="finger" type="prismatic"><parent link="link6"/><child link="f"/></joint></robot>'
 CONTROL = "<ros2_control><joint name='other' type='prismatic'/></ros2_control><!-- <joint name='x'/> --></robot>"
 CHANGES = {
-    "it has no moving joint 'joint3'": ('name="joint3" type="revolute"', 'name="joint3" type="fixed"'),
-    "its joint 'elbow' moves, the model has none of that name": ('name="joint3"', 'name="elbow"'),
+    "there is no moving joint 'joint3'": ('name="joint3" type="revolute"', 'name="joint3" type="fixed"'),
+    "its joint 'elbow' moves, but the model has no such joint": ('name="joint3"', 'name="elbow"'),
     "its joint 'joint3' is prismatic, in the model it is revolute": (
         'name="joint3" type="revolute"',
         'name="joint3" type="prismatic"',
@@ -193,7 +193,7 @@ def test_joints_in_another_order_are_the_same_robot_and_swapped_names_are_not(pr
     swap = {"joint2": "joint3", "joint3": "joint2"}
     changed.write_text(re.sub('name="(joint[23])"', lambda found: f'name="{swap[found[1]]}"', text))
     status, said = answer(program, KP, KD, Q, V, *[NONE] * 4, A, urdf=changed)
-    assert status == 3 and "is moved by" in said["error:"]
+    assert status == 3 and "but in the model it follows" in said["error:"]
 
 
 # The order of REP 149: each element with the least and the largest number of its kind, and the attributes it must have.
@@ -353,9 +353,9 @@ def test_the_ros_layer_is_a_page_for_each_class(package: Path) -> None:
     ("robot", "words"),
     [
         (lambda: torsor.library.four_bar(), "closed loops"),
-        (lambda: torsor.library.two_link().with_spring("joint1", 10.0), "it has a spring"),
-        (lambda: torsor.library.two_link().with_motor("joint1", 1e-3, stiffness=10.0), "it has a spring"),
-        (lambda: torsor.library.free_flying_arm(), "it is free"),
+        (lambda: torsor.library.two_link().with_spring("joint1", 10.0), "the joint has a spring"),
+        (lambda: torsor.library.two_link().with_motor("joint1", 1e-3, stiffness=10.0), "the joint has a spring"),
+        (lambda: torsor.library.free_flying_arm(), "the joint is free"),
     ],
 )
 def test_robots_that_ros2_control_does_not_know_are_refused(

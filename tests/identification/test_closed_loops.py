@@ -104,7 +104,7 @@ def test_columns_of_all_joints_predict_the_forces_that_those_of_the_drives_predi
     every = at, *LINKAGE.closed.accelerations(at, v, a)
     assert every[0].shape == every[1].shape == (50, 3)
     np.testing.assert_allclose(found.predict(*every), found.predict(q, v, a), rtol=1e-10)
-    with refused(what="from where the closed loops have it"):
+    with refused(what="away from its position in the closed loops"):
         found.predict(at + np.array([0.0, 0.5, 0.0]), *every[1:])
 
 
@@ -172,7 +172,7 @@ def test_passive_columns_of_a_log_are_compared_with_the_closed_loops(tmp_path) -
     heads = ["time", *(f"q {name} [deg]" for name in LINKAGE.coordinate_names), "tau crank_joint"]
     table = np.column_stack([made.t, np.degrees(q), made.tau])
     np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(heads), comments="")
-    with refused(where="sample 0 (t = 0 s)", fix="another mode, robot.with_posture"):
+    with refused(where="sample 0 (t = 0 s)", fix="another mode, use robot.with_posture"):
         Measurements.load(tmp_path / "log.csv", LINKAGE, cutoff=20.0)
     assert first_look(LINKAGE, tmp_path / "log.csv", cutoff=20.0).kinds == ("closure",)
     assert len(Measurements.load(tmp_path / "log.csv", LINKAGE.with_posture("home", OTHER), cutoff=20.0)) > 100
@@ -182,7 +182,7 @@ def test_columns_of_all_coordinates() -> None:
     made = swing(LINKAGE, count=30)
     drives = closed_robot(LINKAGE)
     q, v, a = drives.whole(*made.motion)
-    with refused(argument="q", fix="take q[..., [0]]"):
+    with refused(argument="q", fix="select the drives, q[..., [0]]"):
         drives.inertial.regressor(q, v, a)
     data = Measurements(q, v, a, drives.spread(made.tau), temperature=np.tile([20.0, 30.0, 40.0], (30, 1)))
     assert measurements_of(drives, data).temperature.ravel().tolist() == [20.0] * 30
@@ -306,7 +306,7 @@ def _still(q: np.ndarray, **more) -> Measurements:
             lambda: torsor.identify(
                 LINKAGE, (LINKAGE.closed.assemble([[0.5], [0.6]]) + np.array([0, 0, 0.5]), *np.zeros((3, 2, 1)))
             ),
-            "rad or sizes of the mechanism from where the closed loops have it",
+            "rad or mechanism sizes away from its position in the closed loops",
         ),
         (
             lambda: torsor.identify(LINKAGE.with_active(["crank_joint", "rocker_joint"]), np.zeros((4, 9, 2))),

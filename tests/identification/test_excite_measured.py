@@ -236,7 +236,7 @@ def test_the_report_starts_with_the_criterion_that_was_optimised() -> None:
     reached, start = motion.settings["reached"]
     assert reached < start
     line = next(each for each in motion.report().splitlines() if "criterion" in each)
-    assert f"determinant: {reached:.4g} (initial guess: {start:.4g}; less is better)" in line
+    assert f"determinant: {reached:.4g} (initial guess: {start:.4g}; lower is better)" in line
     assert motion.report().index("criterion") < motion.report().index("condition number")
 
 
@@ -244,7 +244,7 @@ def test_a_first_look_names_the_command() -> None:
     q, v, a = task()(T)
     still = (q * [1, 0], v * [1, 0], a * [1, 0])
     said = Measurements(*still, CHAIN.inverse_dynamics(*still), times=T).check(CHAIN).report()
-    assert "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite) finds a motion" in said
+    assert "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite) designs a motion" in said
     shown = SimpleNamespace(names=["m"], condition=1.0, forces=9, percents=[200.0], graded=lambda: ([], [], [0]))
     for robot, named in ((CHAIN, True), (torsor.library.quadruped(), False)):
         assert ("torsor excite" in identifiable(SimpleNamespace(robot=robot, excited=shown))[-1]) == named
@@ -258,7 +258,7 @@ def of_another(change: str) -> object:
     return torsor.simulate(torsor.library.planar_chain(2, length=0.7), duration=0.1)
 
 
-CLOSED = "choose motions of the drives yourself"
+CLOSED = "choose drive motions manually"
 REFUSED = [
     (lambda: excite(CHAIN, measured=of_another("result"), **LIMITS), "measured"),
     (lambda: excite(CHAIN, measured=of_another("length"), **LIMITS), "measured"),
@@ -267,16 +267,16 @@ REFUSED = [
     *((lambda noise=noise: excite(CHAIN, noise=noise, **LIMITS), "noise") for noise in (1e-300, np.inf, [1.0, 1e300])),
     (lambda: excite(CHAIN, 1e-300, **LIMITS), "period"),
     (lambda: excite(CHAIN, measured=measured(task()), rate=1e300, **LIMITS), "rate"),
-    (lambda: excite(CHAIN, 1e6, **LIMITS), "none of 30 random motions shows all parameters"),
+    (lambda: excite(CHAIN, 1e6, **LIMITS), "none of 30 random motions excites all parameters"),
     (lambda: excite(torsor.library.four_bar()), CLOSED),
     (lambda: excite(torsor.library.delta()), CLOSED),
-    (lambda: excite(CHAIN), "give `lower=` and `upper=`"),
+    (lambda: excite(CHAIN), "pass its range as `lower` and `upper`"),
     (lambda: excite(CHAIN, measured=[3], **LIMITS), "measured"),
     (lambda: excite(CHAIN, pairs=[("link1", "link2")], **LIMITS), "pairs"),
     (lambda: excite(CHAIN, clearance=0.1, **LIMITS), "no link has a collision shape"),
-    (lambda: excite(folded(), 2.0, 2, lower=-2, upper=2, clearance=5.0), "lower the clearance"),
+    (lambda: excite(folded(), 2.0, 2, lower=-2, upper=2, clearance=5.0), "reduce the clearance"),
     (lambda: excite(CHAIN, measured=measured(task()), rate=0.0, **LIMITS), "rate"),
-    (lambda: task().save("motion.npz", rate=10.0), "points for a controller: save_points"),
+    (lambda: task().save("motion.npz", rate=10.0), "use save_points for controller setpoints"),
     (lambda: task().save_points("motion.txt"), ".json, .yaml, .yml"),
 ]
 

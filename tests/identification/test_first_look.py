@@ -158,7 +158,7 @@ RATES = {
     "rate": (np.degrees, 180 / np.pi, "in degrees"),
     "sign": (lambda v: -v, -1.0, "correlation"),
     "swapped": (swapped, 1.0, "correct the order"),
-    "delay": (lambda v: np.roll(v, 3, axis=0), 0.024, "come from the positions"),
+    "delay": (lambda v: np.roll(v, 3, axis=0), 0.024, "derived from positions"),
 }
 
 
@@ -246,7 +246,7 @@ def test_what_leaves_nothing_to_look_at_is_an_error(tmp_path):
     (tmp_path / "log.csv").write_text("a,b\n1,2\n3\n")
     with refused(what="line 3 has 1 columns"):
         first_look(torsor.library.planar_chain(1), tmp_path / "log.csv", LogMap({"q": [0], "tau": [1]}, rate=1.0))
-    with refused(what="have shapes"):
+    with refused(what="have the shapes"):
         first_look(ARM, (np.zeros(5), np.zeros((5, 2)), np.zeros((5, 3))))
 
 

@@ -185,7 +185,7 @@ def test_a_saved_identification_keeps_its_wrenches(tmp_path, quadruped, walk):
         ({"external": np.zeros((5, 3, 6))}, "links, 6"),
         ({"tau": np.zeros((5, 7))}, "tau"),
         ({"tau": np.zeros((5, 18)), "measured": ["knee"]}, "knee"),
-        ({"measured": ["fl_knee"]}, "no tau"),
+        ({"measured": ["fl_knee"]}, "tau is missing"),
     ],
 )
 def test_mistakes_in_wrenches_and_forces_are_named(options, words):
@@ -199,5 +199,5 @@ def test_wrenches_by_name_need_the_robot_and_arms_need_forces():
     arm = torsor.library.planar_chain(2)
     with refused(fix="Measurements.of"):
         Measurements(*np.zeros((4, 5, 2)), external={"link2": np.zeros((5, 6))})
-    with refused(what="no free base"):
+    with refused(what="no floating base"):
         Measurements.of(arm, *np.zeros((3, 5, 2)))

@@ -6,7 +6,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.identification import Measurements
-from torsor.identification.drives import OFFERED, WARM
+from torsor.identification.drives import OFFERED, TEMPERATURE_LAWS
 
 ROBOT = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 COUNT = 600
@@ -40,7 +40,7 @@ def test_each_law_is_recovered_from_forces_without_noise(law: str) -> None:
     rigid = ROBOT.without_friction().inverse_dynamics(*state)
     tau = ROBOT.inverse_dynamics(*state)
     tau[:, 1] += 0.25 * law_force(law, state[1][:, 1], rigid[:, 1], shape)
-    given = {"temperature": TEMPERATURE} if law in WARM else {}
+    given = {"temperature": TEMPERATURE} if law in TEMPERATURE_LAWS else {}
     found = torsor.identify(ROBOT, (*state, tau), friction={"joint2": [law]}, **given)
     assert found.drives is not None
     assert found.drives.names == (f"joint2.{law}",)
@@ -70,7 +70,7 @@ def test_the_laws_that_act_are_chosen_and_no_others() -> None:
         worth = found.drives.changes
         assert min(worth["joint1"]["offset"], worth["joint1"]["stribeck"], worth["joint2"]["cubic"]) > 10
         assert min(change for laws in worth.values() for change in laws.values()) > 0
-    assert "were not chosen; closest: " in found.report() and "rise of AICC without it" in found.report()
+    assert "were not selected; closest: " in found.report() and "rise of AICC without it" in found.report()
 
 
 def test_plain_friction_stays_plain() -> None:
@@ -152,7 +152,7 @@ REFUSED = [
         "mass",
     ),
     (lambda: torsor.identify(ROBOT, DATA, held_out=1.0), "held_out"),
-    (lambda: torsor.identify(ROBOT, DATA, bandwidth=5.0), "a bandwidth without times"),
+    (lambda: torsor.identify(ROBOT, DATA, bandwidth=5.0), "`bandwidth` needs the times of the samples"),
     (
         lambda: torsor.identify(ROBOT, Measurements(*DATA, times=1e-3 * np.arange(COUNT)), bandwidth=1.0),
         "600 samples are too few for a bandwidth of 1 Hz",
@@ -169,7 +169,7 @@ def test_errors_name_the_mistake_and_the_fix(k: int) -> None:
 
 def test_the_motor_of_joints_with_parallel_axes_is_named_with_the_way_out() -> None:
     state = motion()
-    with refused(fix="leave out couplings= (--uncoupled)"):
+    with refused(fix="omit `couplings` (--uncoupled)"):
         torsor.identify(
             ROBOT, (*state, ROBOT.inverse_dynamics(*state)), couplings={"motor2": {"joint1": 1.0, "joint2": 1.0}}
         )

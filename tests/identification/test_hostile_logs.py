@@ -69,7 +69,7 @@ NO_NUMBER = "line 11, column 'q joint1': {}; allowed: a finite number with a dec
 REFUSED = {
     "empty": ("", "a table with a header and rows of numbers"),
     "blank lines": ("\n \n\n", "it is empty"),
-    "only comments": ("# a\n#\n", "no column 'q joint1'"),
+    "only comments": ("# a\n#\n", "column 'q joint1' is missing"),
     "heads alone": (HEAD, "it has no rows of numbers"),
     "one row": (HEAD + "\n" + ROWS[0], "measure longer"),
     "UTF-16": (GOOD.encode("utf-16"), "as UTF-8 text"),
@@ -129,8 +129,8 @@ def drives(**given):
 
 
 MAPS = {
-    "time is a list": ({"columns": {**NAMES, "time": [0]}}, "the column of times is [0]"),
-    "time is 1.5": ({"columns": {**NAMES, "time": 1.5}}, "the column of times is 1.5"),
+    "time is a list": ({"columns": {**NAMES, "time": [0]}}, "the time column is [0]"),
+    "time is 1.5": ({"columns": {**NAMES, "time": 1.5}}, "the time column is 1.5"),
     "one column twice": ({"columns": {**NUMBERS, "tau": [1, 2]}}, "the column 1 is q and tau"),
     "column of no row": ({"columns": {**NUMBERS, "tau": [3, 9]}}, "counted from 0"),
     "negative column": ({"columns": {**NUMBERS, "tau": [3, -1]}}, "none for -1"),
@@ -138,24 +138,27 @@ MAPS = {
     "negative rate": ({"columns": {"q": [1, 2], "tau": [3, 4]}, "rate": -5.0}, "rate"),
     "rate of 1e300": ({"columns": {"q": [1, 2], "tau": [3, 4]}, "rate": 1e300}, "rate"),
     "rate of text": ({"columns": {"q": [1, 2], "tau": [3, 4]}, "rate": "fast"}, "rate"),
-    "unit of another clock": ({"units": {"time": {"x": "ms"}}}, "a unit of the time of 'x', which has no columns"),
+    "unit of another clock": (
+        {"units": {"time": {"x": "ms"}}},
+        "there is a unit of the time for 'x', which has no columns",
+    ),
     "unit of a number": ({"units": {"q": 5}}, "the unit 5 of 'q'"),
     "three ratios": (drives(ratios=[1, 2, 3]), "ratios"),
     "ratios of words": (drives(ratios="many"), "ratios"),
-    "a ratio of 0": (drives(ratios=[0, 1]), "each motor needs a ratio that is not 0"),
+    "a ratio of 0": (drives(ratios=[0, 1]), "use a nonzero ratio for each motor"),
     "a ratio of nan": (drives(ratios=[np.nan, 1]), "ratios"),
-    "no ratios": (drives(), 'side = "motor", and no ratios'),
+    "no ratios": (drives(), 'side = "motor" is given without ratios'),
     "ratios of nothing": (
         {"drives": {"side": "joint", "ratios": [9, 9]}},
-        "gear ratios, and all is measured at the joints",
+        "gear ratios are given, but all signals are measured at the joints",
     ),
     "coupling of a joint with itself": (
         drives(ratios=[1, 1], coupling=[["joint1", "joint1", 5]]),
-        "coupling of joint1 with itself",
+        "motor joint1 is coupled with itself",
     ),
     "singular coupling": (
         drives(ratios=[1, 1], coupling=[["joint1", "joint2", 1], ["joint2", "joint1", 1]]),
-        "the matrix of gear ratios has no inverse",
+        "the gear ratio matrix is singular",
     ),
     "three torque constants": (
         {"columns": {"time": 0, "q": [1, 2], "current": [3, 4]}, "drives": {"torque_constants": [1, 2, 3]}},
@@ -167,7 +170,7 @@ MAPS = {
     ),
     "torque constants of torques": (
         {"drives": {"torque_constants": [1, 1]}},
-        "torque constants, and no columns of 'current'",
+        "there are torque constants, but no columns of 'current'",
     ),
     "infinite delay": ({"delay": np.inf}, "finite numbers"),
     "delimiter of a line end": ({"delimiter": "\n"}, "one character"),

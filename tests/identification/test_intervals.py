@@ -164,7 +164,7 @@ REFUSED = [
     (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments="reference"), "instruments"),
     (
         lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments="simulation"),
-        "simulated instruments without times of the samples",
+        "simulated instruments need the times of the samples",
     ),
     (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments=MOTION[0]), "instruments"),
     (lambda: torsor.identify(ROBOT, (*MOTION, TAU), instruments=[x[1:] for x in MOTION]), "numbers of samples are"),

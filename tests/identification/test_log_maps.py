@@ -121,17 +121,17 @@ COLUMNS = {"time": "t", "q": ["a", "b"], "tau": ["c", "d"]}
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"columns": {**COLUMNS, "current": ["c", "d"]}}, "columns of 'tau' and of 'current'"),
+        ({"columns": {**COLUMNS, "current": ["c", "d"]}}, "columns of both 'tau' and 'current'"),
         ({"columns": {"time": "t", "q": ["a", "b"], "current": ["c", "d"]}}, "columns"),
         ({"columns": {**COLUMNS, "q": ["a"]}}, "1 columns of 'q'"),
         ({"units": {"q": "mm"}}, "the unit 'mm' of 'q' at 'joint1'"),
-        ({"scale": {"v": -1}}, "a scale of 'v', which has no columns"),
-        ({"scale": {"tau": [1, 0]}}, "a number that is not 0, or 2 of them"),
-        ({"files": {"current": "x.csv"}}, "a file of 'current', which has no columns"),
-        ({"rate": 100.0}, "a column of times and a rate for 'q'"),
-        ({"drives": {"ratios": [1, 2]}}, "gear ratios, and no side"),
+        ({"scale": {"v": -1}}, "'v' has a scale but no columns"),
+        ({"scale": {"tau": [1, 0]}}, "a nonzero number, or 2 of them"),
+        ({"files": {"current": "x.csv"}}, "there is a file for 'current', which has no columns"),
+        ({"rate": 100.0}, "there are both a time column and a rate for 'q'"),
+        ({"drives": {"ratios": [1, 2]}}, "gear ratios are given without `side`"),
         ({"drives": {"side": "gear"}}, "side"),
-        ({"drives": {"side": "motor", "ratios": [100, 0]}}, "has no inverse"),
+        ({"drives": {"side": "motor", "ratios": [100, 0]}}, "is singular"),
         ({"drives": {"side": "motor", "coupling": [["joint2", "arm", 1]]}}, "arm"),
         ({"drives": {"side": "motor", "gears": [1, 2]}}, "unknown key 'gears'"),
         ({"delay": "soon"}, "soon"),
@@ -178,7 +178,7 @@ def changed(k, text):
         (changed(9, "0,09,1,1,2,3\n"), "line 11 has 6 columns, but the table has 5"),
         (changed(9, "0.09,1,1\n"), "line 11 has 3 columns, but none for 'tau joint1'"),
         (HEAD + "".join(ROWS[:5]), "measure longer"),
-        ("time,q joint1,tau joint1,tau joint2\n0,0,0,0\n", "no column 'q joint2', the columns are time,"),
+        ("time,q joint1,tau joint1,tau joint2\n0,0,0,0\n", "column 'q joint2' is missing; the columns are time,"),
     ],
 )
 def test_bad_rows_are_named_with_their_line_and_the_fix(tmp_path, text, words):

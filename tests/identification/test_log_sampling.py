@@ -49,14 +49,14 @@ def test_unequal_steps_are_resampled():
     rng = np.random.default_rng(0)
     t = MADE.t + 0.3 * 0.004 * rng.uniform(-1, 1, len(MADE.t))
     found = prepared(t, at(t, "q"), at(t, "tau"))
-    assert "resampled at" in found.notes[0] and "cubics, forces linearly" in found.notes[0]
+    assert "resampled at" in found.notes[0] and "cubic and forces by linear interpolation" in found.notes[0]
     assert_motion(found, 2e-3)
 
 
 def test_stamps_of_few_digits_are_equal_steps():
     t = np.arange(2400) / 300.0
     found = prepared(np.round(t, 3), at(t, "q"), at(t, "tau"))
-    assert re.match("log: stamps are equal steps of (300|299\\.9).* Hz, rounded", found.notes[0])
+    assert re.match("log: time stamps are rounded equal steps of (300|299\\.9).* Hz", found.notes[0])
     assert_motion(found, 2e-3)
 
 
@@ -78,7 +78,7 @@ def test_rows_without_numbers_are_left_out_only_when_asked(tmp_path):
     log.write_text("time,q joint1,q joint2,tau joint1,tau joint2\n" + "\n".join(rows))
     columns = {"time": 0, "q": [1, 2], "tau": [3, 4]}
     data = Measurements.load(log, ARM, LogMap(columns, missing="skip", cutoff=8.0))
-    assert data.notes[0] == "log.csv: 3 rows lack a signal (the first: line 502): left out"
+    assert data.notes[0] == "log.csv: 3 rows lack a signal (first: line 502) and are omitted"
     whole = Measurements.from_positions(MADE.t, MADE.q, MADE.tau, 8.0)
     assert np.abs(data.a - whole.a).max() < 1e-3 * np.abs(whole.a).max()  # the hole is bridged by a cubic
 

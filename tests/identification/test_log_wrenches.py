@@ -96,8 +96,8 @@ def test_a_log_without_torques_shows_the_links(robot, log):
     ("wrenches", "words"),
     [
         ({"paw": {"force": ["A", "B", "C"], "moment": ["D", "E", "F"]}}, "paw"),
-        ({"fl_foot": {"moment": ["A", "B", "C"]}}, "no columns of the force"),
-        ({"fl_foot": {"force": ["A", "B"], "moment": ["D", "E", "F"]}}, "three heads"),
+        ({"fl_foot": {"moment": ["A", "B", "C"]}}, "the force columns are missing"),
+        ({"fl_foot": {"force": ["A", "B"], "moment": ["D", "E", "F"]}}, "three column headers"),
         ({"fl_foot": {"force": ["A", "B", "C"], "moment": ["A", "E", "F"]}}, "twice"),
         ({"fl_foot": {"force": ["A", "B", "C"], "moment": ["D", "E", "F"], "frame": "x"}}, "unknown key"),
         ({"fl_foot": {"force": ["A", "B", "C"], "moment": ["D", "E", "F"], "axes": "plate"}}, "axes"),
@@ -139,11 +139,11 @@ def test_logs_without_wrenches_have_none_beside_others_that_do():
     found = prepare(arm, [plain, pushed], LogMap({})).samples.external
     assert found.shape == (100, 2, 6) and not found[:50].any() and found[50:].all()
     warm = replace(plain, source="warm", temperature=np.full((50, 1), 30.0))
-    with refused(where="plain", what="no temperatures, which other logs have"):
+    with refused(where="plain", what="the log has no temperatures, but other logs have"):
         prepare(arm, [warm, plain], LogMap({}))
 
 
 def test_a_delay_is_not_estimated_without_the_forces(robot, log):
     columns = {name: heads for name, heads in _map().columns.items() if name != "tau"}
-    with refused(what="not all measured"):
+    with refused(what="some forces were not measured"):
         Measurements.load(log, robot, _map(columns=columns, delay="estimate"))

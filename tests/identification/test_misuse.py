@@ -80,7 +80,7 @@ def test_simulated_instruments_say_where_no_controller_holds_the_estimate() -> N
     noise = Measurements(*MOTION, np.random.default_rng(1).normal(size=TAU.shape), times=T)
     with pytest.warns(torsor.ModelWarning) as caught:
         torsor.identify(ARM, noise, instruments="simulation")
-    assert "does not follow the measured motion: instruments are filtered positions alone" in str(caught[0].message)
+    assert "does not follow the measured motion; instruments are the filtered positions" in str(caught[0].message)
 
 
 def test_excite_is_advised_for_the_robots_that_it_takes() -> None:
@@ -97,7 +97,7 @@ def test_excite_is_advised_for_the_robots_that_it_takes() -> None:
 
 def test_a_held_out_part_is_some_of_the_samples() -> None:
     for part in (1e-5, 0.99999):
-        with refused(argument="held_out", allowed="some, and not all"):
+        with refused(argument="held_out", allowed="at least one sample, but not all"):
             torsor.identify(ARM, DATA, held_out=part)
 
 
@@ -115,8 +115,8 @@ def test_forces_of_the_wrong_sign_are_named_where_no_parameters_are_physical() -
 
 def test_a_total_mass_that_the_forces_contradict_is_named() -> None:
     error = explained(ARM, DATA, 0.7, lambda: ARM.inertial.values)
-    assert "no physical parameters of the total mass 0.7 kg, but some of 2 kg; fix: correct mass" in str(error)
-    with warned(fix="correct or leave out mass, 0.7 kg"):
+    assert "no physical parameters with the total mass 0.7 kg, but with 2 kg; fix: correct or omit `mass`" in str(error)
+    with warned(fix="correct or omit `mass`, 0.7 kg"):
         torsor.identify(ARM, DATA, physical=True, mass=0.7)
 
 

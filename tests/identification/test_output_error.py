@@ -108,7 +108,7 @@ REFUSED = [
     (lambda: output_error(FIRST, T, MOTION[0], TAU, window=2), "window"),
     (
         lambda: output_error(torsor.identify(ROBOT, (*MOTION, TAU + 0.1), friction=["offset"]), T, MOTION[0], TAU),
-        "output error of another model",
+        "output error does not support this model",
     ),
 ]
 

@@ -103,10 +103,10 @@ def test_the_report_has_all_of_it_and_escapes_names(tmp_path: Path) -> None:
     validated = found.validate(measured(robot, extra=drag, seed=3))
     text = write_identification_report(tmp_path / "found.html", found, validated).read_text()
     head = text.split("<iframe")[0]
-    for words in ("Prediction of the forces", "95 % interval", "could not be identified", "In motion", "stribeck"):
+    for words in ("Force prediction", "95 % interval", "could not be identified", "In motion", "stribeck"):
         assert words in text
     assert "% of force, held out" in head and f"{found.held_out[0]:.3g} %" in head
-    assert "Chosen laws are not in the robot" in head and "mass as given" in head and "log &lt;/script&gt;" in head
+    assert "without the selected friction models" in head and "mass as given" in head and "log &lt;/script&gt;" in head
     for name, (low, high) in zip(found.names, found.intervals, strict=True):
         assert f"<td>{low:.4g} to {high:.4g}</td>" in head, name
     assert "<img src=x" not in text and HOSTILE not in text
@@ -152,7 +152,7 @@ def test_the_command_writes_the_identified_robot(
     printed = capsys.readouterr()
     assert "physical" in printed.out
     said = printed.err.replace("\n", " ")
-    assert "Chosen laws are not in the robot" in said and "joint1.offset, joint2.offset" in said
+    assert "without the selected friction models" in said and "joint1.offset, joint2.offset" in said
     shown = json.loads((tmp_path / "found.json").read_text())
     assert shown["method"] == "physically consistent" and len(shown["drives"]["values"]) == 2
     real = torsor.load(tmp_path / f"real.{suffix}").with_gravity(ARM.gravity)  # which a URDF does not have

@@ -46,7 +46,7 @@ def test_equations_are_refined_by_control_points() -> None:
 
 
 def test_what_refinement_cannot_mend_is_said() -> None:
-    with warned(fix="two degrees less (Phase.own)"):
+    with warned(fix="a degree two lower (Phase.own)"):
         result = elastic().solve(refine=True)
     assert result.status.startswith("optimal at the nodes only; rows hold to ")
     assert "control points would follow 101 and 10" in result.status

@@ -117,7 +117,10 @@ def test_rates_of_an_unknown_constraint_are_refused():
             lambda: motion.MotionProblem(ARM, [motion.Phase(1.0, clock=1), motion.Phase(1.0)], motion.Effort()),
             "2 phases",
         ),
-        (lambda: motion.MotionProblem(ARM, CLOCK, motion.Effort(), [motion.Start(q=0.0, v=1.0)]).program, "rate other"),
+        (
+            lambda: motion.MotionProblem(ARM, CLOCK, motion.Effort(), [motion.Start(q=0.0, v=1.0)]).program,
+            "must have zero rates",
+        ),
     ],
 )
 def test_clocks_that_cannot_be_are_refused(make, words):

@@ -67,7 +67,7 @@ def test_data_are_refused_where_they_are_missing_or_of_another_shape():
         lambda count: np.zeros((1, 1)),
         lambda count: "abc",
     ):
-        with refused(where="Near: data 'angle'", allowed=", 1), one row for each moment"):
+        with refused(where="Near: data 'angle'", allowed=", 1), one row per moment"):
             moved(Near(gives=gives)).solve()
 
 
@@ -103,5 +103,5 @@ def test_a_held_number_is_that_of_the_robot_beside_a_free_one():
 def test_a_number_is_not_held_at_infinity(side):
     model = torsor.library.two_link().parametric(["links.link1.mass"])
     numbers = {"links.link1.mass": Number(1.0, side, side)}
-    with refused(allowed="a finite value where lower == upper"):
+    with refused(allowed="a finite value if lower == upper"):
         _ = MotionProblem(model, Phase(1.0, points=6), Effort(), ENDS, numbers=numbers).held

@@ -109,7 +109,7 @@ def test_switching_needs_torque_bounds_all_the_time() -> None:
     problem = two_link_time(points=8)
     limits = motion.Torques(upper=10.0, during=(0.0, 0.5))
     part = replace(problem, constraints=[*problem.constraints[:2], limits])
-    with refused(allowed="bounds all the time"):
+    with refused(allowed="bounds at all times"):
         motion.switching(part)
 
 
@@ -137,7 +137,7 @@ def test_loops_that_cannot_be_closed_at_the_start_are_said_so() -> None:
     problem = motion.MotionProblem(
         five, motion.Phase((0.1, 3.0), points=6), motion.Time(), [*ends, motion.Torques(upper=5)]
     )
-    with refused(what="loops that cannot be closed"):
+    with refused(what="the loops may not close"):
         problem.solve()
 
 
@@ -148,9 +148,9 @@ def test_loops_that_cannot_be_closed_at_the_start_are_said_so() -> None:
         ("solver", np.array("other"), "condensed, ipopt, sqp"),
         ("figures", np.array([1.0, 1e300, 1.0, 1e-6]), "iterations"),
         ("figures", np.array([1.0, 1.0, 1.0, 0.0]), "tolerance of 0"),
-        ("log", np.array([[1e300, 1.0, 1.0, 1.0]]), "a log"),
-        ("passes", np.full((1, 4), np.inf), "a log"),
-        ("x", np.full(9, -5.0), "variables outside their bounds"),
+        ("log", np.array([[1e300, 1.0, 1.0, 1.0]]), "the log"),
+        ("passes", np.full((1, 4), np.inf), "the log"),
+        ("x", np.full(9, -5.0), "variables are outside their bounds"),
     ],
 )
 def test_numbers_of_a_file_that_no_search_gives_are_refused(

@@ -32,7 +32,7 @@ def test_torques_conflict_with_a_duration_that_is_too_short() -> None:
     assert error.conflict == ("Torques", "Duration") and "phase 0 (upper 0.3)" in str(error)
     assert error.result is not None and pytest.approx(0.3, rel=1e-6) == error.result.T
     assert error.violation == pytest.approx(np.abs(error.result.at(0.3 * np.linspace(0, 1, 41)).tau).max() / 10 - 1)
-    assert "given: Start, End" in str(error) and "least violation reachable" in str(error)
+    assert "given: Start, End" in str(error) and "would have to be relaxed by at least" in str(error)
 
 
 def test_the_least_violation_is_what_bounds_must_give_way_by() -> None:

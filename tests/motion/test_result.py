@@ -218,7 +218,7 @@ def test_a_result_of_another_problem_is_refused(tmp_path: Path) -> None:
     arms[1] = arms[1].with_payload(arms[1].link_names[-1], 1.0, [0.5, 0.0, 0.0])
     mine, other = (motion.MotionProblem(arm, phase, motion.Effort(), ends) for arm in arms)
     mine.solve().save(tmp_path / "mine.npz")
-    with refused(what="in this problem: it is of another problem"):
+    with refused(what="in this problem: it belongs to another"):
         motion.MotionResult.load(tmp_path / "mine.npz", problem=other)
 
 
@@ -246,7 +246,7 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
         ({"multipliers": np.zeros((2, 2))}, "multipliers has shape"),
         ({"log": np.zeros((1, 9))}, "log has shape"),
         ({"log": np.float64(0.0)}, "not a result"),
-        ({"torsor": 7}, "version 7"),
+        ({"torsor": 7}, "version is 7"),
         ({"status": "x" * 5000}, "too long"),
         ({"problem": np.frombuffer(b"torsor = 1\nrobot = '/etc/passwd'", dtype=np.uint8)}, "no phases"),
         ({"problem": np.frombuffer(b"\xff", dtype=np.uint8)}, "not valid TOML"),
@@ -302,7 +302,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
         ({"seconds": "long"}, "seconds"),
         ({"refine": -1.0}, "refine"),
         ({"start": np.zeros((5, 3))}, "a MotionResult, profiles (K, 2)"),
-        ({"start": "line"}, "start is str"),
+        ({"start": "line"}, "start is a str"),
         ({"start": np.full((5, 2), np.inf)}, "not finite"),
     ):
         with refused(words):
@@ -318,19 +318,17 @@ def test_every_solver_gives_the_same_motion(solver: str) -> None:
 
 
 def test_a_limit_on_time_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torsor.motion.solve.GRACE", 600.0)  # however long compiling takes
+    monkeypatch.setattr("torsor.motion.solve.GRACE_SECONDS", 600.0)  # however long compiling takes
     r = fastest().solve(seconds=1e-9)
     assert not r.is_solved and "time limit" in r.status and r.iterations < found().iterations
 
 
 def test_a_limit_on_time_that_ends_while_compiling_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, pause = fastest(), threading.Event()
-    monkeypatch.setattr("torsor.motion.solve.GRACE", 0.0)
+    monkeypatch.setattr("torsor.motion.solve.GRACE_SECONDS", 0.0)
     monkeypatch.setattr("torsor.motion.solve.check_start", lambda *_: pause.wait(60))  # nobody sets it
     for check in (True, False):
-        with refused(
-            what="0.1 s ended while its functions were compiled, before the", error=motion.MotionError
-        ) as told:
+        with refused(what="0.1 s was reached during compilation, before the", error=motion.MotionError) as told:
             problem.solve(seconds=0.1, check=check)
         assert told.value.result is None and not told.value.conflict
 
@@ -341,7 +339,7 @@ def test_a_limit_on_time_while_a_further_step_is_compiled_keeps_the_motion(monke
 
     monkeypatch.setattr("torsor.motion.solve.least_effort_problem", out_of_time)
     r = fastest().solve(tie_break=True)
-    assert r.is_solved and r.status.startswith("optimal") and "time limit ended the next step" in r.status
+    assert r.is_solved and r.status.startswith("optimal") and "time limit was reached while the next step" in r.status
 
 
 def test_a_problem_has_settings_of_its_own() -> None:
@@ -389,7 +387,7 @@ class Logarithm(Constraint):
 
 def test_a_start_without_numbers_names_the_row() -> None:
     problem = replace(fastest(), constraints=[*ENDS, Logarithm(least=0.7, name="odd")])
-    with refused(where="fastest: odd: log", what="not a number at the start (s = 0 of phase 0)"):
+    with refused(where="fastest: odd: log", what="the row is not a number at the start (s = 0 of phase 0)"):
         problem.solve()
     kept = replace(fastest(), constraints=[*ENDS, Logarithm(least=-1.0), motion.Torques(upper=10.0)]).solve()
     assert pytest.approx(found().T, rel=1e-4) == kept.T

@@ -278,23 +278,23 @@ def test_files_have_the_motion(tmp_path: Any) -> None:
         ([[0.0], [np.nan]], {}, "waypoints[1, 0] is nan"),
         ([[0.0], [1.0], [1.0]], {}, "waypoints 1 and 2 are equal"),
         ([[0.0, 1.0]], {}, "shape (1, 2)"),
-        ([[0.0]], {}, "2 rows or more"),
+        ([[0.0]], {}, "at least 2 rows"),
         ("line", {}, "real numbers"),
-        ([[0.0], [1.0]], {"velocity": 0.0}, "velocity of 'joint1' is 0 to 0"),
-        ([[0.0], [1.0]], {"acceleration": [[2.0, -2.0]]}, "lower bounds below 0"),
+        ([[0.0], [1.0]], {"velocity": 0.0}, "velocity bounds of 'joint1' are 0 to 0"),
+        ([[0.0], [1.0]], {"acceleration": [[2.0, -2.0]]}, "negative lower bounds"),
         ([[0.0], [1.0]], {"velocity": None}, "joint1"),
         ([[0.0], [1.0]], {"acceleration": None}, "neither an effort limit nor"),
         ([[0.0], [1.0]], {"acceleration": INF}, "neither an effort limit nor"),
         ([[0.0], [1.0]], {"velocity": [1.0, 2.0]}, "a number, or 1 of them"),
         ([[0.0], [1.0]], {"tolerance": 0.0}, "tolerance"),
         ([[0.0], [1.0]], {"knots": 0}, "knots"),
-        ([[0.0], [1.0]], {"knots": [0.0, 0.5]}, "to its last, 1 apart"),
+        ([[0.0], [1.0]], {"knots": [0.0, 0.5]}, "to the last, 1 apart"),
         ([[0.0], [1.0]], {"start": 3.0}, "start"),
         ([[0.0], [1.0]], {"end": 30.0}, "end"),
         ([[0.0], [1.0]], {"jerk": 10.0, "start": 0.1}, "from rest to rest"),
         ([[0.0], [1.0]], {"reactions": {"elbow": {"force": 1.0}}}, "elbow"),
         (([0.0, 0.0], [[0.0], [1.0]]), {}, "times"),
-        ({"joint_names": ["joint1"]}, {}, "no JointTrajectory"),
+        ({"joint_names": ["joint1"]}, {}, "not a JointTrajectory"),
     ],
 )
 def test_what_has_no_timing_is_refused_in_words(path: Any, options: Any, words: str) -> None:
@@ -315,7 +315,7 @@ def test_a_swing_passes_where_gravity_is_beyond_the_torque_bounds() -> None:
     found = retime(rod, [[-np.pi / 2], [np.pi / 2]], velocity=99.0, torque=1.3 * least)
     assert 1.3 * least < rod.gravity_force([0.0])[0]
     assert abs(rod.inverse_dynamics(found.q, found.v, found.a)).max() <= 1.3 * least * (1 + 1e-9)
-    with refused(what="standing still takes"):
+    with refused(what="standing still needs"):
         retime(rod, [[-np.pi / 2], [np.pi / 2]], velocity=99.0, torque=0.95 * least)
 
 

@@ -42,7 +42,7 @@ def test_a_follower_is_no_faster_than_its_limit(tmp_path: Path) -> None:
     weak.write_text(FOLLOWER.format(effort=0), encoding="utf-8")
     found = retime(torsor.load(strong), [[0.0], [1.0]])
     assert abs(found.v).max() == pytest.approx(0.5, rel=1e-9)
-    with refused(fix="give `torque=`"):
+    with refused(fix="pass `torque=`"):
         retime(torsor.load(weak), [[0.0], [1.0]])
 
 
@@ -77,13 +77,13 @@ def test_a_plan_without_times_is_a_path_over_its_length() -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ([[[0, 0], [1, 1]], [[0, 0], [1, 1], [2, 2]]], "as many waypoints in each path"),
+        ([[[0, 0], [1, 1]], [[0, 0], [1, 1], [2, 2]]], "same number of waypoints in each path"),
         ([[0, 0], [1, 1], [1 + 1e-9, 1], [2, 1]], "waypoints 1 and 2 are only 1e-09 apart"),
         (([0, 1, 1 + 1e-9], [[0, 0], [1, 1], [2, 1]]), "waypoints 1 and 2 are only 1e-09 apart"),
         ([[0, 0], [1e200, 1]], "waypoints[1, 0] is 1e+200"),
         ([[[0, 0], [1, 1]], [[0, 0], [0, 0]]], "waypoints 0 and 1 of path 1 are equal"),
-        ({"joint_names": ["joint1", "joint2"], "points": [{"positions": [1]}]}, "1 positions in point 0"),
-        ({"joint_names": ["joint1"], "points": []}, "joint_names 'joint1'"),
+        ({"joint_names": ["joint1", "joint2"], "points": [{"positions": [1]}]}, "point 0 has 1 positions"),
+        ({"joint_names": ["joint1"], "points": []}, "joint_names are 'joint1'"),
     ],
 )
 def test_paths_that_are_none_are_refused_in_words(path: Any, words: str) -> None:
@@ -93,7 +93,7 @@ def test_paths_that_are_none_are_refused_in_words(path: Any, words: str) -> None
 
 def test_corners_that_are_too_short_for_a_jerk_bound_are_refused() -> None:
     bounds = {"velocity": 2.0, "acceleration": 10.0, "jerk": 100.0, "torque": np.inf}
-    with refused(fix="a larger tolerance"):
+    with refused(fix="use a larger tolerance"):
         retime(torsor.library.planar_chain(2), [[0, 0], [1, 0.2], [1.2, 1]], tolerance=1e-5, **bounds)
 
 
@@ -105,7 +105,7 @@ BOUNDS: Any = {"velocity": 2.0, "acceleration": 10.0, "torque": np.inf, "toleran
 def test_waypoints_near_a_corner_do_not_slow_it_down(near: list[float]) -> None:
     """The path passes all of them within the tolerance, and is as fast as a corner with what is left of that."""
     chain, points = torsor.library.planar_chain(2), np.insert(CORNER, 2, near, axis=0)
-    with warned(what="left out are waypoints 2 within 0.025 of another one: the path"):
+    with warned(what="waypoints 2 within 0.025 of another one are omitted: the path"):
         found = retime(chain, points, **BOUNDS)
     left = BOUNDS["tolerance"] - np.linalg.norm(points[2] - points[1])
     assert found.duration == pytest.approx(retime(chain, CORNER, **BOUNDS | {"tolerance": left}).duration, rel=1e-3)
@@ -123,7 +123,7 @@ def test_near_waypoints_are_left_out_of_each_path_of_a_batch_and_at_ends() -> No
     known = retime(chain, CORNER, **BOUNDS).duration
     assert [each.duration for each in found[:2]] == pytest.approx([known] * 2, rel=1e-12)
     assert found[2].duration == retime(chain, back, **BOUNDS).duration
-    with refused(fix="a smaller tol"):
+    with refused(fix="use a smaller tol"):
         retime(chain, [[0.0, 0.0], [0.01, 0.0], [0.0, 0.0]], **BOUNDS)
 
 
@@ -142,7 +142,7 @@ def test_times_of_a_clock_give_the_timing_of_times_from_zero() -> None:
 
 
 def test_one_interval_cannot_leave_and_reach_rest() -> None:
-    with refused(allowed="2 or more", fix="more kn"):
+    with refused(allowed="2 or more", fix="use more kn"):
         retime(torsor.library.planar_chain(1), [[0.0], [1.0]], velocity=1.0, acceleration=1.0, knots=1)
 
 
@@ -157,7 +157,7 @@ def test_reactions_are_reported_and_active() -> None:
     found = retime(ARM, WAYPOINTS, reactions={"elbow_joint": {"force": 70.0, "moment": np.inf}})
     assert "reaction force elbow_joint" in found.active
     assert "reaction force elbow_joint: 70 N (" in found.report()
-    with refused(what="standing still takes more than the bound of reaction force at 'elbow_joint'"):
+    with refused(what="standing still exceeds the reaction force bound at 'elbow_joint'"):
         retime(ARM, WAYPOINTS, reactions={"elbow_joint": {"force": 1.0}})
 
 

@@ -63,7 +63,7 @@ def test_jerks_and_rates_of_forces_are_drawn_where_they_are_bounded() -> None:
     rod, bounds = torsor.library.planar_chain(1), {"velocity": 2.0, "acceleration": 8.0, "torque": 99.0}
     found = retime(rod, [[0.0], [1.0]], **bounds, jerk=80.0, torque_rate=900.0)
     axes = found.plot().axes
-    assert [each.get_title() for each in axes][4:] == ["Jerks", "Rates of forces"]
+    assert [each.get_title() for each in axes][4:] == ["Jerks", "Force rates"]
     assert [each.get_ylabel() for each in axes][4:] == ["rad/s³", "N m/s"]
     t = axes[0].lines[0].get_xdata()
     now = found.at(t)
@@ -91,7 +91,7 @@ def test_a_motion_is_retimed_along_the_same_path(motion: Retimed) -> None:
     assert np.array_equal(again.times, motion.times) and np.array_equal(again.q, motion.q)
     document = retime(ARM, motion.to_dict())
     assert document.duration == pytest.approx(retime(ARM, motion).duration, rel=0.02)
-    with refused(what="a motion of ur5 with coordinates shoulder_pan_joint"):
+    with refused(what="the motion of ur5 has the coordinates shoulder_pan_joint"):
         retime(torsor.library.planar_chain(6), motion, velocity=1.0, acceleration=1.0)
     with refused(allowed="the document of a trajectory"):
         retime(ARM, {"torsor": {}})

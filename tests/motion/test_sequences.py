@@ -63,5 +63,5 @@ def test_a_continuation_of_functions_needs_its_function_again(tmp_path: Path) ->
 def test_a_continuation_without_values_is_empty_and_says_so(tmp_path: Path) -> None:
     none = motion.continuation(reach, [])
     assert len(none) == 0 and repr(none) == "<MotionSequence: no results>" and none._repr_html_()
-    with refused(what="a sequence without results"):
+    with refused(what="the sequence has no results"):
         none.save(tmp_path / "none.npz")

@@ -140,8 +140,8 @@ def test_durations_between_bounds_far_apart_begin_at_their_geometric_mean(solver
     [
         ({"points": 10**9}, "points is 1000000000"),
         ({"nodes": 10**12}, "nodes is 1000000000000"),
-        ({"nodes": np.linspace(0, 1, 10**6 + 1)}, "1000000 or less"),
-        ({"knots": np.linspace(0.1, 0.9, 10**5)}, "10000 or less"),
+        ({"nodes": np.linspace(0, 1, 10**6 + 1)}, "1000000 or fewer"),
+        ({"knots": np.linspace(0.1, 0.9, 10**5)}, "10000 or fewer"),
     ],
 )
 def test_phases_that_do_not_fit_into_memory_are_refused(given, message):

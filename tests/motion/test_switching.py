@@ -56,17 +56,17 @@ def test_the_motion_replays_in_simulation():
 
 
 def test_too_few_switches_are_refused_by_joint():
-    with refused(allowed="3 in all", fix="more control points"):
+    with refused(allowed="3 in total", fix="solve with more control points"):
         motion.switching(least_time(torsor.library.two_link(), [0, -2], [1, -1], points=6))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"objective": motion.Effort()}, "Time alone"),
+        ({"objective": motion.Effort()}, "only Time"),
         ({"frozen": {"joint2": 0.0}}, "all free"),
         ({"constraints": [motion.Velocities(upper=1.0)]}, "Velocities"),
-        ({"constraints": [motion.Start(q=0.0)]}, "Start has other values"),
+        ({"constraints": [motion.Start(q=0.0)]}, "Start must have q and v"),
         ({"phases": [motion.Phase(1.0), motion.Phase(1.0)]}, "one phase"),
     ],
 )

@@ -360,9 +360,9 @@ def test_limits_of_time_and_iterations_end_the_search(solver: str) -> None:
 
 @EVERY
 def test_bad_starts_and_bounds_are_refused(solver: str) -> None:
-    with refused(where="start", allowed="4 finite numbers"):
+    with refused(argument="start", allowed="4 finite numbers"):
         SOLVERS[solver](hs71(), np.zeros(3), Settings())
-    with refused(where="start", what="not finite"):
+    with refused(argument="start", what="not finite"):
         SOLVERS[solver](hs71(), np.full(4, np.nan), Settings())
     program = hs71()
     program.lower[2] = 9.0

@@ -12,7 +12,7 @@ import pytest
 from torsor.formats.toml.reading import _KINDS as FLEXIBLE
 from torsor.formats.toml.reading import EACH, KEYS, SINGLE_DEFAULTS
 from torsor.mechanism.flexible_links.modes import _MODE as MODE
-from torsor.motion.files import ARRAYS, SETTINGS, TOP
+from torsor.motion.files import ARRAY_KEYS, SETTINGS, TOP_KEYS
 from torsor.motion.solve import DEFAULTS
 from torsor.motion.terms.distances import KINDS as BODIES
 from torsor.motion.terms.ends import Ends
@@ -127,7 +127,7 @@ def test_every_key_of_files_of_modes_is_documented() -> None:
 
 def test_every_key_of_problem_files_is_documented() -> None:
     page = "plan/problem_files.md"
-    assert keys_of(page, "the file").keys() == {*TOP, *ARRAYS}
+    assert keys_of(page, "the file").keys() == {*TOP_KEYS, *ARRAY_KEYS}
     assert keys_of(page, "`own.NAME`").keys() == {"points", "degree", "knots"}
     assert keys_of(page, "`[path]`").keys() == {"through", "points", "knots", "degree"}
     numbers = keys_of(page, "`[numbers.NAME]`")

@@ -38,7 +38,7 @@ FEATURES = {
     "parquet": 'torsor.sweep(json.dumps, [{"obj": 1}], workers=0, output="study.parquet")',
     "completion": 'commands("completion", "bash")',
 }
-ELSE = {"gpu": "RuntimeError: device", "cluster": "ModelError: sweep: no scheduler at 'tcp://127.0.0.1:1'"}
+ELSE = {"gpu": "RuntimeError: device", "cluster": "ModelError: sweep: there is no scheduler at 'tcp://127.0.0.1:1'"}
 USE = """
 import contextlib, io, json, pathlib, sys
 import numpy as np

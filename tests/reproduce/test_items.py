@@ -45,7 +45,9 @@ def test_the_page_of_the_documents_has_all_items_and_none_fails() -> None:
     missing = "write it again: torsor reproduce --all --report docs/theory/reproduce.md"
     assert listed == [each.name for each in ITEMS if each.kind is not Kind.MISPRINT], missing
     assert (
-        "| fails |" not in page.replace("| fails | ours", "") and "**fails**" not in page and "**skipped**" not in page
+        "| fails |" not in page.replace("| fails | our value", "")
+        and "**fails**" not in page
+        and "**skipped**" not in page
     )
     for picture in re.findall(r"\]\((reproduce/.*?)\)", page):
         assert (ROOT / "docs" / "theory" / picture).is_file()
@@ -215,7 +217,7 @@ def test_a_report_in_markdown_has_a_folder_of_figures(tmp_path: Path) -> None:
     written = write_report(tmp_path / "page.md", [run(each) for each in find(["guarino/table-3", "lie/orders"])])
     assert [each.name for each in written] == ["page.md", "guarino-table-3.png"]
     page = written[0].read_text(encoding="utf-8")
-    assert "![ends of the move](page/guarino-table-3.png)" in page
+    assert "![end points of the motion](page/guarino-table-3.png)" in page
     assert "](bibliography.md)" not in page  # no such page lies beside it
     (tmp_path / "bibliography.md").write_text("")
     write_report(tmp_path / "page.md", [run(each) for each in find(["lie/orders"])])

@@ -1,4 +1,4 @@
-"""Model-based controllers: pure functions of time and state that compile."""
+"""Model-based controllers: pure, compilable functions of time and state."""
 
 from torsor.control.controller import Controller, Reference, reference
 from torsor.control.elastic import (

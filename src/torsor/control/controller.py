@@ -1,4 +1,4 @@
-"""A controller: a pure function (t, q, v) -> tau over CasADi symbols, which also runs as machine code; PD gains."""
+"""Controllers: pure functions (t, q, v) -> tau of CasADi symbols that compile to machine code, and their references."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torsor.compiler.c import export_c
 from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 
-# References of controllers: desired values as functions of time, with exact derivatives.
+# Controller references: desired values as functions of time, with exact derivatives.
 
 Law = Callable[[ca.SX], Any] | ArrayLike
 
@@ -33,7 +33,7 @@ class Reference:
     function: ca.Function
 
     def rates(self, t: ca.SX, order: int) -> list[ca.SX]:
-        """Return the values and their derivatives up to an order, as expressions of t.
+        """Return the values and their time derivatives up to an order, as expressions of t.
 
         Example:
             >>> law = torsor.control.reference(torsor.library.planar_chain(1), lambda t: [t**2])
@@ -44,13 +44,13 @@ class Reference:
         values = [self.function(time)]
         for _ in range(order):
             values.append(ca.jtimes(values[-1], time, ca.SX(1)))
-        found = ca.Function("rates", [time], values)(t)
-        return [found] if order == 0 else list(found)
+        result = ca.Function("rates", [time], values)(t)
+        return [result] if order == 0 else list(result)
 
     @cached_property
     def _kernel(self) -> AnyKernel:
         t = ca.SX.sym("t")
-        return compile(ca.Function("reference", [t], [ca.densify(each) for each in self.rates(t, 2)]))
+        return compile(ca.Function("reference", [t], [ca.densify(rate) for rate in self.rates(t, 2)]))
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return (values, rates, second rates) at times t (...): for positions q_d, v_d, a_d, each (..., n)."""
@@ -59,11 +59,11 @@ class Reference:
 
 
 def reference(robot: Robot, law: Law | Reference) -> Reference:
-    """Return the reference of a robot's joints: desired positions over time.
+    """Return a joint reference: desired joint positions over time.
 
-    ``law`` is a function of a CasADi time t (s) that returns the desired positions of the joints in the order of q,
-    without the motors of elastic joints (a list or SX, rad or m), or an array of constants. v_d, a_d and higher
-    derivatives follow by differentiation with respect to t.
+    ``law`` is either an array of constants or a function of a CasADi time t (s). The function returns the desired joint
+    positions (a list or SX, rad or m) in the order of q, without the motors of elastic joints. v_d, a_d and higher
+    derivatives are obtained by differentiation with respect to t.
 
     Example:
         >>> law = reference(torsor.library.elastic_arm(), lambda t: [0.5 * ca.sin(2 * t), t, 0.1])
@@ -78,7 +78,7 @@ def reference(robot: Robot, law: Law | Reference) -> Reference:
 
 
 def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
-    """Return a law of time, or constants, of the given shape as a CasADi function of t."""
+    """Return a function of time, or constants, of a given shape as a CasADi function of t."""
     t = ca.SX.sym("t")
     rows, columns = (*shape, 1)[:2]
     if not callable(law):
@@ -89,17 +89,17 @@ def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
     except ModelError:
         raise
     except Exception as error:
-        found = f"the law cannot be evaluated on symbols ({type(error).__name__}: {error})"
-        raise ModelError(found, where=where, fix="use casadi's functions, and casadi.if_else in place of if") from error
+        message = f"the law cannot be evaluated on symbols ({type(error).__name__}: {error})"
+        raise ModelError(message, where=where, fix="use CasADi functions, and casadi.if_else instead of if") from error
     if columns == 1 and value.shape == (1, rows):
         value = value.T
     if value.shape != (rows, columns):
-        found = f"the law returns a matrix {value.shape[0]} x {value.shape[1]}"
-        raise ModelError(found, where=where, allowed=f"{rows} x {columns}")
-    foreign = [str(each) for each in ca.symvar(value) if not ca.is_equal(each, t)]
+        message = f"the law returns a {value.shape[0]} x {value.shape[1]} matrix"
+        raise ModelError(message, where=where, allowed=f"{rows} x {columns}")
+    foreign = [str(symbol) for symbol in ca.symvar(value) if not ca.is_equal(symbol, t)]
     if foreign:
-        found = f"the law depends on the symbols {', '.join(foreign[:5])} besides the time"
-        raise ModelError(found, where=where, allowed="expressions of the t that it is called with")
+        message = f"the law depends on the symbols {', '.join(foreign[:5])} in addition to time"
+        raise ModelError(message, where=where, allowed="expressions of its argument t")
     return ca.Function("law", [t], [ca.densify(value)])
 
 
@@ -107,22 +107,22 @@ def _as_sx(value: Any, where: str) -> ca.SX:
     """Return the result of a law as SX; rows of a matrix may be lists."""
     try:
         if isinstance(value, Sequence | np.ndarray):
-            rows = [ca.horzcat(*each) if isinstance(each, Sequence | np.ndarray) else each for each in value]
+            rows = [ca.horzcat(*row) if isinstance(row, Sequence | np.ndarray) else row for row in value]
             return ca.SX(ca.vertcat(*rows))
         return ca.SX(value)
     except (NotImplementedError, RuntimeError, TypeError, ValueError):
-        found = f"the law returns {reprlib.repr(value)}"
-        raise ModelError(found, where=where, allowed="numbers and expressions of the time") from None
+        message = f"the law returns {reprlib.repr(value)}"
+        raise ModelError(message, where=where, allowed="numbers and expressions of time") from None
 
 
 @dataclass(frozen=True, eq=False)
 class Controller:
     """A control law for one robot.
 
-    ``function`` is the law as a ``casadi.Function`` of SX: time t (s), positions q (nq), velocities v (nv) -> the
-    generalised forces tau (nv) in N m and N. It has no state, so that a simulation can trace it into its step.
-    ``reference`` is the desired motion. Calling the controller runs its machine code, over any leading axes, on the
-    target of the robot (``robot.to``).
+    ``function`` is the law as an SX ``casadi.Function``: time t (s), positions q (nq), velocities v (nv) -> generalised
+    forces tau (nv) in N m and N. It has no state, so a simulation can trace it into its step. ``reference`` is the
+    desired motion. Calling the controller runs compiled code over any leading axes, on the robot's target
+    (``robot.to``).
 
     Example:
         >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 0.5], bandwidth=10.0)
@@ -146,15 +146,15 @@ class Controller:
     def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
         """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv).
 
-        ``out`` is an array for them, which is written and returned.
+        ``out`` is an optional output array, which is filled and returned.
         """
         tau: Array = self._kernel(t, q, v, out=out)
         return tau
 
     def saturated(self, limit: Maybe = None) -> Controller:
-        """Return the same law with its forces within -limit and limit (N m, N): the robot's effort limits by default.
+        """Return the same law with forces limited to [-limit, limit] (N m, N), by default the robot's effort limits.
 
-        ``limit`` is a number or one for each of the nv coordinates; inf stands for none. Forces that are NaN stay NaN.
+        ``limit`` is one number, or one per coordinate (nv); inf means no limit. Forces that are NaN stay NaN.
 
         Example:
             >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 3.0], bandwidth=10.0)
@@ -163,26 +163,26 @@ class Controller:
         """
         robot, where = self.robot, f"{self.robot.name}: saturated"
         if limit is None:
-            most = np.asarray(robot.effort_limit, dtype=float)
-            if np.isinf(most[most > 0]).all():  # elastic joints, which only springs drive, have 0
+            force_limit = np.asarray(robot.effort_limit, dtype=float)
+            if np.isinf(force_limit[force_limit > 0]).all():  # elastic joints, which only springs drive, have 0
                 raise ModelError("the robot has no effort limits", where=where, fix="give limit=")
         else:
-            most = real_array(limit, where, "limit")
-            most = np.full(robot.nv, most) if most.ndim == 0 else most
-            if most.shape != (robot.nv,) or not (most > 0).all():
-                allowed = f"above 0, a number or {robot.nv} of them"
+            force_limit = real_array(limit, where, "limit")
+            force_limit = np.full(robot.nv, force_limit) if force_limit.ndim == 0 else force_limit
+            if force_limit.shape != (robot.nv,) or not (force_limit > 0).all():
+                allowed = f"one positive number, or {robot.nv} of them"
                 raise ModelError(argument="limit", value=limit, where=where, allowed=allowed)
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-            return saturated_force(self.function(t, q, v), most)
+            return saturated_force(self.function(t, q, v), force_limit)
 
         return traced(self.function.name(), robot, law, self.reference)
 
     def sampled(self, period: float) -> ca.Function:
-        """Return the law in discrete time, (k, q, v) -> tau: the forces from t = k period (s) on, held for a period.
+        """Return the discrete-time law (k, q, v) -> tau: forces from t = k period (s), held constant for one period.
 
-        A law has no state, so that its discrete form is itself at the samples. A simulation holds the forces in the
-        same way with ``simulate(..., control_period=period)``.
+        Because a law has no state, its discrete form is the law evaluated at the samples. A simulation holds the forces
+        in the same way with ``simulate(..., control_period=period)``.
 
         Example:
             >>> law = torsor.control.gravity_compensation(torsor.library.two_link())
@@ -203,10 +203,10 @@ class Controller:
         period: float | None = None,
         overwrite: bool = True,
     ) -> list[Path]:
-        """Write the law as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
+        """Write the law as self-contained C99 to a folder and return the paths of header, source and CMakeLists.txt.
 
-        The function has the name of the law, after ``prefix``, and takes (t, q, v), or (k, q, v) with a ``period`` (see
-        ``sampled``). It allocates nothing, has no state and calls libm only.
+        The function is named after the law, with ``prefix`` in front. It takes (t, q, v), or (k, q, v) if ``period`` is
+        given (see ``sampled``). It allocates no memory, has no state and calls only libm.
 
         Example:
             >>> import tempfile
@@ -223,19 +223,21 @@ class Controller:
 def traced(
     name: str, robot: Robot, law: Callable[[ca.SX, ca.SX, ca.SX], ca.SX], reference: Reference | None
 ) -> Controller:
-    """Return the controller of a law over symbols (t, q, v)."""
+    """Return the controller of a law that is traced over symbols (t, q, v)."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau = ca.cse(ca.densify(law(t, q, v)))
     return Controller(ca.Function(name, [t, q, v], [tau], ["t", "q", "v"], ["tau"]), robot, reference)
 
 
 def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping: ArrayLike) -> tuple[Array, Array]:
-    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth."""
+    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0, given directly or as bandwidth^2, 2 damping bandwidth."""
     if bandwidth is not None and kp is None and kd is None:
         rate = positive_vector(bandwidth, n, where, "bandwidth")
         return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate
     if bandwidth is None and kp is not None and kd is not None:
         return positive_vector(kp, n, where, "kp"), positive_vector(kd, n, where, "kd")
     names = {"kp": kp, "kd": kd, "bandwidth": bandwidth}
-    given = ", ".join(name for name, value in names.items() if value is not None) or "none"
-    raise ModelError(f"gains given: {given}", where=where, allowed="kp and kd, or bandwidth (with damping)")
+    given_names = ", ".join(name for name, value in names.items() if value is not None) or "none"
+    raise ModelError(
+        f"the given gains are: {given_names}", where=where, allowed="kp and kd, or bandwidth (with damping)"
+    )

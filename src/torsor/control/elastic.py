@@ -1,12 +1,12 @@
-"""Tracking with elastic joints whose springs have damping and whose motors sit on moving links.
+"""Control of robots with elastic joints: feedback linearisation, mixed inverse dynamics and tracking.
 
-The desired motion of the joints determines that of the motors. With F = K d + D d', d = theta - ratio q - offset, the
-rows of the elastic joints are
+The desired joint motion determines the motor motion. With F = K d + D d', d = theta - ratio q - offset, the rows of the
+elastic joints are
 
     ratio F = M q'' + S theta'' + c(q, q', theta') + g(q) + friction and springs of the joints
 
-so that the deflection d follows from the motion of the joints, but for D d' and the coupling S theta'' + c(theta') with
-rotors on moving links. Both are inserted from the pass before, differentiated exactly in time.
+so the deflection d follows from the joint motion, except for D d' and the coupling S theta'' + c(theta') with rotors on
+moving links. Both terms are taken from the previous pass and differentiated exactly in time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from torsor.robot.robot import Robot
 
 
 def feedback_linearization(robot: Robot, reference: Law | Reference, poles: ArrayLike) -> Controller:
-    """Return the controller that makes the error of each elastic joint obey a linear equation of the fourth order.
+    """Return a controller that makes the error of each elastic joint obey a linear fourth-order equation.
 
-    ``poles`` p (1/s) is a positive number, for four poles at -p, or four of them, the same for all joints: the error
-    e = q_d - q obeys (d/dt + p1)(d/dt + p2)(d/dt + p3)(d/dt + p4) e = 0. The joints' q'' and q''' come from the state
-    through the model, M q'' + C q' + g = K (theta - q) and its rate, and the motors' torque from q'''' = u (Spong
-    1987). All joints must be elastic, with linear springs without damping, and no rotor may be carried about its own
-    axis (the inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
+    ``poles`` p (1/s) is one positive number, for four poles at -p, or four numbers, shared by all joints. The error
+    e = q_d - q obeys (d/dt + p1)(d/dt + p2)(d/dt + p3)(d/dt + p4) e = 0. The joints' q'' and q''' are computed from the
+    state through the model, M q'' + C q' + g = K (theta - q) and its rate, and the motor torques from q'''' = u (Spong
+    1987). All joints must be elastic, with linear undamped springs, and no rotor may be carried about its own axis (the
+    inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, ratio=10, carrier="base", stiffness=200.0)
@@ -45,14 +45,14 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
     where = f"{robot.name}: feedback_linearization"
     stiff = [name for k, name in enumerate(robot.coordinate_names[: drives.n]) if k not in drives.elastic]
     if stiff:
-        found = f"the rigid coordinates {', '.join(map(repr, stiff[:5]))}"
+        message = f"the coordinates {', '.join(map(repr, stiff[:5]))} are rigid"
         fix = "use control.mixed, or control.computed_torque if no joint is elastic"
-        raise ModelError(found, where=where, allowed="elastic joints only", fix=fix)
+        raise ModelError(message, where=where, allowed="elastic joints only", fix=fix)
     coupled = drives.coupled(range(drives.n))
     if coupled:
-        found = f"the rotors of {', '.join(map(repr, coupled[:5]))} are carried about their axes by other links"
+        message = f"the rotors of {', '.join(map(repr, coupled[:5]))} are carried about their axes by moving links"
         fix = "put the motors on the base, or use control.mixed"
-        raise ModelError(found, where=where, allowed="no inertia between joints and motors", fix=fix)
+        raise ModelError(message, where=where, allowed="no inertia between joints and motors", fix=fix)
     desired = make_reference(robot, reference)
     gains = np.poly(-positive_vector(poles, 4, where, "poles"))[:0:-1]  # of e, e', e'', e'''
 
@@ -66,9 +66,9 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
         a = drives.forward(q, v, joint_force)
         flow = ca.vertcat(v, a, w)
         jerk = ca.jtimes(a, state, flow)
-        drift = ca.jtimes(jerk, state, flow)  # q'''' without theta''
+        drift = ca.jtimes(jerk, state, flow)  # q'''' for theta'' = 0
         rates = desired.rates(t, 4)
-        u = rates[4] + sum(k * (r - own) for k, r, own in zip(gains, rates, (q, v, a, jerk), strict=False))
+        u = rates[4] + sum(k * (r - value) for k, r, value in zip(gains, rates, (q, v, a, jerk), strict=False))
         M, _, B = drives.mass(q)
         # M q'''' = M drift + ratio K theta''
         motor_a = drives.of_elastic(M @ (u - drift)) / (ratio * drives.K)
@@ -78,11 +78,11 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
     return traced("feedback_linearization", robot, law, desired)
 
 
-# Inverse-dynamics control of robots with any mix of rigid and elastic joints: Hua et al. 2022, section IV.
+# Inverse-dynamics control for any mix of rigid and elastic joints: Hua et al. 2022, section IV.
 #
-# Two control loops. The outer loop gives the torques tau_c of the load. In elastic joints the springs transmit them, so
-# tau_c determines the desired motor angles theta_d, which the inner loop tracks. The rates of theta_d are exact: they
-# are differentiated through the model, with the accelerations of the closed loop.
+# There are two control loops. The outer loop computes the load torques tau_c. In elastic joints the springs transmit
+# them, so tau_c determines the desired motor angles theta_d, which the inner loop tracks. The rates of theta_d are
+# exact: they are differentiated through the model, with the accelerations of the closed loop.
 
 
 def mixed(
@@ -95,8 +95,8 @@ def mixed(
 ) -> Controller:
     """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 
-    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are numbers or one for each joint, ``K_D_motor`` and ``Lambda_motor`` one
-    for each elastic joint. The tau (nv) is zero at elastic joints, which are driven by their springs. With e = q_d - q,
+    ``K_D`` (N m s/rad) and ``Lambda`` (1/s) are one number or one per joint, ``K_D_motor`` and ``Lambda_motor`` one
+    number or one per elastic joint. tau (nv) is zero at elastic joints, which their springs drive. With e = q_d - q,
     q_r' = q_d' + Lambda e, sigma = q_r' - q' and M, C, g of the load (g includes friction and springs of the joints):
 
         tau_c = M q_r'' + C q_r' + g + K_D sigma,   theta_d = q + tau_c / K  of the elastic joints
@@ -104,14 +104,14 @@ def mixed(
         tau_m = S^T q'' + B theta_r'' + C_2 q' + K (theta_d - q) + K_D_motor sigma_m + the motor's friction
 
     Then M sigma' + C sigma + K_D sigma = K (theta_d - theta), zero in rigid rows, and B sigma_m' + K_D_motor sigma_m +
-    K (theta_d - theta) = 0: stable, by the Lyapunov function of eq. 51. The accelerations q'' and theta'' of this
-    closed loop are known functions of the state, and so theta_d' and theta_d'' are exact; nothing is filtered.
+    K (theta_d - theta) = 0. This is stable by the Lyapunov function of eq. 51. The accelerations q'' and theta'' of the
+    closed loop are known functions of the state, so theta_d' and theta_d'' are exact and no filter is needed.
 
-    Rigid rows have S theta'' + C_1 theta' in full. In elastic rows these terms (the coupling of rotor spin with the
+    Rigid rows contain S theta'' + C_1 theta' in full. In elastic rows these terms (the coupling of rotor spin with the
     rotation of the carrier) are neglected in theta_d, which would otherwise need the fourth derivative of theta. They
-    are zero where no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al.; elsewhere there
-    is a warning, and the equations above hold only if these terms are small compared with the inertia of the links.
-    The springs must be linear and without damping.
+    are zero if no elastic joint moves the motor of an elastic joint, as in the robot of Hua et al. Otherwise a warning
+    is issued, and the equations above hold only if these terms are small compared with the inertia of the links. The
+    springs must be linear and undamped.
 
     Example:
         >>> arm = torsor.library.elastic_arm()
@@ -122,7 +122,7 @@ def mixed(
     drives = Drives.of(robot, "mixed")
     count, where = len(drives.elastic), f"{robot.name}: mixed"
     if count and (K_D_motor is None or Lambda_motor is None):
-        fix = f"give numbers, or one for each of the {count} elastic joints"
+        fix = f"give one number, or one for each of the {count} elastic joints"
         raise ModelError("K_D_motor or Lambda_motor is missing", where=where, fix=fix)
     P, rate = positive_vector(K_D, drives.n, where, "K_D"), positive_vector(Lambda, drives.n, where, "Lambda")
     P_motor = positive_vector(1.0 if K_D_motor is None else K_D_motor, count, where, "K_D_motor")
@@ -131,25 +131,25 @@ def mixed(
     neglected = drives.coupled(drives.elastic)
     if neglected:
         names = ", ".join(map(repr, neglected[:5]))
-        warn(f"{where}: elastic joints move the motors of {names}; theta_d neglects the coupling with their rotors")
+        warn(f"{where}: elastic joints move the motors of {names}; theta_d neglects the rotor coupling")
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         (q, theta), (v, w) = drives.split(q), drives.split(v)
         q_d, v_d, a_d = desired.rates(t, 2)
         sigma, a_r = v_d + rate * (q_d - q) - v, a_d + rate * (v_d - v)
-        # M q_r'' + C q_r' = (M q_r'' + C q') + C sigma, and the bracket is inverse dynamics.
+        # M q_r'' + C q_r' = (M q_r'' + C q') + C sigma, and the bracket is the inverse dynamics.
         tau_c = drives.inverse(q, v, a_r) + drives.coriolis(q, v) @ sigma + P * sigma
         deflection = drives.of_elastic(tau_c) / (drives.ratio * drives.K)
         theta_d = drives.unloaded(q) + deflection
         e = theta_d - theta
-        # The forces on the load: tau_c in rigid joints, the springs in elastic ones.
+        # Forces on the load: tau_c in rigid joints, spring forces in elastic ones.
         joint_force = ca.SX(tau_c)
         joint_force[drives.elastic] = drives.ratio * drives.K * (theta - drives.unloaded(q))
         a = drives.forward(q, v, joint_force)
         state, flow = ca.vertcat(t, q, v, theta), ca.vertcat(1, v, a, w)
         theta_d_rate = ca.jtimes(theta_d, state, flow)
         theta_d_rate2 = ca.jtimes(theta_d_rate, state, flow)
-        sigma_joint, sigma_rate = (drives.ratio * drives.of_elastic(each) for each in (sigma, a_r - a))
+        sigma_joint, sigma_rate = (drives.ratio * drives.of_elastic(values) for values in (sigma, a_r - a))
         sigma_m = theta_d_rate + rate_motor * e + sigma_joint - w
         a_m_r = theta_d_rate2 + rate_motor * (theta_d_rate - w) + sigma_rate
         _, S, B = drives.mass(q)
@@ -165,13 +165,13 @@ def mixed(
 
 
 PASSES = 3
-MAX_PASSES = 6  # each differentiates the forces of the one before once or twice more
+MAX_PASSES = 6  # each pass differentiates the forces of the previous one once or twice more
 
 
 def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
-    """Return all positions (nq) at which the robot with its joints at q (n) stands still: motors with loaded springs.
+    """Return the equilibrium positions (nq) for joints at q (n): the motors are where the springs carry the load.
 
-    The springs of elastic joints, which must be linear, carry gravity and the springs of the joints.
+    The springs of the elastic joints, which must be linear, carry gravity and the joint springs.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, carrier="base", stiffness=100.0)
@@ -187,13 +187,13 @@ def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
 
 
 def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int = PASSES) -> ca.Function:
-    """Return the whole motion of an elastic robot whose joints follow a reference: t -> (q, v, a, tau, residual).
+    """Return the full motion of an elastic robot whose joints follow a reference: t -> (q, v, a, tau, residual).
 
-    q (nq), v and a (nv) have the motors too; tau (nv) is the inverse dynamics, zero at elastic joints up to
-    ``residual``, its largest part there, in N m. Without damping and coupling one pass is exact; with rotors on links
-    that elastic joints move, as many passes as there are such joints in a row, and one more. With damping D the
-    residual shrinks in each pass by about D / K times the frequency of the motion. The reference is differentiated 3
-    times and up to twice more for each pass.
+    q (nq), v and a (nv) include the motors. tau (nv) is the inverse dynamics. At elastic joints it is zero up to
+    ``residual``, its largest entry there in N m. Without damping and coupling, one pass is exact. With rotors on links
+    that elastic joints move, the number of passes needed is the number of such joints in series plus one. With damping
+    D, each pass reduces the residual by a factor of about D / K times the frequency of the motion. The reference is
+    differentiated 3 times, and up to twice more per pass.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.1)
@@ -220,7 +220,7 @@ def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int =
     motors = free
     for _ in range(passes if drives.elastic else 0):
         q, v, a = motion(motors)
-        # Inverse dynamics has the forces of the springs too: those of this pass are taken out again.
+        # Inverse dynamics includes the spring forces, so those of this pass are removed.
         spring = drives.K * (motors - free) + damping * rate(motors - free)
         load = drives.of_elastic(inverse(q, v, a)[: drives.n]) / drives.ratio + spring
         motors = ca.cse(free + (load - damping * rate(motors - free)) / drives.K)
@@ -230,24 +230,23 @@ def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int =
     residual = ca.norm_inf(left) if drives.elastic else ca.SX(0)
     for k in drives.elastic:
         tau[k] = 0
-    outputs = ca.cse([ca.densify(each) for each in (q, v, a, tau, residual)])
+    outputs = ca.cse([ca.densify(output) for output in (q, v, a, tau, residual)])
     return ca.Function("feed_forward", [t], outputs, ["t"], ["q", "v", "a", "tau", "residual"])
 
 
 def elastic_tracking(
     robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike, passes: int = PASSES
 ) -> Controller:
-    """Return a tracking controller of elastic arms, with damped springs and with motors on moving links.
+    """Return a tracking controller for elastic arms, including damped springs and motors on moving links.
 
-    The feed-forward is the inverse dynamics of the whole motion (``elastic_feed_forward``), the feedback is that of the
-    motors, and of the joints where they are rigid:
+    The feed-forward is the inverse dynamics of the full motion (``elastic_feed_forward``). The feedback acts on the
+    motors, and on the joints where these are rigid:
 
         tau_m = tau_d + kp (theta_d - theta) + kd (theta_d' - theta')
 
-    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are numbers or one for each joint. Only motors are measured. At the
-    reference the feedback is zero; near it the loop is that of a spring kp behind the spring of the joint, which is
-    stable if kp and K exceed the norm of dg/dq (Tomei 1991), and damping of the springs helps. All springs must be
-    linear.
+    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Only motors are measured. At the reference
+    the feedback is zero. Near it the loop acts as a spring kp in series with the joint spring. It is stable if kp and K
+    exceed the norm of dg/dq (Tomei 1991), and spring damping helps. All springs must be linear.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)
@@ -260,11 +259,11 @@ def elastic_tracking(
     P, D = positive_vector(kp, drives.n, where, "kp"), positive_vector(kd, drives.n, where, "kd")
     desired = make_reference(robot, reference)
     forward = elastic_feed_forward(robot, desired, passes)
-    own = drives.driven
+    driven = drives.driven
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         q_d, v_d, _, tau, _ = forward(t)
-        tau[own] = tau[own] + P * (q_d[own] - q[own]) + D * (v_d[own] - v[own])
+        tau[driven] = tau[driven] + P * (q_d[driven] - q[driven]) + D * (v_d[driven] - v[driven])
         return tau
 
     return traced("elastic_tracking", robot, law, desired)

@@ -1,4 +1,4 @@
-"""Disturbance observer: estimates external forces from the generalised momentum."""
+"""Disturbance observer based on the generalised momentum."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from torsor.robot.robot import Robot
 
 
 class MomentumObserver:
-    """An estimate r (nv) of the generalised forces that are not in the model (contact, payload).
+    """Estimate r (nv) of the generalised forces that the model does not include (contact, payload).
 
-    With the momentum p = M v, whose rate is p' = tau + C^T v - g - friction - springs + tau_ext (De Luca and Mattone
+    The momentum p = M v has the rate p' = tau + C^T v - g - friction - springs + tau_ext (De Luca and Mattone
     2003):
 
         r = K_O (p - p(0) - integral of (tau + C^T v - g - friction - springs + r)),   so r' = K_O (tau_ext - r)
 
-    ``gain`` K_O (1/s) is the bandwidth of this filter, a number or one for each coordinate. It works for all robots,
-    with floating bases and elastic joints too, and needs no accelerations.
+    ``gain`` K_O (1/s) is the bandwidth of this filter, one number or one per coordinate. The observer works for all
+    trees, including floating bases and elastic joints, and needs no accelerations.
 
-    ``function`` is one step as a pure ``casadi.Function``: (state (3 nv), q, v, tau, h) -> (state, r), where q and v
-    are at the end of a step of h seconds and tau (nv) acted during it. The filter is exact for a constant force; the
-    integral is by the trapezoidal rule. ``start`` and ``step`` keep the state; arrays may have leading axes.
+    ``function`` is one step as a pure ``casadi.Function``: (state (3 nv), q, v, tau, h) -> (state, r). q and v are at
+    the end of a step of h seconds, and tau (nv) acted during it. The filter is exact for a constant force; the integral
+    uses the trapezoidal rule. ``start`` and ``step`` store the state. Arrays may have leading axes.
 
     Example:
         >>> robot = torsor.library.planar_chain(1, gravity=(0, 0, 0))
@@ -49,7 +49,7 @@ class MomentumObserver:
         state, q, v, tau, h = symbols.values()
         M, C, bias = (robot.function(name) for name in ("mass_matrix", "coriolis_matrix", "bias_force"))
         C_v = C(q, v)
-        # The momentum, and its rate without tau and tau_ext; bias = C v + g + friction + springs.
+        # The momentum, and its rate without tau and tau_ext, where bias = C v + g + friction + springs.
         p, force = M(q) @ v, C_v.T @ v + C_v @ v - bias(q, v)
         p_old, force_old, r_old = (state[k * robot.nv : (k + 1) * robot.nv] for k in range(3))
         keep = ca.exp(-self.gain * h)
@@ -72,15 +72,15 @@ class MomentumObserver:
         return self._kernels[name]
 
     def start(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Start at a state q (..., nq), v (..., nv) with the estimate zero."""
+        """Start at a state q (..., nq), v (..., nv) with a zero estimate."""
         self._state = self._kernel(self.start_function)(q, v)
 
     def step(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, h: ArrayLike) -> Array:
-        """Return the estimate r (..., nv) at the end of a step of h seconds, at q, v, during which tau acted."""
+        """Return the estimate r (..., nv) at q, v, the end of a step of h seconds during which tau acted."""
         if self._state is None:
-            raise ModelError("step before start", where=repr(self), fix="call start(q, v) once")
+            raise ModelError("step was called before start", where=repr(self), fix="call start(q, v) first")
         if not (real_array(h, repr(self), "h") > 0).all():
-            raise ModelError(argument="h", value=h, where=repr(self), allowed="seconds above 0")
+            raise ModelError(argument="h", value=h, where=repr(self), allowed="positive numbers of seconds")
         r: Array
         self._state, r = self._kernel(self.function)(self._state, q, v, tau, h)
         return r

@@ -1,4 +1,4 @@
-"""Computed torque control: inverse dynamics, after which the error of each joint obeys a linear equation."""
+"""Control of robots with rigid joints: PD with gravity compensation, computed torque and operational space."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from torsor.spatial import skew
 
 
 def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
-    """Return PD feedback with compensation of gravity and of the springs of the joints.
+    """Return a PD controller with compensation of gravity and of the joint springs.
 
-    ``reference`` is a law of time or constants (see ``control.reference``); ``kp`` (N m/rad or N/m) and ``kd``
-    (N m s/rad or N s/m) are numbers or one for each joint velocity. For rigid robots, with floating bases too (there
-    the reference is constant, q_d (nq), and all nv coordinates are driven):
+    ``reference`` is a function of time or constants (see ``control.reference``). ``kp`` (N m/rad or N/m) and ``kd``
+    (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, including those with a floating
+    base (for which the reference is constant, q_d (nq), and all nv coordinates are driven):
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 
-    With elastic joints the motors are fed back, and gravity is compensated at q_d:
+    With elastic joints, the feedback acts on the motors and gravity is compensated at q_d:
 
         tau_m = kp (theta_d - theta) + kd (theta_d' - theta') + g(q_d),  theta_d = q_d + g(q_d) / K        Tomei 1991
 
-    and likewise in the rigid rows. It is stable if kp and K exceed the norm of dg/dq.
+    Rigid rows have the same form. The law is stable if kp and K exceed the norm of dg/dq.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -41,29 +41,29 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
     drives = Drives.of(robot, "gravity_pd", damped=True)
     desired = make_reference(robot, reference)
     P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
-    own = drives.driven
+    driven = drives.driven
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         q_d = desired.rates(t, 0)[0]
-        # Forces at q could feed energy into the springs; forces at the constant q_d derive from a potential.
+        # Forces evaluated at q could feed energy into the springs; forces at constant q_d derive from a potential.
         hold = drives.static(q_d if drives.elastic else q)
         target = ca.SX(q_d)
-        force = drives.of_elastic(hold) / drives.ratio  # of the springs
+        force = drives.of_elastic(hold) / drives.ratio  # spring force
         target[drives.elastic] = drives.unloaded(q_d) + force / drives.K
         hold[drives.elastic] = force
         rate = ca.jtimes(target, t, ca.SX(1))
         tau = ca.SX.zeros(robot.nv, 1)
-        tau[own] = P * (target - q[own]) + D * (rate - v[own]) + hold
+        tau[driven] = P * (target - q[driven]) + D * (rate - v[driven]) + hold
         return tau
 
     return traced("gravity_pd", robot, law, desired)
 
 
 def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
-    """Return the compensation of gravity and of the springs of the joints, with damping: the robot floats.
+    """Return a controller that compensates gravity and joint springs and adds damping, so that the robot floats.
 
-    tau = g(q) + springs(q) - kd v, for robots with rigid joints, with floating bases too (then all nv coordinates are
-    driven). ``kd`` (N m s/rad or N s/m) is a number or one for each velocity.
+    tau = g(q) + springs(q) - kd v, for robots with rigid joints, including those with a floating base (then all nv
+    coordinates are driven). ``kd`` (N m s/rad or N s/m) is one number or one per velocity.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -81,13 +81,13 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
 
 
 def _with_quaternions(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
-    check_rigid(robot, "gravity_pd with a floating base", "use a robot with rigid joints, or a fixed base")
+    check_rigid(robot, "gravity_pd of a robot with quaternions", "use a robot with rigid joints, or a fixed base")
     desired = make_reference(robot, law)
     P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")
     t = ca.SX.sym("t")
     if ca.depends_on(desired.function(t), t):
-        found = "a moving reference for a robot with quaternions among its positions"
-        raise ModelError(found, where=robot.name, allowed="constant positions (nq)")
+        message = "the reference of a robot with quaternions must be constant"
+        raise ModelError(message, where=robot.name, allowed="constant positions (nq)")
     check_quaternions(robot, desired.function(0).full().ravel(), robot.name, "the reference")
 
     def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -97,7 +97,7 @@ def _with_quaternions(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: Arr
     return traced("gravity_pd", robot, law_of, desired)
 
 
-# Operational space control: position or pose of a frame follows a reference, with damping in the null space.
+# Operational-space control: the position or pose of a frame follows a reference, with damping in the null space.
 
 
 def operational_space(
@@ -112,20 +112,20 @@ def operational_space(
     damping: ArrayLike = 1.0,
     null_damping: ArrayLike = 0.0,
 ) -> Controller:
-    """Return the task-space inverse dynamics of a link or frame (Khatib 1987), for robots with rigid joints.
+    """Return an operational-space controller of a link or frame (Khatib 1987), for robots with rigid joints.
 
-    Either ``position``, the desired place (3) of the frame's origin in base axes, or ``pose``, its desired pose
-    (4 x 4), is given: constants, or a function of a CasADi time t. Gains are numbers or one for each component of the
-    error (3, or 6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and
-    ``damping``. ``null_damping`` (N m s/rad), a number or one for each coordinate, damps the motion in the null space
-    of the task; above inertia / step, a simulation or a sampled controller with that step is unstable.
+    Give either ``position``, the desired position (3) of the frame's origin in base axes, or ``pose``, its desired pose
+    (4 x 4). Both are constants or functions of a CasADi time t. Gains are one number or one per error component (3, or
+    6 with the orientation first): ``kp`` (1/s^2) and ``kd`` (1/s), or ``bandwidth`` (rad/s) and ``damping``.
+    ``null_damping`` (N m s/rad), one number or one per coordinate, damps the motion in the null space of the task. If
+    it exceeds inertia / step, a simulation or a sampled controller with that step is unstable.
 
         x''_c = the acceleration with e'' + kd e' + kp e = 0
         tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
         L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
 
-    The error in orientation is e = 2 tan(angle / 2) axis of R_d R^T, in base axes: it obeys its equation
-    exactly for any error below half a turn. L is unbounded at configurations where J loses rank.
+    The orientation error is e = 2 tan(angle / 2) axis of R_d R^T, in base axes. It obeys its equation exactly for any
+    error below half a turn. L is unbounded where J loses rank.
 
     Example:
         >>> arm = torsor.library.seven_axis_arm()
@@ -135,11 +135,11 @@ def operational_space(
     """
     where = f"{robot.name}: operational_space"
     check_vector_space(robot, "operational_space")
-    check_rigid(robot, "operational_space", "use control.mixed with a reference of the joints")
+    check_rigid(robot, "operational_space", "use control.mixed with a joint reference")
     robot.place(frame)
     if (position is None) == (pose is None):
-        found = "neither a position nor a pose" if position is None else "a position and a pose"
-        raise ModelError(found, where=where, allowed="one of the two")
+        message = "neither position nor pose is given" if position is None else "both position and pose are given"
+        raise ModelError(message, where=where, allowed="exactly one of them")
     size = 3 if pose is None else 6
     if pose is None:
         desired = Reference(law_function(position, (3,), f"{where}: position"))  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ def operational_space(
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         T, still = robot.function("pose", frame)(q), ca.SX.zeros(robot.nv, 1)
-        # Jacobian, twist and acceleration come in the frame's own axes.
+        # Jacobian, twist and acceleration are expressed in the frame's own axes.
         R = ca.diagcat(T[:3, :3], T[:3, :3])[-size:, :]
         J = R @ robot.function("jacobian", frame)(q)
         V = R @ robot.function("velocity", frame)(q, v)
@@ -159,38 +159,38 @@ def operational_space(
         rates = desired.rates(t, 2)
         if pose is None:
             x_d, v_d, a_d = rates
-            wanted = a_d + D * (v_d - V) + P * (x_d - T[:3, 3])
+            desired_acceleration = a_d + D * (v_d - V) + P * (x_d - T[:3, 3])
         else:
-            x_d, v_d, a_d = (each[:3, 3] for each in rates)
-            turn = _turn(T[:3, :3], V[:3], [each[:3, :3] for each in rates], P[:3], D[:3])
-            wanted = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
+            x_d, v_d, a_d = (rate[:3, 3] for rate in rates)
+            turn = _turn(T[:3, :3], V[:3], [rate[:3, :3] for rate in rates], P[:3], D[:3])
+            desired_acceleration = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
         inverse = _solve(robot.function("mass_matrix")(q), J.T)  # M^-1 J^T
         mobility = J @ inverse  # the inverse of L, the inertia of the task
         free = -brake * (v - inverse @ _solve(mobility, J @ v))
         # The task force also cancels the effect of the damping on the task.
-        force = _solve(mobility, wanted - drift - inverse.T @ free)
+        force = _solve(mobility, desired_acceleration - drift - inverse.T @ free)
         return ca.SX(J.T @ force + free + robot.function("bias_force")(q, v))
 
     return traced("operational_space", robot, law, desired)
 
 
 def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.SX:
-    """Return the angular acceleration (3) under which the error e of R_d R^T obeys e'' + kd e' + kp e = 0."""
-    own, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
-    wanted = [ca.SX.sym(name, 3, 3) for name in ("R_d", "R_d1", "R_d2")]
-    E = wanted[0] @ own.T
+    """Return the angular acceleration (3) for which the error e of R_d R^T obeys e'' + kd e' + kp e = 0."""
+    rotation, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
+    desired_rotations = [ca.SX.sym(name, 3, 3) for name in ("R_d", "R_d1", "R_d2")]
+    E = desired_rotations[0] @ rotation.T
     e = 2 * ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / (1 + ca.trace(E))
-    moving = ca.vertcat(ca.vec(own), ca.vec(wanted[0]), ca.vec(wanted[1]))
-    flow = ca.vertcat(ca.vec(skew(rate) @ own), ca.vec(wanted[1]), ca.vec(wanted[2]))
+    moving = ca.vertcat(ca.vec(rotation), ca.vec(desired_rotations[0]), ca.vec(desired_rotations[1]))
+    flow = ca.vertcat(ca.vec(skew(rate) @ rotation), ca.vec(desired_rotations[1]), ca.vec(desired_rotations[2]))
     e_rate = ca.jtimes(e, moving, flow)
     # e'' = A w' + b
     A, b = ca.jacobian(e_rate, rate), ca.jtimes(e_rate, moving, flow)
-    asked = ca.inv(A) @ (-e_rate * kd - e * kp - b)
-    return ca.SX(ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired))
+    acceleration = ca.inv(A) @ (-e_rate * kd - e * kp - b)
+    return ca.SX(ca.Function("turn", [rotation, rate, *desired_rotations], [acceleration])(R, w, *desired))
 
 
 def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:
-    """Return x of matrix x = b, for a symmetric positive definite matrix."""
+    """Return the solution x of matrix x = b, for a symmetric positive definite matrix."""
     return ca.ldl_solve(b, *ca.ldl(matrix))
 
 
@@ -203,10 +203,10 @@ def computed_torque(
     bandwidth: Maybe = None,
     damping: ArrayLike = 1.0,
 ) -> Controller:
-    """Return the inverse-dynamics controller of a robot with rigid joints.
+    """Return a computed-torque (inverse-dynamics) controller of a robot with rigid joints.
 
-    With e = q_d - q it is tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul
-    1980). ``kp`` (1/s^2) and ``kd`` (1/s) are numbers or one for each coordinate; or ``bandwidth`` w (rad/s) and
+    With e = q_d - q, tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul 1980).
+    ``kp`` (1/s^2) and ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and
     ``damping`` d give kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
 
     Example:
@@ -217,7 +217,7 @@ def computed_torque(
         [20.0, 0.0]
     """
     check_vector_space(robot, "computed_torque")
-    check_rigid(robot, "computed_torque", "use control.mixed, for elastic joints")
+    check_rigid(robot, "computed_torque", "use control.mixed")
     desired = make_reference(robot, reference)
     P, D = pd_gains(robot.nv, f"{robot.name}: computed_torque", kp, kd, bandwidth, damping)
 

@@ -1,4 +1,4 @@
-"""What users write to disk: C99, C++ and JavaScript source, ROS 2 packages and functional mock-up units.
+"""Export of C99, C++ and JavaScript source, ROS 2 packages and functional mock-up units.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The description in exported source: names and order of the coordinates, units, axes, limits."""
+"""The description in exported source: names and order of the coordinates, units, axes and limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,13 +10,13 @@ from torsor.robot.accessors import summary_of
 from torsor.robot.parallel import ParallelRobot
 
 AXES = (
-    "Spatial vectors have the angular part first. Twists, wrenches, accelerations and Jacobians of a link or frame are"
-    " at its origin, in its axes. Poses are 4 x 4, from the axes of the link to those of the base. Gravity is in base"
-    " axes. A floating base has positions x y z and a quaternion x y z w, its velocities are in its own axes."
+    "Spatial vectors have the angular part first. Twists, wrenches, accelerations and Jacobians of a link or frame"
+    " refer to its origin and its axes. Poses are 4 x 4 matrices that map link coordinates to base coordinates. Gravity"
+    " is in base axes. A floating base has positions x y z and a quaternion x y z w; its velocities are in its axes."
 )
 LOOPS = (
-    "The robot has closed loops: q must close them, and the velocities keep them closed. This code does not check it;"
-    " other positions give meaningless numbers. Find q with robot.closed.assemble in Python."
+    "The robot has closed loops. Positions q must satisfy the loop closure, and velocities its derivative. This code"
+    " does not check this; results at other positions are meaningless. Compute q with robot.closed.assemble in Python."
 )
 UNITS = {"length": "m", "angle": "rad", "mass": "kg", "time": "s", "force": "N", "moment": "N m"}
 
@@ -26,44 +26,44 @@ _ARGUMENTS = {
     "a": "accelerations, rad/s^2 and m/s^2",
     "j": "jerks, rad/s^3 and m/s^3",
     "tau": "forces, N m and N",
-    "q_end": "positions at the end, rad and m",
-    "dv": "velocities of a unit of time, rad/s and m/s",
-    "v_active": "velocities of the active coordinates, rad/s and m/s",
-    "a_active": "accelerations of the active coordinates, rad/s^2 and m/s^2",
-    "tau_active": "forces of the active coordinates, N m and N",
-    "p": "numbers of the robot, in the order above",
-    "share": "positive weights, mostly 1: of redundant drives, the sum of tau^2 / share is least",
+    "q_end": "final positions, rad and m",
+    "dv": "velocities applied for a unit of time, rad/s and m/s",
+    "v_active": "active velocities, rad/s and m/s",
+    "a_active": "active accelerations, rad/s^2 and m/s^2",
+    "tau_active": "active forces, N m and N",
+    "p": "robot parameters, in the order above",
+    "share": "positive weights (usually 1) of redundant drives, which minimise the sum of tau^2 / share",
 }
 
 
 _PARALLEL_ARGUMENTS = {
-    "pose": "pose of the platform, m and rad, quaternions x y z w",
-    "q": "positions of all legs, rad and m",
-    "u": "twist of the platform, rad/s and m/s",
-    "u_rate": "acceleration of the platform, rad/s^2 and m/s^2",
-    "tau": "forces of the drives, N m and N",
-    "external": "wrench of the environment on the platform, N m and N",
-    "share": "positive weights: of redundant drives, the sum of tau^2 / share is least",
+    "pose": "platform pose, m and rad, quaternions x y z w",
+    "q": "leg positions, rad and m",
+    "u": "platform twist, rad/s and m/s",
+    "u_rate": "platform acceleration, rad/s^2 and m/s^2",
+    "tau": "drive forces, N m and N",
+    "external": "external wrench on the platform, N m and N",
+    "share": "positive weights of redundant drives, which minimise the sum of tau^2 / share",
 }
 
 
 def origin(kind: str, name: str) -> str:
-    """Return the line that says what was exported, and by what."""
+    """Return the line that names the exported robot and the Torsor version."""
     return f"{kind} {name}, by Torsor {__version__} (licence Apache-2.0). SI units, radians."
 
 
 def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return what exported functions return, by name: the first line of the method's docstring, for one state.
+    """Return the results of exported functions, by name: the first docstring line of the method, for one state.
 
-    ``titles`` are pairs of the name of the function and of the algorithm.
+    ``titles`` are pairs of function name and algorithm name.
     """
-    found = {}
+    results = {}
     for title, method in titles:
         text = summary_of(owner, method)
         text = text.replace("(..., ", "(").replace(" (...)", "").removeprefix("Return ").removeprefix("the ")
         if text:
-            found[title] = text[0].upper() + text[1:]
-    return found
+            results[title] = text[0].upper() + text[1:]
+    return results
 
 
 def listed(names: Sequence[str], own: Sequence[str]) -> str:
@@ -74,11 +74,11 @@ def listed(names: Sequence[str], own: Sequence[str]) -> str:
 def about_robot(
     robot: Mechanism, titles: Iterable[tuple[str, str]], numbers: Mapping[str, float] | None = None
 ) -> About:
-    """Return what the source of a robot's functions says; ``titles`` as in ``results_of``.
+    """Return the description in the exported source of a robot; ``titles`` as in ``results_of``.
 
-    ``numbers`` are those of a parametric robot that are inputs, with the values of the robot itself.
+    ``numbers`` are the input parameters of a parametric robot with their values in the given robot.
     """
-    given = numbers or {}
+    parameters = numbers or {}
     positions, rates = units(robot)
     speeds = [f"{unit}/s" for unit in rates]
     lines = (
@@ -86,7 +86,11 @@ def about_robot(
         f"Positions q: {listed(robot.position_names, positions)}.",
         f"Velocities v: {listed(robot.coordinate_names, speeds)}. Accelerations and forces are in the same order.",
         f"Moving links: {', '.join(robot.link_names)}.",
-        *((f"Numbers p: {', '.join(f'{name} = {value!r}' for name, value in given.items())}.",) if given else ()),
+        *(
+            (f"Parameters p: {', '.join(f'{name} = {value!r}' for name, value in parameters.items())}.",)
+            if parameters
+            else ()
+        ),
         AXES,
         *((LOOPS,) if robot.loops else ()),
     )
@@ -97,7 +101,7 @@ def about_robot(
         "positionUnits": positions,
         "coordinates": list(robot.coordinate_names),
         "coordinateUnits": rates,
-        "forceUnits": [FORCES[each] for each in rates],
+        "forceUnits": [FORCES[rate] for rate in rates],
         "joints": list(robot.joint_names),
         "links": list(robot.link_names),
         "parents": list(robot.parents),
@@ -109,7 +113,7 @@ def about_robot(
         "upper": robot.upper.tolist(),
         "velocityLimit": robot.velocity_limit.tolist(),
         "effortLimit": robot.effort_limit.tolist(),
-        **({"numbers": list(given), "values": list(given.values())} if given else {}),
+        **({"numbers": list(parameters), "values": list(parameters.values())} if parameters else {}),
         "units": UNITS,
         "axes": AXES,
     }
@@ -117,16 +121,16 @@ def about_robot(
 
 
 def about_parallel(robot: ParallelRobot, names: Iterable[str], prefix: str) -> About:
-    """Return what the source of a parallel robot's functions says; they are named as methods, with a prefix."""
+    """Return the description in the exported source of a parallel robot; functions are named as methods."""
     poses, twists = units(robot.carriage)
     legs = [unit for leg in robot.legs for unit in units(leg.robot)[0]]
     drives = [FORCES[dict(zip(robot.position_names, legs, strict=True))[name]] for name in robot.driven_names]
     lines = (
         origin("Parallel robot", robot.name),
-        f"Pose of the platform: {listed(robot.carriage.position_names, poses)}.",
-        f"Twist of the platform: {listed(robot.carriage.coordinate_names, [f'{unit}/s' for unit in twists])}.",
-        f"Positions q of the legs: {listed(robot.position_names, legs)}.",
-        f"Forces of the drives: {listed(robot.driven_names, drives)}.",
+        f"Platform pose: {listed(robot.carriage.position_names, poses)}.",
+        f"Platform twist: {listed(robot.carriage.coordinate_names, [f'{unit}/s' for unit in twists])}.",
+        f"Leg positions q: {listed(robot.position_names, legs)}.",
+        f"Drive forces: {listed(robot.driven_names, drives)}.",
         AXES,
     )
     facts = {

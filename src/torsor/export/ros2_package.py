@@ -1,7 +1,7 @@
-"""A robot as a ROS 2 package: the exported C behind a plugin of inverse_dynamics_solver and a controller.
+"""A robot as a ROS 2 package: an inverse_dynamics_solver plugin and a controller around the exported C code.
 
-The files of the package are those of the folder ``ros2_assets`` beside this file, with names filled in where @package@
-and so on are written, and the C and C++ that ``compiler/c`` writes. All numbers of the robot are in the latter.
+The package consists of the files in the folder ``ros2_assets``, with placeholders such as @package@ filled in, and of
+the C and C++ files that ``compiler/c`` writes. The latter contain all robot parameters.
 """
 
 import re
@@ -19,32 +19,31 @@ from torsor.export.about import about_robot
 from torsor.mechanism import Joint
 from torsor.robot.robot import Robot
 
-_FILES = (  # of the folder ``ros2_assets``; headers are in include/NAME of the ROS 2 package
+_FILES = (  # files of the folder ``ros2_assets``; headers go to include/NAME of the ROS 2 package
     *("package.xml", "CMakeLists.txt", "README.md", "controller.xml", "solver.xml", "config/controllers.yaml"),
     *("include/compensator.hpp", "include/description.hpp", "include/releases.hpp"),
     *("src/controller.cpp", "src/solver.cpp", "test/check_numbers.cpp"),
 )
-_CORIOLIS = "Forces C(q, v) v (nv) of the velocities, without gravity and friction"
+_CORIOLIS = "Velocity-dependent forces C(q, v) v (nv), without gravity and friction"
 _RIGID = "Forces M(q) a + C(q, v) v + g(q) (nv), without friction"
-_TAKEN = {  # namespaces that the package uses
+_RESERVED_NAMES = {  # namespaces that the package uses
     *("std", "controller_interface", "hardware_interface", "inverse_dynamics_solver"),
     *("pluginlib", "rclcpp", "rclcpp_lifecycle"),
 }
-_LONGEST = 60  # characters of the robot's name in that of the package
+_MAX_NAME_LENGTH = 60  # maximum characters of the robot name in the package name
 
 
 def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
-    """Write a ROS 2 package (ament_cmake) for a robot into a folder and return the paths of its files.
+    """Write a ROS 2 package (ament_cmake) for a robot into a folder, and return the paths of its files.
 
-    The package needs nothing but the C that is in it, and ROS: ``NAME/CompensationController`` is a chainable
-    controller of ros2_control that compensates gravity or all forces of a reference motion, with PD gains, and
-    ``NAME/Solver`` has the interface of the package inverse_dynamics_solver. Both compare the robot description with
-    the joints of the robot when they start. ``name`` is that of the package, by default ``ROBOT_dynamics``. What an
-    earlier export into the folder wrote under another name is removed. The package is written for Humble, Jazzy,
-    Kilted, Lyrical and Rolling.
+    The package depends only on ROS; it contains all C code. ``NAME/CompensationController`` is a chainable ros2_control
+    controller that compensates gravity, or all forces of a reference motion, with PD gains. ``NAME/Solver`` implements
+    the inverse_dynamics_solver interface. Both compare the robot description with the joints of the robot at startup.
+    ``name`` is the package name; the default is ``ROBOT_dynamics``. Files of an earlier export into the folder under
+    another name are removed. The package supports Humble, Jazzy, Kilted, Lyrical and Rolling.
 
-    The robot stands on a fixed base, and its joints are revolute, continuous or prismatic; it has no loops, springs,
-    elastic joints or joints that follow others.
+    The robot must have a fixed base and revolute, continuous or prismatic joints. Loops, springs, elastic joints and
+    mimic joints are not supported.
 
     Example:
         >>> import tempfile
@@ -56,8 +55,10 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
     _check(instance_of(robot, Robot, "export.ros2", "robot", allowed="a torsor.Robot"))
     name = package_name(robot.name) if name is None else name
     plain_name = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
-    if not plain_name or c_names(_TAKEN).new(name) != name:
-        allowed = "lower-case letters, digits and single _, a letter first, no word of C or C++ and no package it needs"
+    if not plain_name or c_names(_RESERVED_NAMES).new(name) != name:
+        allowed = (
+            "lower-case letters, digits and single _, starting with a letter; no C or C++ keyword, no dependency name"
+        )
         raise ModelError(argument="name", value=name, where=robot.name, allowed=allowed)
     texts, kernels = {}, f"{name}_kernels"
     for title, text in _kernel_texts(robot, name).items():
@@ -73,7 +74,7 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
 
 
 def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
-    """Remove what an earlier export wrote under another name of the package; files of others stay."""
+    """Remove files of an earlier export under another package name; other files are kept."""
     for file in [*folder.glob("include/*/*.h*"), *folder.glob("src/*_kernels.c")]:
         if file not in written and is_own(file):
             file.unlink()
@@ -82,36 +83,36 @@ def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
 
 
 def package_name(robot: str) -> str:
-    """Return the name of the package of a robot: lower-case letters, digits and single underscores."""
-    own = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_LONGEST].strip("_")
-    return f"{own if re.match('[a-z]', own) else f'robot_{own}'.strip('_')}_dynamics"
+    """Return the package name of a robot: lower-case letters, digits and single underscores."""
+    base_name = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_MAX_NAME_LENGTH].strip("_")
+    return f"{base_name if re.match('[a-z]', base_name) else f'robot_{base_name}'.strip('_')}_dynamics"
 
 
 def _check(robot: Robot) -> None:
-    """Raise ModelError for what ros2_control does not know: only joints with one coordinate, driven directly."""
+    """Raise ModelError if ros2_control does not support the robot: joints need one directly driven coordinate."""
 
     def fault(joint: Joint) -> str:
         if joint.type not in ("revolute", "continuous", "prismatic"):
-            return f"it is {joint.type}"
+            return f"the joint is {joint.type}"
         if joint.follows or (joint.ratio, joint.offset) != (1.0, 0.0):
-            return "it follows another joint, or has a ratio or an offset"
-        return "it has a spring" if joint.spring or (joint.motor and joint.motor.is_elastic) else ""
+            return "the joint follows another joint, or has a ratio or an offset"
+        return "the joint has a spring" if joint.spring or (joint.motor and joint.motor.is_elastic) else ""
 
     if robot.loops:
-        fix = "torsor.export.c and torsor.export.cpp write its constrained dynamics"
+        fix = "use torsor.export.c or torsor.export.cpp for constrained dynamics"
         raise ModelError("the robot has closed loops", where=robot.name, allowed="trees", fix=fix)
     for joint in robot.joints:
-        if found := fault(joint):
+        if message := fault(joint):
             allowed = "revolute, continuous and prismatic joints on a fixed base, without springs, each with its own"
             allowed += " coordinate"
             where = f"{robot.name}: joint {joint.name!r}"
-            raise ModelError(found, where=where, allowed=allowed, fix="robot.fix holds a joint still")
+            raise ModelError(message, where=where, allowed=allowed, fix="hold the joint fixed with robot.fix")
     if not robot.nv:
-        raise ModelError("no joint moves", where=robot.name, allowed="one or more")
+        raise ModelError("the robot has no moving joints", where=robot.name, allowed="one or more")
 
 
 def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:
-    """Return the C and C++ of the functions that controller and solver call."""
+    """Return the C and C++ sources of the functions that controller and solver call."""
     rigid = robot.without_friction()
     functions = {
         "inverse_dynamics": robot.function("inverse_dynamics"),
@@ -130,7 +131,7 @@ def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:
 
 
 def _blanks(robot: Robot, name: str) -> dict[str, str]:
-    """Return what is filled into the files: names, and a state with its forces, by which the package tests itself."""
+    """Return the placeholder values: names, and a state with its forces for the self-test of the package."""
     q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, robot.nv))
     tau = np.array(robot.function("inverse_dynamics")(q, v, a)).ravel()
     number = re.match(r"\d+\.\d+\.\d+", __version__)
@@ -141,7 +142,7 @@ def _blanks(robot: Robot, name: str) -> dict[str, str]:
         "version": __version__,
         "number": number[0] if number else "0.0.0",
         "joints": ", ".join(map(plain, robot.coordinate_names)),
-        "gravity": ", ".join(f"{each:g}" for each in robot.gravity),
+        "gravity": ", ".join(f"{component:g}" for component in robot.gravity),
         "zeros": ", ".join(["0.0"] * robot.nv),
         **{key: ", ".join(map(repr, each.tolist())) for key, each in (("q", q), ("v", v), ("a", a), ("tau", tau))},
     }

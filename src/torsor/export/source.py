@@ -1,4 +1,4 @@
-"""A robot's algorithms as source: C99 and C++ for controllers that have no Python, JavaScript for web pages."""
+"""Robot algorithms as source code: C99 and C++ for controllers, JavaScript for web pages."""
 
 import re
 from collections.abc import Sequence
@@ -35,16 +35,18 @@ def c(
 ) -> list[Path]:
     """Write algorithms as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
 
-    ``robot`` is a ``Robot``, ``Parametric`` (its numbers p are the last input of each function) or ``ParallelRobot``.
-    ``names`` are names of algorithms, as in ``robot.function``, by default the inverse dynamics (with loops,
-    ``constrained_inverse_dynamics``); an algorithm of one link or frame is written as "jacobian:hand", or as "jacobian"
-    for the link or frame ``place``. ``loops="open"`` as in ``robot.function``. ``name`` is the name of the files and of
-    the library, ``prefix`` goes before the names of the C functions: several robots in one program need both. The code
-    allocates nothing, has no state and calls libm only: it is meant for controllers. With ``overwrite=False`` an
-    existing file is an error; a file that Torsor did not write is never replaced.
+    ``robot`` is a ``Robot``, ``Parametric`` (its parameters p are the last input of each function) or
+    ``ParallelRobot``. ``names`` are algorithm names, as in ``robot.function``. The default is inverse dynamics (with
+    loops, ``constrained_inverse_dynamics``). An algorithm of one link or frame is written as "jacobian:hand", or as
+    "jacobian" with the link or frame ``place``. ``loops="open"`` is as in ``robot.function``. ``name`` is the name of
+    the files and of the library, and ``prefix`` precedes the names of the C functions; several robots in one program
+    need both. The code is suitable for real-time controllers: it allocates no memory, has no state and depends only on
+    libm. With ``overwrite=False``, an existing file raises ModelError. Files that Torsor did not write are never
+    replaced.
 
-    Functions of a parallel robot take pose, twist and so on as its methods do, and after the pose the positions q of
-    all legs, unless they follow from it in closed form (or with ``positions=True``). Singular poses are not refused.
+    Functions of a parallel robot take pose, twist and so on as its methods do. Unless the leg positions q follow from
+    the pose in closed form, q is passed after the pose (always with ``positions=True``). Singular poses are not
+    detected.
 
     Example:
         >>> import tempfile
@@ -70,8 +72,8 @@ def cpp(
 ) -> list[Path]:
     """Write algorithms as C99 with a C++17 header into a folder: NAME.hpp and the files of ``c``.
 
-    Arguments as of ``c``. The namespace ``name`` has a function for each algorithm, on views of fixed length
-    (arrays, ``std::array``, ``std::span``, vectors of Eigen); ``name::robot`` has names, units, limits, gravity.
+    Arguments are those of ``c``. The namespace ``name`` contains a function for each algorithm, on fixed-length views
+    (arrays, ``std::array``, ``std::span``, Eigen vectors). ``name::robot`` contains names, units, limits and gravity.
 
     Example:
         >>> import tempfile
@@ -97,8 +99,8 @@ def js(
 ) -> list[Path]:
     """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
 
-    Arguments as of ``c``. The module needs nothing else: ``inverseDynamics(q, v, a, out)`` for one state and
-    ``inverseDynamicsRows`` for many take and return typed arrays; ``robot`` has names, units and limits.
+    Arguments are those of ``c``. The module has no dependencies. ``inverseDynamics(q, v, a, out)`` for one state and
+    ``inverseDynamicsRows`` for many take and return typed arrays. ``robot`` contains names, units and limits.
 
     Example:
         >>> import tempfile
@@ -118,25 +120,25 @@ def _functions(
     positions: bool,
     prefix: str,
 ) -> tuple[dict[str, ca.Function], About]:
-    """Return the functions of algorithms by their names in exported source, and what to say of them."""
+    """Return the functions of algorithms by their exported names, and their description."""
     if not isinstance(robot, Exportable):
         raise ModelError(argument="robot", value=robot, where="export", allowed="a Robot, Parametric or ParallelRobot")
     listed = (names,) if isinstance(names, str) else names
     if isinstance(robot, ParallelRobot):
         if place is not None or loops is not None:
-            found = f"{'loops' if place is None else 'place'} is not supported for a parallel robot"
-            raise ModelError(found, where=robot.name, fix="robot.as_robot() has links and loops")
+            message = f"{'loops' if place is None else 'place'} is not supported for a parallel robot"
+            raise ModelError(message, where=robot.name, fix="export robot.as_robot(), which has links and loops")
         chosen = ("inverse_dynamics",) if listed is None else listed
-        given = [(each, each, robot.function(each, positions)) for each in chosen]
-        named = _with_prefix(robot.name, given, ", ".join(robot._algorithms), prefix)
+        functions_by_name = [(each, each, robot.function(each, positions)) for each in chosen]
+        named = _with_prefix(robot.name, functions_by_name, ", ".join(robot._algorithms), prefix)
         return {title: function for title, (_, function) in named.items()}, about_parallel(robot, chosen, prefix)
     if positions:
-        found, fix = "is for parallel robots only", "leave positions out"
-        raise ModelError(found, argument="positions", where=robot.name, fix=fix)
+        message, fix = "is supported for parallel robots only", "omit `positions`"
+        raise ModelError(message, argument="positions", where=robot.name, fix=fix)
     if listed is None:
         listed = ("constrained_inverse_dynamics" if robot.loops and loops is None else "inverse_dynamics",)
-    given = [_function(robot, each, place, loops) for each in listed]
-    named = _with_prefix(robot.name, given, algorithm_names(), prefix)
+    functions_by_name = [_function(robot, each, place, loops) for each in listed]
+    named = _with_prefix(robot.name, functions_by_name, algorithm_names(), prefix)
     titles = [(title, algorithm) for title, (algorithm, _) in named.items()]
     functions = {title: function for title, (_, function) in named.items()}
     if isinstance(robot, Robot):
@@ -145,41 +147,43 @@ def _functions(
 
 
 Named = dict[str, tuple[str, ca.Function]]
-"""Functions by their names in exported source, each with the name of its algorithm."""
+"""Functions by exported name, each with its algorithm name."""
 
 
 def _with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], allowed: str, prefix: str) -> Named:
-    """Return functions, given as (name, algorithm, function), by their names with a prefix; there must be one."""
+    """Return the functions (name, algorithm, function) by prefixed name; there must be at least one."""
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
-        raise ModelError(argument="prefix", value=prefix, where=where, allowed="letters, digits and _, a letter first")
+        raise ModelError(
+            argument="prefix", value=prefix, where=where, allowed="letters, digits and _, starting with a letter"
+        )
     named: Named = {}
     for title, algorithm, function in functions:
         if prefix + title in named:
-            found, allowed = f"{title!r} is named twice", "each name once"
-            raise ModelError(found, value=title, where=where, allowed=allowed, fix="leave one out")
+            message, allowed = f"{title!r} is named twice", "each name once"
+            raise ModelError(message, value=title, where=where, allowed=allowed, fix="remove one")
         named[prefix + title] = algorithm, function
     if not named:
-        raise ModelError("no algorithm is named", where=where, allowed=allowed, fix="name one or more")
+        raise ModelError("no algorithm is selected", where=where, allowed=allowed, fix="pass one or more names")
     return named
 
 
 def _function(
     robot: Robot | Parametric[Any], name: str, place: str | int | None, loops: str | None
 ) -> tuple[str, str, ca.Function]:
-    """Return the name of an exported function, that of its algorithm, and the CasADi function."""
+    """Return the exported function name, the algorithm name, and the CasADi function."""
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     algorithm = ALGORITHM_OF.get(algorithm, algorithm)
     if algorithm not in ALGORITHMS:
-        found, allowed = f"no algorithm {name!r}", algorithm_names(name)
-        raise ModelError(found, value=name, where=robot.name, allowed=allowed, fix="correct the name")
+        message, allowed = f"there is no algorithm {name!r}", algorithm_names(name)
+        raise ModelError(message, value=name, where=robot.name, allowed=allowed, fix="correct the name")
     if not ALGORITHMS[algorithm].at_place:
         if colon:
-            found = f"{name!r}: {algorithm} takes no link or frame"
-            raise ModelError(found, value=name, where=robot.name, fix=f"write {algorithm!r}")
+            message = f"{name!r}: {algorithm} does not take a link or frame"
+            raise ModelError(message, value=name, where=robot.name, fix=f"write {algorithm!r}")
         return algorithm, algorithm, robot.function(algorithm, loops=loops)
     if colon:
         return f"{algorithm}_{own_place}", algorithm, robot.function(algorithm, own_place, loops=loops)
     if place is None:
-        found, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or give place"
-        raise ModelError(found, value=name, where=robot.name, allowed="a link or named frame", fix=fix)
+        message, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or pass `place`"
+        raise ModelError(message, value=name, where=robot.name, allowed="a link or named frame", fix=fix)
     return algorithm, algorithm, robot.function(algorithm, place, loops=loops)

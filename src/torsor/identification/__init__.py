@@ -1,4 +1,4 @@
-"""Identification: the parameters of a robot from measured motions and forces, and motions that excite them."""
+"""Identification of robot parameters from measured motions and forces, and excitation trajectories."""
 
 from torsor.identification.contents import Unidentified
 from torsor.identification.differentiation import differentiate

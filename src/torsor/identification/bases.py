@@ -1,9 +1,9 @@
-"""Free bases and forces of the environment: coordinates that have no drive, and wrenches that act beside the drives.
+"""Floating bases and environment forces: coordinates without a drive, and external wrenches.
 
     Y(q, v, a) pi = tau + sum over links of J^T w
 
-with the wrenches w of the environment. A free base has no drive: its six tau are zero, and what the ground exerts moves
-the whole robot. These six equations alone show all parameters of the links that the joint torques show (Ayusawa,
+Here w are the wrenches of the environment. A floating base has no drive: its six tau are zero, and the ground reaction
+forces move the whole robot. These six equations alone show all link parameters that the joint torques show (Ayusawa,
 Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated base-link
 dynamics for legged multibody systems", 2014).
 """
@@ -20,16 +20,16 @@ from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, whole
 from torsor.robot.protocols import Dynamics
 
-ALLOWED = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
+ALLOWED_WRENCHES = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
 
 
 def free_coordinates(robot: MeasuredRobot) -> list[int]:
-    """Return the indices of the coordinates of free bases, which have no drives.
+    """Return the indices of the floating-base coordinates, which have no drives.
 
-    A free base is a free joint of the base, or three slides and three hinges one after the other with weightless links
-    between them, as those of ``library.human`` and of skeletons of OpenSim.
+    A floating base is a free joint at the base, or three prismatic and three revolute joints in series with massless
+    links between them, as in ``library.human`` and OpenSim skeletons.
     """
-    found = [
+    coordinates = [
         k
         for joint, parent, at in zip(robot.joints, robot.parents, robot.coordinates, strict=True)
         if joint.kind.name == "free" and parent < 0
@@ -37,47 +37,49 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
     ]
     kinds = sorted(joint.kind.name for joint in robot.joints[:6])
     chain = list(robot.parents[:6]) == list(range(-1, 5)) and not any(link.mass for link in robot.links[:5])
-    return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else found
+    return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else coordinates
 
 
 def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[str, ArrayLike]) -> Array:
-    """Return ``external`` (N, L, 6) of positions q (N, nq), from such an array or from wrenches by name.
+    """Return ``external`` (N, L, 6) at positions q (N, nq), from such an array or from named wrenches.
 
-    {place: (N, 6)} are moment (N m) and force (N) of the environment at the origin of a link or frame, in its axes.
-    ``Robot.wrench_at`` makes an array from forces in the axes of the base, or at other points; arrays can be added.
+    {place: (N, 6)} holds the moment (N m) and force (N) of the environment at the origin of a link or frame, in its
+    axes. ``Robot.wrench_at`` builds an array from forces in base axes or at other points. Arrays can be added.
     """
     where = f"{robot.name}: external"
     if not isinstance(external, Mapping):
-        given = _flat(real_array(external, robot.name, "external"), 2)
-        return _checked(given, (len(q), len(whole(robot).links), 6), where)
+        values = _flat(real_array(external, robot.name, "external"), 2)
+        return _checked(values, (len(q), len(whole(robot).links), 6), where)
     if isinstance(robot, ClosedRobot):
-        fix = "give them as an array (N, L, 6) of all links of the mechanism"
-        raise ModelError("wrenches by name on a robot with closed loops", where=where, fix=fix)
-    found = np.zeros((len(q), len(robot.links), 6))
+        fix = "pass an array (N, L, 6) with all links of the mechanism"
+        raise ModelError("wrenches by name are not supported for a robot with closed loops", where=where, fix=fix)
+    wrenches = np.zeros((len(q), len(robot.links), 6))
     for place, each in external.items():
-        given = _flat(real_array(each, where, f"wrench of {place!r}"), 1)
-        own = _checked(given, (len(q), 6), f"{where} of {place!r}")
-        found += robot.wrench_at(q, place, moment=own[:, :3], force=own[:, 3:], axes="local")
-    return found
+        values = _flat(real_array(each, where, f"wrench of {place!r}"), 1)
+        wrench = _checked(values, (len(q), 6), f"{where} of {place!r}")
+        wrenches += robot.wrench_at(q, place, moment=wrench[:, :3], force=wrench[:, 3:], axes="local")
+    return wrenches
 
 
 def _flat(values: Array, core: int) -> Array:
-    """Return values (..., *core axes) with their leading axes as one, that of the samples."""
+    """Return values (..., *core axes) with their leading axes flattened into one sample axis."""
     return values.reshape(-1, *values.shape[-core:]) if values.ndim > core + 1 and values.size else values
 
 
 def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
     if wrenches.shape != shape:
-        raise ModelError(f"shape {wrenches.shape}", where=where, allowed=f"{ALLOWED}, here {shape}")
+        raise ModelError(
+            f"the wrenches have shape {wrenches.shape}", where=where, allowed=f"{ALLOWED_WRENCHES}, here {shape}"
+        )
     finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
     if not finite.all():
-        text = f"numbers that are not finite in {(~finite).sum()} samples, the first: {int(np.argmin(finite))}"
-        raise ModelError(text, where=where, fix="leave these samples out")
+        message = f"wrenches are not finite in {(~finite).sum()} samples, first in sample {int(np.argmin(finite))}"
+        raise ModelError(message, where=where, fix="remove these samples")
     return wrenches
 
 
 def environment_forces(robot: Dynamics, q: Array, external: Array | None) -> Array:
-    """Return the sum of J^T w (N, nv): what wrenches of the environment (N, L, 6) do along the coordinates."""
+    """Return the generalised forces J^T w (N, nv) of environment wrenches (N, L, 6)."""
     if external is None:
         return np.zeros((len(q), robot.nv))
     rest = np.zeros(robot.nv)
@@ -87,38 +89,42 @@ def environment_forces(robot: Dynamics, q: Array, external: Array | None) -> Arr
 def forces_of(
     robot: MeasuredRobot, count: int, tau: ArrayLike | None, measured: list[int] | None
 ) -> tuple[Array, Array]:
-    """Return forces (N, nv) of ``count`` samples and their weights (N, nv), of which some were not measured.
+    """Return the forces (N, nv) of ``count`` samples and their weights (N, nv), 0 where not measured.
 
-    ``tau`` (N, nv), or (N, nv - 6) without a free base, has the coordinates ``measured`` (all for None); without it,
-    only the forces of a free base are known.
+    ``tau`` has shape (N, nv), or (N, nv - 6) without the floating base, and contains the coordinates ``measured``
+    (None: all). Without ``tau``, only the forces of a floating base are known.
     """
     base, where = free_coordinates(robot), robot.name
     if tau is None and (measured is not None or not base):
-        found = "no tau" if base else "no tau, and no free base whose forces are zero"
-        fix = "give tau, with any number for coordinates that are not among `measured=`"
-        raise ModelError(found, where=where, fix=fix)
+        message = "tau is missing" if base else "tau is missing, and the robot has no floating base"
+        fix = "pass tau; values of coordinates that are not in `measured` are ignored"
+        raise ModelError(message, where=where, fix=fix)
     known = np.zeros(robot.nv, dtype=bool)
     known[list(base)] = True
     forces = np.zeros((count, robot.nv))
     if tau is not None:
-        given = _forces(robot, count, tau, base)
+        columns = _forces(robot, count, tau, base)
         known[slice(None) if measured is None else measured] = True
-        forces[:, known] = given[:, known]
+        forces[:, known] = columns[:, known]
         if measured is None and forces[:, base].any():
-            fix = "give what acts on it as external wrenches"
-            raise ModelError("forces of drives on the free base", where=where, allowed="zero", fix=fix)
+            fix = "pass the forces that act on the base as `external`"
+            raise ModelError(
+                "tau is not zero on the floating base, which has no drives", where=where, allowed="zero", fix=fix
+            )
         forces[:, base] = 0.0
     return forces, np.tile(known.astype(float), (count, 1))
 
 
 def _forces(robot: MeasuredRobot, count: int, tau: Any, base: list[int]) -> Array:
-    given = _flat(real_array(tau, robot.name, "tau"), 1)
+    columns = _flat(real_array(tau, robot.name, "tau"), 1)
     driven = np.setdiff1d(np.arange(robot.nv), base)
-    if given.shape == (count, robot.nv):
-        return given
-    if not base or given.shape != (count, len(driven)):
-        allowed = f"({count}, {robot.nv})" + (f", or ({count}, {len(driven)}) without the free base" if base else "")
-        raise ModelError(f"has shape {given.shape}", argument="tau", where=robot.name, allowed=allowed)
+    if columns.shape == (count, robot.nv):
+        return columns
+    if not base or columns.shape != (count, len(driven)):
+        allowed = f"({count}, {robot.nv})" + (
+            f", or ({count}, {len(driven)}) without the floating base" if base else ""
+        )
+        raise ModelError(f"has shape {columns.shape}", argument="tau", where=robot.name, allowed=allowed)
     forces = np.zeros((count, robot.nv))
-    forces[:, driven] = given
+    forces[:, driven] = columns
     return forces

@@ -1,14 +1,15 @@
-"""The choice of friction laws by an information criterion: terms are added and removed one by one while it falls.
+"""Stepwise selection of friction models by an information criterion.
 
-With k unknowns and n_j effective samples of coordinate j (samples over their correlation time), in all n,
+Terms are added and removed one by one while the criterion decreases. Coordinate j has n_j effective samples (samples
+over their correlation time), n in total. With k unknowns,
 
     criterion = sum of n_j log(S_j / n_j) + penalty,       S_j: sum of squared residuals
     bic   penalty = k log n                                (Schwarz 1978)
     aicc  penalty = 2 k + 2 k (k + 1) / (n - k - 1)        (Hurvich and Tsai 1989)
 
-All is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shapes, such
-as the velocity of Stribeck friction, are searched in one dimension with all other unknowns solved exactly (variable
-projection, Golub and Pereyra 1973): first among some, which are candidates, then by golden section.
+Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
+parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by golden section. All
+other unknowns are solved exactly (variable projection, Golub and Pereyra 1973).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,28 +19,37 @@ from functools import cached_property
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.identification.drives import COUPLING, LAWS, OFFERED, WARM, Motion, Term, spread, tried
-from torsor.identification.estimation import CHUNK, Equations, Fit, Method, correlation_time, estimate
+from torsor.identification.drives import (
+    COUPLING_LAWS,
+    LAWS,
+    OFFERED,
+    TEMPERATURE_LAWS,
+    Motion,
+    Term,
+    spread,
+    tried,
+)
+from torsor.identification.estimation import BLOCK_SIZE, Equations, Fit, Method, correlation_time, estimate
 from torsor.identification.model import Filter, Model
 
 CRITERIA = ("bic", "aicc")
 GOLDEN = (np.sqrt(5) - 1) / 2
-REFINEMENTS = 22  # steps of golden section: 1/40,000 of the interval
-LEAST_NOISE = 1e-6  # as a fraction of the forces: below it, sums of squares are rounding
-DEPENDENT = 1e-8  # part of the squared length of a column that must be independent of the others
+GOLDEN_STEPS = 22  # golden-section steps, which reduce the interval to 1/40,000
+MIN_NOISE_RATIO = 1e-6  # fraction of the forces below which residuals are rounding errors
+MIN_INDEPENDENT_PART = 1e-8  # minimum fraction of a squared column norm that is independent of the other columns
 
 Columns = Callable[[Sequence[Term]], Array]
-"""From terms to their laws phi (N, k) at the samples of the equations."""
+"""Map from terms to their columns phi (N, k) at the samples of the equations."""
 
 
 def choose(
     equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str
 ) -> tuple[list[Term], dict[str, dict[str, float]]]:
-    """Return the terms among ``options`` that lower the criterion, and what each law is worth: {drive: {law: change}}.
+    """Return the terms among ``options`` that lower the criterion, and its changes {drive: {model: change}}.
 
-    The change of a law that was chosen is the rise of the criterion if it is left out; that of another law is the rise
-    if it is added. ``equations`` have the columns that are always there, and ``fitted`` is their solution. Several
-    options may be the same law with other shapes, of which one is chosen at most.
+    For a chosen friction model, the change is the rise of the criterion if the model is removed. For any other model,
+    it is the rise if the model is added. ``equations`` contain the columns that are always present, and ``fitted`` is
+    their solution. Several options may be the same model with different shapes, of which at most one is chosen.
     """
     search = _Search.of(equations, fitted, columns, options, criterion)
     chosen: list[int] = []
@@ -48,7 +58,7 @@ def choose(
         taken = {options[k].name for k in chosen}
         trials = [[*chosen, k] for k, term in enumerate(options) if term.name not in taken]
         trials += [[each for each in chosen if each != k] for k in chosen]
-        values = [search.value(each) for each in trials]
+        values = [search.value(trial) for trial in trials]
         best = int(np.argmin(values)) if values else 0
         if not values or not values[best] < value:
             break
@@ -61,15 +71,15 @@ def choose(
             continue
         other = [each for each in chosen if each != k] if k in chosen else [*chosen, k]
         change = search.value(other) - value
-        own = changes.setdefault(term.drive, {})
-        own[term.law] = min(change, own.get(term.law, np.inf))
+        drive_changes = changes.setdefault(term.drive, {})
+        drive_changes[term.law] = min(change, drive_changes.get(term.law, np.inf))
     return [options[k] for k in chosen], changes
 
 
 def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
     """Return a term with the shape that minimises the squared residuals.
 
-    The best of ``shapes`` is refined by golden section. ``equations`` have all other columns.
+    The best of ``shapes`` is refined by golden section. ``equations`` contain all other columns.
     """
     search = _Search.of(equations, fitted, columns, [], "bic")
 
@@ -81,7 +91,7 @@ def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shap
     low, high = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     sizes = squares(left), squares(right)
-    for _ in range(REFINEMENTS):
+    for _ in range(GOLDEN_STEPS):
         if sizes[0] < sizes[1]:
             high, right = right, left
             left = high - GOLDEN * (high - low)
@@ -95,9 +105,9 @@ def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shap
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The matrices ``G`` (n, b + m + 1, b + m + 1) of b columns, m options and tau, and the ``noise`` (n,).
+    """Normal matrices ``G`` (n, b + m + 1, b + m + 1) of b columns, m options and tau, with the ``noise`` (n,).
 
-    ``counts`` (n,) are the effective numbers of the ``samples`` (n,).
+    ``counts`` (n,) are the effective numbers of ``samples`` (n,).
     """
 
     G: Array
@@ -118,21 +128,21 @@ class _Search:
         for j in range(n):
             present = np.flatnonzero(directions[:, j])
             at = np.concatenate([np.arange(b), b + present, [b + m]])
-            for k in range(0, len(phi), CHUNK):
-                own = slice(k, k + CHUNK)
-                extra = phi[own][:, present] * directions[present, j]
-                parts = [equations.Y[own, j], extra, equations.tau[own, j, None]]
-                rows = np.concatenate(parts, axis=1) * equations.weights[own, j, None]
+            for k in range(0, len(phi), BLOCK_SIZE):
+                block = slice(k, k + BLOCK_SIZE)
+                extra = phi[block][:, present] * directions[present, j]
+                parts = [equations.Y[block, j], extra, equations.tau[block, j, None]]
+                rows = np.concatenate(parts, axis=1) * equations.weights[block, j, None]
                 G[j][np.ix_(at, at)] += rows.T @ rows
         residuals = equations.residuals(fitted.values)
         # Samples that are correlated over m lags count as one in 1 + m.
-        together = [1 + correlation_time(own[:, None], equations.parts) for own in residuals.T]
+        together = [1 + correlation_time(residual[:, None], equations.parts) for residual in residuals.T]
         samples = np.count_nonzero(equations.weights, axis=0)
-        least = LEAST_NOISE * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
+        least = MIN_NOISE_RATIO * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
         return cls(G, b, np.maximum(fitted.noise, least), samples, samples / np.array(together), criterion)
 
     def _solved(self, chosen: Sequence[int]) -> Array | None:
-        """Return the squared residuals (n,) of the columns and some options; None if they are dependent."""
+        """Return the squared residuals (n,) with some options, or None if the columns are linearly dependent."""
         at = [*range(self.size), *(self.size + k for k in chosen), -1]
         G = self.G[:, at][:, :, at]
         x = _solution(np.einsum("jab,j->ab", G, 1 / self.noise**2))
@@ -142,7 +152,7 @@ class _Search:
         return np.asarray(np.maximum(np.einsum("a,jab,b->j", whole, G, whole), 1e-300))
 
     def value(self, chosen: Sequence[int]) -> float:
-        """Return the criterion with some options; infinite if their columns are dependent."""
+        """Return the criterion with some options; infinite if their columns are linearly dependent."""
         squares = self._solved(chosen)
         if squares is None:
             return np.inf
@@ -153,10 +163,10 @@ class _Search:
         return likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1) if n > k + 1 else np.inf
 
     def reweighted(self, chosen: Sequence[int]) -> "_Search":
-        """Return the search with the noise of the residuals that some options leave."""
+        """Return the search with the noise re-estimated from the residuals of some options."""
         squares = self._solved(chosen)
         assert squares is not None
-        least = LEAST_NOISE**2 * self.G[:, -1, -1].max()
+        least = MIN_NOISE_RATIO**2 * self.G[:, -1, -1].max()
         return replace(self, noise=np.sqrt(np.maximum(squares, least) / np.maximum(self.samples, 1)))
 
     def squares_with(self, equations: Equations, column: Array) -> float:
@@ -174,7 +184,7 @@ class _Search:
 
 
 def _solution(A: Array) -> Array | None:
-    """Return x (b,) of the normal equations in A (b + 1, b + 1), or None where columns are dependent."""
+    """Return x (b,) of the normal equations in A (b + 1, b + 1), or None if columns are linearly dependent."""
     lengths = np.sqrt(np.diagonal(A)[:-1])
     if not (lengths > 0).all():
         return None
@@ -183,19 +193,19 @@ def _solution(A: Array) -> Array | None:
         L = np.linalg.cholesky(N)
     except np.linalg.LinAlgError:
         return None
-    if np.diagonal(L).min() ** 2 < DEPENDENT:
+    if np.diagonal(L).min() ** 2 < MIN_INDEPENDENT_PART:
         return None
     return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, A[:-1, -1] / lengths)) / lengths)
 
 
-LOADS = 4  # fits in turn of the transmitted forces and of the friction that depends on them
+LOAD_ITERATIONS = 4  # alternating fits of the transmitted forces and of the friction that depends on them
 
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What is wanted: the direction (nv,) of each drive, the ``motors`` among them, ``laws`` of each drive.
+    """Requested friction models: the direction (nv,) of each drive, the ``motors``, and the ``laws`` of each drive.
 
-    ``chosen`` are the drives whose laws the ``criterion`` chooses; laws of temperature only where it is ``warm``.
+    The ``criterion`` selects the models of the drives in ``chosen``. Temperature models need ``warm``.
     """
 
     directions: Mapping[str, Array]
@@ -213,11 +223,11 @@ class Wanted:
 def extended(
     model: Model, reference: Model | None, equations: Equations, through: Filter, wanted: Wanted, method: Method
 ) -> tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]:
-    """Return the equations with all terms, the terms, and what the laws of chosen drives are worth (see ``choose``).
+    """Return the equations with all terms, the terms, and the criterion changes of the drives (see ``choose``).
 
-    ``reference`` is the model along the motion of the instruments, if there are any.
+    ``reference`` is the model along the instruments' motion, if there are instruments.
     """
-    terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING]
+    terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING_LAWS]
     fixed = [wanted.term(drive, law) for drive, laws in wanted.laws.items() for law in laws]
     if not terms and not fixed and not wanted.chosen:
         return equations, (), {}
@@ -228,24 +238,24 @@ def extended(
         terms = builder.added(terms, term)
     changes: dict[str, dict[str, float]] = {}
     if wanted.chosen:
-        laws = [law for law in OFFERED if wanted.warm or law not in WARM]
+        laws = [law for law in OFFERED if wanted.warm or law not in TEMPERATURE_LAWS]
         offered = [wanted.term(drive, law) for drive in wanted.chosen for law in laws]
         options = [each for term in offered for each in tried(term, builder.motion)]
         whole = builder.whole(terms)
-        found, changes = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
-        terms += found
-        for term in found:
+        selected, changes = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
+        terms += selected
+        for term in selected:
             if LAWS[term.law].shapes:
                 terms = builder.added([each for each in terms if each is not term], term)
     if any(term.law == "load" for term in terms):
-        for _ in range(LOADS):
+        for _ in range(LOAD_ITERATIONS):
             builder = builder.at(estimate(builder.whole(terms), plain))
     return builder.whole(terms), tuple(terms), changes
 
 
 @dataclass(frozen=True, eq=False)
 class _Builder:
-    """Columns of terms, whose load is that of base parameters ``values`` (b,); of the given robot at first."""
+    """Builder of term columns; the load is that of base parameters ``values`` (b,), initially of the given robot."""
 
     model: Model
     reference: Model | None
@@ -267,20 +277,20 @@ class _Builder:
         return self.through(self.motion.columns(terms))
 
     def whole(self, terms: Sequence[Term]) -> Equations:
-        """Return the equations with the columns of terms."""
+        """Return the equations with the columns of the terms."""
         if not terms:
             return self.equations
-        given, Z = self.equations, self.equations.Z
+        equations, Z = self.equations, self.equations.Z
         if Z is not None and self.reference is not None:
             instruments = self.through(self._motion(self.reference).columns(terms))
             Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
-        Y = np.concatenate([given.Y, spread(self.columns(terms), terms)], axis=-1)
-        return replace(given, Y=Y, Z=Z, names=(*given.names, *(term.name for term in terms)))
+        Y = np.concatenate([equations.Y, spread(self.columns(terms), terms)], axis=-1)
+        return replace(equations, Y=Y, Z=Z, names=(*equations.names, *(term.name for term in terms)))
 
     def added(self, terms: Sequence[Term], term: Term) -> list[Term]:
-        """Return the terms and one more, with its best shape."""
+        """Return the terms and one additional term with its best shape."""
         if not LAWS[term.law].shapes:
             return [*terms, term]
         whole = self.whole(terms)
-        shapes = [each.shape for each in tried(term, self.motion)]
+        shapes = [candidate.shape for candidate in tried(term, self.motion)]
         return [*terms, shaped(whole, estimate(whole, Method(noise="white")), self.columns, term, shapes)]

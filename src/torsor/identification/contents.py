@@ -1,4 +1,4 @@
-"""The tables of the report of an identification."""
+"""Tables and figures of identification reports, and reasons why parameters are not identified."""
 
 from functools import partial
 from pathlib import Path
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 MARK = " !"
-CLOSEST = 3  # laws that were not chosen, which the report names
+MAX_MODELS_SHOWN = 3  # rejected friction models that the report names
 _table = partial(titled_table, overflow="fold")
 
 
 def parameter_table(found: Any) -> Table:
-    """Return the table of the base parameters of an ``Identified``, with deviations."""
+    """Return the table of base parameters with their standard deviations."""
     words = {"physically consistent": "physical", "weighted least squares": "least squares"}
     how = words.get(found.method, found.method)
     title = f"{found.prior.name}: {len(found)} base parameters ({how}), condition number {found.condition:.4g}"
@@ -39,7 +39,7 @@ def parameter_table(found: Any) -> Table:
 
 
 def drive_table(drives: Drives) -> Table:
-    """Return the table of the terms of drives; the last column is the rise of the criterion without the law."""
+    """Return the table of drive terms; the last column is the rise of the criterion without the model."""
     columns = ("identified", "deviation", "%", "shape", f"rise of {drives.criterion.upper()} without it")
     table = _table("Drives: friction beyond Coulomb and viscous, offsets, coupled motors", "term (SI units)", *columns)
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
@@ -52,19 +52,19 @@ def drive_table(drives: Drives) -> Table:
 
 
 def others_note(drives: Drives) -> str:
-    """Return how many laws were tried and not chosen, and which of them came closest; "" for none."""
+    """Return how many friction models were rejected and which came closest; "" if there are none."""
     rises = {f"{drive}.{law}": rise for drive, law, rise in drives.others}
     if not rises:
         return ""
-    first, *more = sorted(rises, key=lambda name: rises[name])[:CLOSEST]
+    first, *more = sorted(rises, key=lambda name: rises[name])[:MAX_MODELS_SHOWN]
     closest = f"{first} ({drives.criterion.upper()} would rise by {rises[first]:.3g})"
     closest += "".join(f", {name} ({rises[name]:.3g})" for name in more)
-    count = f"{len(rises)} laws were" if len(rises) > 1 else "1 law was"
-    return f"{count} not chosen; closest: {closest}; all: JSON and HTML report"
+    count = f"{len(rises)} friction models were" if len(rises) > 1 else "1 friction model was"
+    return f"{count} not selected; closest: {closest}; all: JSON and HTML report"
 
 
 def residual_table(found: Any, measured: Flags) -> Table:
-    """Return the table of the residuals of an ``Identified``; ``measured`` (nv,) are the coordinates that it has."""
+    """Return the table of residuals; ``measured`` (nv,) marks the coordinates with measured forces."""
     heads = ["coordinate", "RMS", "% of force", "R²", *["% held out"] * (found.held_out is not None)]
     table = _table(f"Residuals of {len(found.measurements)} samples (N m and N)", *heads)
     for k in np.flatnonzero(measured):
@@ -76,7 +76,7 @@ def residual_table(found: Any, measured: Flags) -> Table:
 
 
 def short(value: float) -> str:
-    """Return a number with five digits; "0" for rounding."""
+    """Return a number with five digits; "0" for rounding errors."""
     return "0" if abs(value) < 1e-12 else f"{value:.5g}"
 
 
@@ -89,10 +89,9 @@ MEASURED, PREDICTED, RESIDUAL, HELD_OUT = "0.65", "C0", "C3", "0.93"
 
 
 def plot(found: Any, path: str | Path | None) -> "Figure":
-    """Return the figure of an ``Identified``: a panel for each coordinate with measured and predicted forces.
+    """Return a figure with measured and predicted forces, one panel per coordinate.
 
-    Residuals are drawn too, with a band of twice their root mean square about zero. Measurements that were held out
-    follow on a grey ground.
+    Residuals are drawn with a band of ± 2 RMS. Held-out measurements have a grey background.
     """
     robot, data, unseen = found.prior, found.measurements, found.unseen
     names, units = robot.coordinate_names, force_units(robot)
@@ -104,14 +103,14 @@ def plot(found: Any, path: str | Path | None) -> "Figure":
     tau = np.concatenate([each.measurements.tau for each in shown])
     predicted = np.concatenate([each.predicted for each in shown])
     times = [each.measurements.times for each in shown]
-    timed = all(each is not None for each in times) and bool((np.diff(np.concatenate(times)) > 0).all())
+    timed = all(time is not None for time in times) and bool((np.diff(np.concatenate(times)) > 0).all())
     along = np.concatenate(times) if timed else np.arange(float(len(tau)))
     for j, (axes, name) in enumerate(zip(panels, names, strict=False)):
-        measured, own, size = tau[:, j], predicted[:, j], found.rms[j]
+        measured, forces, size = tau[:, j], predicted[:, j], found.rms[j]
         axes.plot(along, measured, color=MEASURED, linewidth=2.2, label="measured")
-        axes.plot(along, own, color=PREDICTED, linewidth=1.2, label="predicted")
-        # The residual is drawn behind the forces, which it would hide.
-        axes.plot(along, measured - own, color=RESIDUAL, linewidth=0.6, alpha=0.5, zorder=1, label="residual")
+        axes.plot(along, forces, color=PREDICTED, linewidth=1.2, label="predicted")
+        # The residual is drawn behind the forces, so that it does not hide them.
+        axes.plot(along, measured - forces, color=RESIDUAL, linewidth=0.6, alpha=0.5, zorder=1, label="residual")
         band = {"color": RESIDUAL, "alpha": 0.12, "linewidth": 0, "label": "± 2 RMS of the residual"}
         axes.axhspan(-2 * size, 2 * size, **band)
         title = f"{label(name)}: residual {size:.2g} {units[name]}, {found.relative_residuals[j]:.2g} % of the force"
@@ -134,29 +133,29 @@ def plot(found: Any, path: str | Path | None) -> "Figure":
     return saved(figure, path)
 
 
-# What an identification does not determine, and why: each parameter with a reason in words.
+# Parameters that an identification does not determine, with the reasons.
 #
-# Base parameters are combinations of the parameters of a robot (``robot.inertial.base``). A parameter that is none of
-# them either acts on no force, or only together with others; a base parameter may be too small for the noise, or the
-# motion may not show it. ``found`` is an ``Identified``, whose file imports this one.
+# Base parameters are combinations of the parameters of a robot (``robot.inertial.base``). Any other
+# parameter has no effect on the forces, or acts only in combination with others. A base parameter may be below the
+# noise, or the motion may not excite it. ``found`` is an ``Identified``, whose file imports this one.
 
 KINDS = {
-    "not shown": "The motion does not show them",
-    "below noise": "They are below their noise",
-    "regrouped": "They act only together with others",
-    "no effect": "No motion shows them",
-    "given": "They were taken as known",
+    "not shown": "Not excited by the motion",
+    "below noise": "Below the noise",
+    "regrouped": "Act only in combination with others",
+    "no effect": "Without effect in any motion",
+    "given": "Taken as known",
 }
-ROUNDING = 1e-9  # of the largest factor of a combination
-CERTAIN = 3.0  # deviations from zero, from which on a value tells the likely size of others of its kind
-HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % interval
+FACTOR_TOLERANCE = 1e-9  # fraction of the largest factor of a combination
+SIGNIFICANT_DEVIATIONS = 3.0  # deviations from zero at which a value indicates the likely size of others of its kind
+HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % confidence interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
 _TURNING = {"rotor_inertia": "kg m²", "coulomb": "N m", "viscous": "N m s"}
 _SLIDING = {"rotor_inertia": "kg", "coulomb": "N", "viscous": "N s/m"}
 
 
 class Unidentified(NamedTuple):
-    """A ``parameter`` that was not identified on its own: the ``kind`` of reason, and ``why`` in words.
+    """A ``parameter`` that was not identified individually, with the ``kind`` of reason and its explanation ``why``.
 
     Kinds are "not shown" (by this motion), "below noise", "regrouped" (with others), "no effect" and "given".
 
@@ -174,26 +173,26 @@ class Unidentified(NamedTuple):
 
 
 def unidentified(found: Any) -> tuple[Unidentified, ...]:
-    """Return the parameters that an identification does not determine on their own, by kind of reason."""
+    """Return the parameters that an identification does not determine individually, by kind of reason."""
     base, names = found.base, found.prior.inertial.names
     representative = {int(column): k for k, column in enumerate(base.columns)}
     own_names = tuple(names[k] for k in base.columns)
-    certain = np.where(np.abs(found.values) > CERTAIN * found.deviations, np.abs(found.values), 0.0)
+    certain = np.where(np.abs(found.values) > SIGNIFICANT_DEVIATIONS * found.deviations, np.abs(found.values), 0.0)
     sizes = sizes_of(own_names, np.maximum(np.abs(base.values), certain))
     rows = []
     for p, name in enumerate(names):
         parts = np.abs(base.matrix[:, p])
-        within = [own_names[k] for k in np.flatnonzero(parts > ROUNDING * max(float(parts.max()), 1e-300))]
+        within = [own_names[k] for k in np.flatnonzero(parts > FACTOR_TOLERANCE * max(float(parts.max()), 1e-300))]
         if not base.unknown[p]:
-            rows.append(Unidentified(name, "given", "it is the value of the given robot, which was not to be changed"))
+            rows.append(Unidentified(name, "given", "the value of the given robot was kept"))
         elif p in representative:
             weak = _weak(found, representative[p], sizes, unit_of(whole(found.prior), name))
             rows += [] if weak is None else [weak]
         elif within:
-            text = f"no motion tells it from others: it is part of the combinations of {', '.join(within)}"
+            text = f"no motion separates it from others; it is part of the combinations of {', '.join(within)}"
             rows.append(Unidentified(name, "regrouped", text))
         else:
-            rows.append(Unidentified(name, "no effect", "no measured force depends on it, whatever the motion"))
+            rows.append(Unidentified(name, "no effect", "no measured force depends on it in any motion"))
     if found.drives is not None:
         terms = zip(found.drives.names, found.drives.values, found.drives.deviations, strict=True)
         rows += [_below_noise(*term) for term in terms if term[2] > abs(term[1]) > 0]
@@ -202,7 +201,7 @@ def unidentified(found: Any) -> tuple[Unidentified, ...]:
 
 
 def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
-    """Return why a base parameter is not determined, or None if it is."""
+    """Return why a base parameter is not determined, or None if it is determined."""
     name, value, deviation = found.names[k], float(found.values[k]), float(found.deviations[k])
     if name not in found.undetermined:
         return None
@@ -210,7 +209,7 @@ def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
         return _below_noise(name, value, deviation, f" {unit}")
     text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} "
     text += f"(95 % interval {_interval(value, deviation)} {unit}): "
-    hint = "torsor excite finds a motion" if is_excitable(found.prior) else "another motion may show it"
+    hint = "torsor excite finds a motion" if is_excitable(found.prior) else "another motion may excite it"
     return Unidentified(name, "not shown", text + hint)
 
 
@@ -225,7 +224,7 @@ def _interval(value: float, deviation: float) -> str:
 
 
 def unit_of(robot: MeasuredRobot, name: str) -> str:
-    """Return the unit of a parameter of a robot."""
+    """Return the unit of a robot parameter."""
     part, _, kind = name.rpartition(".")
     if kind in _TURNING:
         return (_SLIDING if force_units(robot).get(part) == "N" else _TURNING)[kind]

@@ -1,4 +1,4 @@
-"""Velocities and accelerations of sampled positions, by a zero-phase low-pass filter."""
+"""Velocities and accelerations from sampled positions, by a zero-phase low-pass filter."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,11 +8,11 @@ from torsor.base.checks import frozen_array, number, one_of, real_array, whole_n
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot
 
-ORDER = 6  # of the filter: the gain is 1/2 at the cutoff and 1/4097 an octave above it
+FILTER_ORDER = 6  # filter order: the gain is 1/2 at the cutoff and 1/4097 an octave above it
 
 
 def uniform_step(times: Array, where: str) -> float:
-    """Return the sampling period (s) of times (T,), which must increase by equal steps."""
+    """Return the sampling period (s) of times (T,), which must be equally spaced and increasing."""
     step = float((times[-1] - times[0]) / (len(times) - 1)) if len(times) > 1 else 0.0
     if step <= 0 or np.abs(np.diff(times) - step).max() > 1e-3 * step:
         fix = "resample the positions at equal steps"
@@ -26,18 +26,20 @@ def differentiate(
     cutoff: float,
     *,
     periodic: bool = False,
-    order: int = ORDER,
+    order: int = FILTER_ORDER,
     ends: str = "cubic",
     where: str = "differentiate",
 ) -> tuple[Array, Array, Array]:
-    """Return (x, x', x''), each (T, n), of samples x (T, n) at equally spaced times t (T,), in s.
+    """Return filtered samples and their first two derivatives (x, x', x''), each (T, n).
 
-    The samples pass a zero-phase filter, |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), ``cutoff`` in Hz, and are
-    differentiated in the frequency domain, where derivatives are exact: X' = 2 pi i f H X. A Butterworth filter of that
-    ``order``, applied forward and backward, has this H. ``periodic`` samples are one or more whole periods, without the
-    first sample of the next one. Other samples are extended by point reflection at both ends, after subtraction of a
-    cubic with their values and curvatures there, or with ``ends="straight"`` of the line through the first and the last
-    sample; results within about 1 / cutoff of the ends are less accurate.
+    ``t`` (T,) are equally spaced times in s and ``x`` (T, n) the samples. The filter has zero phase and the gain
+    |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz: that of a Butterworth filter of this ``order``,
+    applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
+
+    ``periodic`` samples are one or more whole periods, without the first sample of the next period. Other samples are
+    extended by point reflection at both ends, after subtraction of a cubic with their values and curvatures there. With
+    ``ends="straight"`` the line through the first and last sample is subtracted instead. Results within about 1 /
+    cutoff of the ends are less accurate.
 
     Example:
         >>> t = np.arange(200) * 0.01
@@ -63,20 +65,20 @@ def differentiate(
         slope = (samples[-1] - samples[0]) / elapsed[-1]
         trend = [samples[0] + slope * elapsed, slope + 0.0 * elapsed, np.zeros_like(samples)]
     rest = samples - trend[0]
-    # At the ends value and curvature of the rest are zero, so its point reflection continues both without a jump.
+    # The remainder has zero value and curvature at the ends, so its point reflection is smooth.
     whole = rest if periodic else np.concatenate([rest, -rest[-2:0:-1]])
     f = np.fft.rfftfreq(len(whole), step)[:, None]
     spectrum = np.fft.rfft(whole, axis=0) / (1 + (f / cutoff) ** (2 * order))
     rates = (spectrum * (2j * np.pi * f) ** k for k in range(3))
-    found = (np.fft.irfft(each, len(whole), axis=0)[: len(samples)] for each in rates)
-    x0, x1, x2 = (each + own for each, own in zip(found, trend, strict=True))
+    derivatives = (np.fft.irfft(rate, len(whole), axis=0)[: len(samples)] for rate in rates)
+    x0, x1, x2 = (each + own for each, own in zip(derivatives, trend, strict=True))
     return x0, x1, x2
 
 
 def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:
-    """Return a cubic over times t (T, 1) with the values and curvatures of x (T, n) at both ends, and its two rates.
+    """Return a cubic over times t (T, 1) with the end values and curvatures of x (T, n), and its two derivatives.
 
-    Value and curvature at an end come from a cubic fitted to the samples within 1 / cutoff of it.
+    Value and curvature at an end come from a cubic fitted to the samples within 1 / cutoff of that end.
     """
     duration = float(t[-1, 0])
     near = t[:, 0] <= max(1 / cutoff, t[min(7, len(t) - 1), 0])
@@ -91,7 +93,7 @@ def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:
     ]
 
 
-# Velocities and accelerations of sampled positions of a robot, quaternions among them.
+# Velocities and accelerations of sampled robot positions, including quaternions.
 #
 # Components of quaternions p are filtered and differentiated like other positions. The rotation is that of p / |p|, and
 #
@@ -100,7 +102,7 @@ def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:
 # in the moved axes (p*: the conjugate; vec: the first three components). A free joint has v = R^T x' and
 # a = R^T x'' - omega x v of its origin x.
 
-UNIT = 0.1  # deviation of the length of a quaternion from 1 that is accepted
+NORM_TOLERANCE = 0.1  # accepted deviation of a quaternion norm from 1
 
 
 def motion_of(
@@ -108,7 +110,7 @@ def motion_of(
 ) -> tuple[Array, Array, Array]:
     """Return filtered positions (T, nq), velocities and accelerations (T, nv) of positions q (T, nq) at times t (T,).
 
-    Filter and arguments are those of ``differentiate``. Quaternions may change their sign from sample to sample.
+    Filter and arguments are those of ``differentiate``. Quaternions may change their sign between samples.
     """
     positions = real_array(q, where, "q")
     if positions.ndim != 2 or positions.shape[1] != robot.nq:
@@ -129,23 +131,23 @@ def motion_of(
         a[:, three] = 2 * (_product(p, ddp) - omega * np.sum(p * dp, axis=1, keepdims=True)) / square
         x[:, four] = p / np.sqrt(square)
         if free:
-            place, own = slice(four.start - 3, four.start), slice(three.stop, three.stop + 3)
-            v[:, own] = _back(x[:, four], dx[:, place])
-            a[:, own] = _back(x[:, four], ddx[:, place]) - np.cross(omega, v[:, own])
+            place, angular = slice(four.start - 3, four.start), slice(three.stop, three.stop + 3)
+            v[:, angular] = _back(x[:, four], dx[:, place])
+            a[:, angular] = _back(x[:, four], ddx[:, place]) - np.cross(omega, v[:, angular])
     return x, v, a
 
 
 def continuous(robot: MeasuredRobot, q: Array) -> Array:
-    """Return positions q (T, nq) whose quaternions do not change their sign from sample to sample."""
-    found = q.copy()
+    """Return positions q (T, nq) whose quaternions do not change their sign between samples."""
+    positions = q.copy()
     for four, _, _ in _turning(robot):
         flips = np.where(np.sum(q[1:, four] * q[:-1, four], axis=1) < 0, -1.0, 1.0)
-        found[:, four] *= np.concatenate([[1.0], np.cumprod(flips)])[: len(q), None]
-    return found + 0.0
+        positions[:, four] *= np.concatenate([[1.0], np.cumprod(flips)])[: len(q), None]
+    return positions + 0.0
 
 
 def _turning(robot: MeasuredRobot) -> list[tuple[slice, slice, bool]]:
-    """Return where the quaternions are in q, where their rates are in v, and which belong to free joints."""
+    """Return the indices of quaternions in q and of their rates in v, and which belong to free joints."""
     return [
         (slice(at.q.stop - 4, at.q.stop), slice(at.v.start, at.v.start + 3), joint.nv == 6)
         for joint, at in zip(robot.joints, robot.coordinates, strict=True)
@@ -154,16 +156,16 @@ def _turning(robot: MeasuredRobot) -> list[tuple[slice, slice, bool]]:
 
 
 def _check_quaternions(p: Array, periodic: bool, where: str) -> None:
-    """Raise ModelError for quaternions (T, 4) that are none, or have the other sign after a period."""
+    """Raise ModelError if quaternions (T, 4) do not have norm 1, or change their sign after a period."""
     lengths = np.linalg.norm(p, axis=1)
-    wrong = ~(np.abs(lengths - 1) < UNIT)
+    wrong = ~(np.abs(lengths - 1) < NORM_TOLERANCE)
     if wrong.any():
         k = int(np.argmax(wrong))
-        found = f"the quaternion of sample {k} has the length {lengths[k]:.3g}"
-        raise ModelError(found, where=where, allowed="1", fix="check the order of the columns: x, y, z, w")
+        message = f"the quaternion of sample {k} has norm {lengths[k]:.3g}"
+        raise ModelError(message, where=where, allowed="1", fix="check the order of the columns: x, y, z, w")
     if periodic and float(p[-1] @ p[0]) < 0:
-        fix = "give two periods, or periodic=False"
-        raise ModelError("a quaternion has the other sign after a period", where=where, fix=fix)
+        fix = "pass two periods, or periodic=False"
+        raise ModelError("a quaternion changes its sign after one period", where=where, fix=fix)
 
 
 def _product(p: Array, r: Array) -> Array:

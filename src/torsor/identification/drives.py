@@ -1,4 +1,4 @@
-"""The identified forces of drives: terms beyond the parameters of a robot, their values, and how they were chosen."""
+"""Identified drive forces: terms beyond the robot parameters, their values, and their selection."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,22 +13,22 @@ from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_array
 from torsor.robot.protocols import Dynamics
 
-# Forces of drives beyond the parameters of a robot: friction of other laws, offsets, and motors of several joints.
+# Drive forces beyond the robot parameters: other friction models, offsets, and motors that drive several joints.
 #
 # A term acts along a direction c (nv,): one coordinate, or the combination with which a motor turns. With the rate
-# s = c . v of this direction it adds the force c x phi(s) to tau, where x is the unknown and phi the law, see ``LAWS``.
+# s = c . v of this direction it adds the force c x phi(s) to tau, with the unknown x and the model phi of ``LAWS``.
 # Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load, proportional to
 # the force f that gears transmit); Bittencourt and Gunnarsson 2012 (temperature T).
 
-COUPLING = ("inertia", "coulomb", "viscous")  # of each motor that turns with several joints
+COUPLING_LAWS = ("inertia", "coulomb", "viscous")  # of each motor that drives several joints
 AUTO = "auto"
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What terms depend on: ``v``, ``a``, the ``load`` (forces without friction), and the ``warmth``.
+    """Quantities on which terms depend: ``v``, ``a``, the ``load`` (forces without friction), and the ``warmth``.
 
-    The warmth is the temperature less its mean. All are those of all coordinates (N, nv), or along one direction (N,).
+    The warmth is the temperature minus its mean. Shapes are (N, nv) for all coordinates, or (N,) along one direction.
     """
 
     v: Array
@@ -43,15 +43,15 @@ class Motion:
         return np.asarray(LAWS[term.law].column(along, term.shape))
 
     def columns(self, terms: "Sequence[Term]") -> Array:
-        """Return the laws phi (N, k) of all terms."""
-        found = [self.column(term) for term in terms]
-        return np.stack(found, axis=-1) if found else np.empty((*self.v.shape[:-1], 0))
+        """Return the columns phi (N, k) of all terms."""
+        columns = [self.column(term) for term in terms]
+        return np.stack(columns, axis=-1) if columns else np.empty((*self.v.shape[:-1], 0))
 
 
 class Law(NamedTuple):
-    """A law: its ``formula`` for reports, its ``column`` (N,) for a motion and a shape, and ``shapes`` to be tried.
+    """A friction model: its ``formula`` for reports, its ``column`` (N,) for a motion and a shape, and trial shapes.
 
-    If ``relative``, the shapes are fractions of the top speed.
+    If ``relative``, ``shapes`` are fractions of the maximum speed.
     """
 
     formula: str
@@ -60,27 +60,27 @@ class Law(NamedTuple):
     relative: bool = False
 
 
-STRIBECK = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
-POWERS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
+STRIBECK_SHAPES = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
+POWER_SHAPES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
 LAWS: dict[str, Law] = {
-    "inertia": Law("x · acceleration", lambda x, _: x.a),  # of a motor that turns with several joints
+    "inertia": Law("x · acceleration", lambda x, _: x.a),  # of a motor that drives several joints
     "coulomb": Law("x · sign(s)", lambda x, _: np.sign(x.v)),
     "viscous": Law("x · s", lambda x, _: x.v),
-    # An offset is that of a sensor, or Coulomb friction that differs between directions.
+    # Sensor offset, or Coulomb friction that differs between directions.
     "offset": Law("x", lambda x, _: np.ones_like(x.v)),
     # Viscous friction that differs between directions.
     "asymmetric": Law("x · |s|", lambda x, _: np.abs(x.v)),
     "cubic": Law("x · s³", lambda x, _: x.v**3),
-    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.v) * np.abs(x.v) ** n, POWERS),
+    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.v) * np.abs(x.v) ** n, POWER_SHAPES),
     "stribeck": Law(
-        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.v) * np.exp(-((x.v / s) ** 2)), STRIBECK, True
+        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.v) * np.exp(-((x.v / s) ** 2)), STRIBECK_SHAPES, True
     ),
     "load": Law("x · |f| sign(s)", lambda x, _: np.abs(x.load) * np.sign(x.v)),
     "viscous_temperature": Law("x · (T − T̄) s", lambda x, _: x.warmth * x.v),
     "coulomb_temperature": Law("x · (T − T̄) sign(s)", lambda x, _: x.warmth * np.sign(x.v)),
 }
-OFFERED = tuple(name for name in LAWS if name not in COUPLING)
-WARM = ("viscous_temperature", "coulomb_temperature")
+OFFERED = tuple(name for name in LAWS if name not in COUPLING_LAWS)
+TEMPERATURE_LAWS = ("viscous_temperature", "coulomb_temperature")
 
 
 @dataclass(frozen=True)
@@ -94,17 +94,17 @@ class Term:
 
     @property
     def name(self) -> str:
-        """The name of its parameter, such as "joint2.stribeck"."""
+        """Name of the parameter, such as "joint2.stribeck"."""
         return f"{self.drive}.{self.law}"
 
 
 def spread(phi: Array, terms: Sequence[Term]) -> Array:
-    """Return the columns (N, nv, k) of the regressor of terms with the laws phi (N, k): c phi."""
+    """Return the regressor columns c phi (N, nv, k) of terms with the values phi (N, k)."""
     return np.asarray(phi[..., None, :] * np.array([term.direction for term in terms]).T)
 
 
 def tried(term: Term, motion: Motion) -> list[Term]:
-    """Return a term with each shape that its law may have; the term itself where the law has none."""
+    """Return the term with each trial shape of its model, or the term itself if the model has no shape."""
     law = LAWS[term.law]
     top = float(np.abs(motion.v @ np.array(term.direction)).max(initial=0.0)) if law.relative else 1.0
     shapes = [shape * (top or 1.0) for shape in law.shapes] or [0.0]
@@ -112,20 +112,20 @@ def tried(term: Term, motion: Motion) -> list[Term]:
 
 
 def directions_of(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], where: str) -> dict[str, Array]:
-    """Return the direction (nv,) of each drive: of the coordinates with these names, and of the motors of couplings."""
-    found = dict(zip(names, np.eye(len(names)), strict=True))
+    """Return the direction (nv,) of each drive: the named coordinates and the motors of couplings."""
+    directions = dict(zip(names, np.eye(len(names)), strict=True))
     for motor, parts in couplings.items():
-        if motor in found or not isinstance(parts, Mapping) or len(parts) < 2:
+        if motor in directions or not isinstance(parts, Mapping) or len(parts) < 2:
             allowed = "a new name, and the factors of two coordinates or more: {'motor6': {'joint5': 1, 'joint6': 1}}"
             raise ModelError(f"has {motor!r}: {parts!r}", argument="couplings", where=where, allowed=allowed)
         c = np.zeros(len(names))
         for name, factor in parts.items():
             if name not in names:
-                text = f"couplings: {motor!r} turns with {name!r}"
-                raise ModelError(text, where=where, allowed=listing(names, like=str(name)))
+                message = f"couplings: {motor!r} turns with {name!r}"
+                raise ModelError(message, where=where, allowed=listing(names, like=str(name)))
             c[list(names).index(name)] = number(factor, where, f"couplings: {motor}: {name}")
-        found[motor] = c
-    return found
+        directions[motor] = c
+    return directions
 
 
 def asked_of(
@@ -135,54 +135,56 @@ def asked_of(
     where: str,
     undriven: Sequence[str] = (),
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return the laws that ``friction`` names for each drive, and the drives whose laws are to be chosen.
+    """Return the friction models that ``friction`` names for each drive, and the drives with automatic selection.
 
-    The first ``joints`` of the drives are coordinates, the others motors of several of them. Coordinates of a free base
-    are ``undriven``: they get no laws, unless they are named.
+    The first ``joints`` of the drives are coordinates, the others motors that drive several joints. Floating-base
+    coordinates are ``undriven`` and get no models, unless they are named.
     """
     if not isinstance(friction, Mapping):
-        # An offset of a motor, say, is one of its joints too: laws are for these, unless they are to be chosen.
-        own = drives if friction == AUTO else drives[:joints]
-        friction = dict.fromkeys((each for each in own if each not in undriven), friction)
+        # A motor offset is also a joint offset: models belong to joints, unless they are selected automatically.
+        targets = drives if friction == AUTO else drives[:joints]
+        friction = dict.fromkeys((target for target in targets if target not in undriven), friction)
     laws: dict[str, tuple[str, ...]] = {}
-    for drive, given in friction.items():
+    for drive, requested in friction.items():
         if drive not in drives:
             allowed = listing(drives, like=str(drive))
-            raise ModelError(f"of {drive!r}", argument="friction", value=drive, where=where, allowed=allowed)
-        wanted = several(given)
-        for law in wanted if wanted != (AUTO,) else ():
+            raise ModelError(
+                f"names {drive!r}, which is not a drive", argument="friction", value=drive, where=where, allowed=allowed
+            )
+        models = several(requested)
+        for law in models if models != (AUTO,) else ():
             if law not in OFFERED:
-                allowed = f"{AUTO!r} alone, or laws of {', '.join(OFFERED)}"
-                fix = "Coulomb and viscous friction are parameters of the robot: they need no law"
+                allowed = f"{AUTO!r} alone, or models of {', '.join(OFFERED)}"
+                fix = "remove it: Coulomb and viscous friction are robot parameters and are always included"
                 raise ModelError(f"of {drive!r} is {law!r}", argument="friction", where=where, allowed=allowed, fix=fix)
-        laws[drive] = wanted
-    chosen = tuple(drive for drive, wanted in laws.items() if wanted == (AUTO,))
-    return {drive: wanted for drive, wanted in laws.items() if drive not in chosen and wanted}, chosen
+        laws[drive] = models
+    chosen = tuple(drive for drive, models in laws.items() if models == (AUTO,))
+    return {drive: models for drive, models in laws.items() if drive not in chosen and models}, chosen
 
 
 def warmth_of(temperature: Any, shape: tuple[int, ...], mean: float | None, where: str) -> tuple[Array, float]:
-    """Return temperatures (N,) or (N, nv) less their mean, for all coordinates (N, nv), and the mean.
+    """Return temperatures (N,) or (N, nv) minus their mean, for all coordinates (N, nv), and the mean.
 
-    A ``mean`` that is given is used instead. Without temperatures they are zero.
+    ``mean`` replaces the computed mean. Without temperatures the result is zero.
     """
     if temperature is None:
         return np.zeros(shape), 0.0
     each = np.shape(temperature) == shape
-    given = frozen_array(temperature, shape if each else shape[:-1], where, "temperature")
-    whole = np.broadcast_to(given if each else given[..., None], shape)
+    temperatures = frozen_array(temperature, shape if each else shape[:-1], where, "temperature")
+    whole = np.broadcast_to(temperatures if each else temperatures[..., None], shape)
     middle = float(whole.mean()) if mean is None else mean
     return whole - middle, middle
 
 
-FRICTION = (".coulomb", ".viscous")
+FRICTION_SUFFIXES = (".coulomb", ".viscous")
 
 
 @dataclass(frozen=True, eq=False)
 class Drives:
-    """Forces beyond the parameters of a robot: ``terms``, their ``values`` (k,) and ``covariance`` (k, k).
+    """Drive forces beyond the robot parameters: ``terms``, their ``values`` (k,) and ``covariance`` (k, k).
 
-    ``changes[drive][law]`` says by how much the ``criterion`` would rise without a chosen law, or with one that was not
-    chosen; ``mean`` is the mean temperature of the measurements.
+    ``changes[drive][model]`` is the rise of the ``criterion`` if a selected friction model is removed or a rejected one
+    is added. ``mean`` is the mean temperature of the measurements.
 
     Example:
         >>> robot = torsor.library.planar_chain(1)
@@ -215,23 +217,23 @@ class Drives:
 
     @property
     def others(self) -> list[tuple[str, str, float]]:
-        """Laws that were tried and not chosen: drive, law, and the rise of the criterion if the law is added."""
+        """Rejected friction models: drive, model, and the rise of the criterion if the model is added."""
         tried = [(drive, law, rise) for drive, laws in self.changes.items() for law, rise in laws.items()]
         return [each for each in tried if each[1] not in self.chosen(each[0])]
 
     @property
     def left_out(self) -> str:
-        """What a robot with the identified parameters does not have, as a sentence.
+        """A sentence that names the terms which the identified robot does not contain.
 
         Example:
             >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).left_out
-            'Chosen laws are not in the robot, whose friction is Coulomb and viscous only: joint1.offset'
+            'The robot has Coulomb and viscous friction only, without the selected friction models: joint1.offset'
         """
-        text = "Chosen laws are not in the robot, whose friction is Coulomb and viscous only"
+        text = "The robot has Coulomb and viscous friction only, without the selected friction models"
         return f"{text}: {', '.join(self.names)}"
 
     def chosen(self, drive: str) -> tuple[str, ...]:
-        """Return the laws of a drive.
+        """Return the friction models of a drive.
 
         Example:
             >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).chosen("joint1")
@@ -240,7 +242,7 @@ class Drives:
         return tuple(term.law for term in self.terms if term.drive == drive)
 
     def content(self) -> dict[str, Any]:
-        """Return all of it as plain values, from which ``from_content`` makes it again."""
+        """Return all fields as plain values for ``from_content``."""
         return {
             "terms": [plain(vars(term)) for term in self.terms],
             "values": plain(self.values),
@@ -252,7 +254,7 @@ class Drives:
 
     @classmethod
     def from_content(cls, found: Mapping[str, Any]) -> "Drives":
-        """Return drives from plain values; raise KeyError, TypeError or ValueError where they are none.
+        """Return drives from plain values; raise KeyError, TypeError or ValueError if they are invalid.
 
         Example:
             >>> made = Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1))
@@ -273,13 +275,13 @@ class Drives:
 
     def forces(self, v: Array, a: Array, load: Array, temperature: Any, where: str) -> Array:
         """Return the forces (N, nv) of all terms; ``load`` (N, nv) are the forces without friction."""
-        if temperature is None and any(term.law in WARM for term in self.terms):
-            found = "the friction of this estimate depends on the temperature"
-            raise ModelError(found, where=where, fix="give temperature=")
+        if temperature is None and any(term.law in TEMPERATURE_LAWS for term in self.terms):
+            message = "the friction of this estimate depends on the temperature"
+            raise ModelError(message, where=where, fix="pass `temperature`")
         warmth, _ = warmth_of(temperature, v.shape, self.mean, where)
         return np.asarray(spread(Motion(v, a, load, warmth).columns(self.terms), self.terms) @ self.values)
 
 
 def frictional(robot: Dynamics) -> Flags:
-    """Return which parameters (p,) of a robot are friction."""
-    return np.array([name.endswith(FRICTION) for name in robot.inertial.names], dtype=bool)
+    """Return a mask (p,) of the friction parameters of a robot."""
+    return np.array([name.endswith(FRICTION_SUFFIXES) for name in robot.inertial.names], dtype=bool)

@@ -1,4 +1,4 @@
-"""An estimate of all unknowns from the equations of all samples: weighted, robust, with instruments, and its errors."""
+"""Estimation of all unknowns from the equations of all samples: weighted, robust or with instruments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,19 +9,19 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 
-# Iteratively weighted least squares: the noise of each coordinate is estimated too (Gautier's IDIM-WLS).
-MAX_WEIGHT_ITERATIONS = 30  # at most; the weights converge within about five
-NOISE_TOLERANCE = 1e-6  # relative change of the noise
-RANK_TOLERANCE = 1e-8  # singular values of the regressor with unit columns, relative to the largest, that count as zero
-ROUNDING = 1e-12  # noise below this fraction of a force is rounding
+# Iteratively reweighted least squares that also estimates the noise of each coordinate (Gautier's IDIM-WLS).
+MAX_WEIGHT_ITERATIONS = 30  # maximum iterations; the weights converge within about five
+NOISE_TOLERANCE = 1e-6  # relative change of the noise at convergence
+RANK_TOLERANCE = 1e-8  # relative singular values of the regressor with unit columns that count as zero
+ROUNDING_NOISE = 1e-12  # fraction of a force below which noise is rounding error
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A solution of tau = Y x: ``values`` (b,), their ``covariance`` (b, b), the ``noise`` (n,) of each coordinate.
+    """A solution of tau = Y x: ``values`` (b,), their ``covariance`` (b, b), and the ``noise`` (n,) of each coordinate.
 
-    ``root`` (b, b) has root^T root = covariance^-1. ``condition`` is the condition number of the weighted regressor.
-    ``lag`` is the number of samples over which residuals are correlated; 0 for white noise.
+    ``root`` (b, b) satisfies root^T root = covariance^-1. ``condition`` is the condition number of the weighted
+    regressor. ``lag`` is the number of samples over which residuals are correlated; 0 for white noise.
     """
 
     values: Array
@@ -35,22 +35,22 @@ class Fit:
 def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str) -> Fit:
     """Return x (b,) that minimises the sum of ((tau - Y x) weights / noise)^2, for Y (N, n, b) and tau (N, n).
 
-    The noise of a coordinate is the standard deviation of its residuals; its degrees of freedom are its number of
-    samples minus its part of the trace of the hat matrix. Noise and solution are iterated until they converge.
-    Gautier 1997; Janot, Vandanjon and Gautier 2014.
+    The noise of a coordinate is the standard deviation of its residuals. Its degrees of freedom are its number of
+    samples minus its share of the trace of the hat matrix. Noise and solution are iterated until convergence. Gautier
+    1997; Janot, Vandanjon and Gautier 2014.
     """
     counts = np.count_nonzero(weights, axis=0)
     b = Y.shape[-1]
     if counts.sum() <= b:
-        found = f"{int(counts.sum())} measured forces for {b} base parameters"
-        raise ModelError(found, where=where, allowed="more forces than parameters", fix="measure longer")
+        message = f"there are {int(counts.sum())} measured forces for {b} base parameters"
+        raise ModelError(message, where=where, allowed="more forces than parameters", fix="measure longer")
     size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
-    # Residuals of zero give no estimate of the noise, hence a lower bound.
+    # Zero residuals give no noise estimate, hence the lower bound.
     largest = float(size.max(initial=0.0)) or 1.0
-    least = ROUNDING * np.maximum(size, 1e-3 * largest)
+    least = ROUNDING_NOISE * np.maximum(size, 1e-3 * largest)
     # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
     rows = (np.column_stack([Y[:, j], tau[:, j]]) * weights[:, j, None] for j in range(tau.shape[1]))
-    triangles = [np.asarray(np.linalg.qr(each, mode="r")) for each in rows]
+    triangles = [np.asarray(np.linalg.qr(row, mode="r")) for row in rows]
     noise = np.ones(tau.shape[1])
     for _ in range(MAX_WEIGHT_ITERATIONS):
         stacked = np.concatenate([each / sigma for each, sigma in zip(triangles, noise, strict=True)])
@@ -59,8 +59,10 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
         traces = np.array([np.sum((each[:, :b] @ back) ** 2) for each in triangles]) / noise**2
         free = np.where(counts > 0, counts - traces, 1.0)
         if (free < 1e-6 * b).any():
-            raise ModelError("a coordinate has no more samples than parameters", where=where, fix="measure longer")
-        squares = np.array([np.sum((each[:, b] - each[:, :b] @ x) ** 2) for each in triangles])
+            raise ModelError(
+                "a coordinate does not have more samples than parameters", where=where, fix="measure longer"
+            )
+        squares = np.array([np.sum((triangle[:, b] - triangle[:, :b] @ x) ** 2) for triangle in triangles])
         previous, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
         if np.abs(noise / previous - 1).max() < NOISE_TOLERANCE:
             break
@@ -84,12 +86,12 @@ def _raise_unidentifiable(names: list[str], where: str) -> None:
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with `among=`"
     if any(name.endswith(".inertia") for name in names):  # of a motor that turns with several joints
-        fix += "; where joints have parallel axes, leave out couplings= (--uncoupled)"
+        fix += "; if joint axes are parallel, omit `couplings` (--uncoupled)"
     raise ModelError(f"the motion does not excite {shown}", where=where, fix=fix)
 
 
-# Robust estimation: residuals that are far outside of the noise count less (Huber 1964) or not at all (bisquare).
-MEDIAN = 1.4826  # standard deviation over the median of the absolute value, of normal noise
+# Robust estimation: residuals far above the noise get less weight (Huber 1964) or none (bisquare).
+MEDIAN_TO_DEVIATION = 1.4826  # ratio of standard deviation to median absolute value, for normal noise
 
 
 class Influence(NamedTuple):
@@ -99,7 +101,7 @@ class Influence(NamedTuple):
     slope: Callable[[Array], Array]
 
 
-HUBER, BISQUARE = 1.345, 4.685  # standard deviations beyond which residuals count less, or not at all
+HUBER, BISQUARE = 1.345, 4.685  # standard deviations beyond which residuals get less weight, or none
 INFLUENCES = {
     "huber": Influence(
         lambda u: np.minimum(1.0, HUBER / np.maximum(np.abs(u), 1e-300)), lambda u: (np.abs(u) < HUBER).astype(float)
@@ -109,16 +111,16 @@ INFLUENCES = {
         lambda u: np.maximum(0.0, 1 - (u / BISQUARE) ** 2) * (1 - 5 * (u / BISQUARE) ** 2),
     ),
 }
-"""Both with 95 % of the efficiency of least squares where the noise is normal (Holland and Welsch 1977)."""
+"""Both have 95 % of the efficiency of least squares for normal noise (Holland and Welsch 1977)."""
 
 
 def scale_of(residuals: Array) -> Array:
-    """Return the noise (n,) of residuals (N, n) from their medians; residuals of 0 are those of excluded samples."""
+    """Return the noise (n,) of residuals (N, n) from their medians; zeros mark excluded samples."""
     sizes = np.abs(residuals).T
-    return np.array([MEDIAN * np.median(own[own > 0]) if (own > 0).any() else 1.0 for own in sizes])
+    return np.array([MEDIAN_TO_DEVIATION * np.median(size[size > 0]) if (size > 0).any() else 1.0 for size in sizes])
 
 
-# Covariance of an estimate: a sandwich, for residuals that are correlated in time, robust weights and instruments.
+# Sandwich covariance of an estimate, for residuals correlated in time, robust weights and instruments.
 #
 # The estimate x solves sum over t, j of z_tj e_tj = 0, with rows z_tj (b,) of the instruments (the regressor itself for
 # least squares) and e_tj a bounded function of the residual over its noise. To first order
@@ -130,70 +132,70 @@ def scale_of(residuals: Array) -> Array:
 # m, then linear to 0 at 2 m; m is where the autocorrelation of the residuals ends (Politis 2003). Huber 1967; Newey and
 # West 1987; Zellner 1962 (correlated coordinates).
 
-QUIET = 5  # lags in a row without autocorrelation that end it, at least
-LONGEST = 1 / 80  # of the samples: the longest lag, so that there are some 60 independent windows; at least ten lags
-CLEAR = 4.0  # deviations of a correlation between coordinates that is none
-LEAST_PART = 1e-14  # of the largest eigenvalue of a covariance in units of the deviations: less is rounding
-LEAST = 0.1  # of the variance of white noise: the least variance of a combination
+MIN_QUIET_LAGS = 5  # minimum number of consecutive lags without autocorrelation
+MAX_LAG_FRACTION = 1 / 80  # maximum lag as a fraction of the samples (about 60 independent windows); at least ten lags
+MIN_CORRELATION_DEVIATIONS = 4.0  # deviations below which a correlation between coordinates counts as zero
+MIN_EIGENVALUE_RATIO = 1e-14  # relative eigenvalues of a scaled covariance below which they are rounding errors
+MIN_VARIANCE_RATIO = 0.1  # minimum variance of a combination, as a fraction of the white-noise variance
 
 
 def correlation_time(residuals: Array, parts: list[slice]) -> int:
-    """Return the lag, in samples, where the autocorrelation of residuals (N, n) ends; 0 if they are white.
+    """Return the lag, in samples, beyond which residuals (N, n) are uncorrelated; 0 for white residuals.
 
-    The greatest of all coordinates counts. Residuals of 0 are those of excluded samples.
+    The largest lag of all coordinates is returned. Zeros mark excluded samples.
     """
     whole = max(part.stop - part.start for part in parts)
-    most = max(int(LONGEST * whole), min(2 * QUIET, whole // 10))
-    if most < 1:
+    max_lag = max(int(MAX_LAG_FRACTION * whole), min(2 * MIN_QUIET_LAGS, whole // 10))
+    if max_lag < 1:
         return 0
-    sums, counts = np.zeros((most + 1, residuals.shape[1])), np.zeros((most + 1, residuals.shape[1]))
+    sums, counts = np.zeros((max_lag + 1, residuals.shape[1])), np.zeros((max_lag + 1, residuals.shape[1]))
     for part in parts:
-        own = residuals[part]
-        for into, signal in ((sums, own), (counts, (own != 0).astype(float))):
-            length = 1 << int(np.ceil(np.log2(2 * len(own))))
+        stretch = residuals[part]
+        for into, signal in ((sums, stretch), (counts, (stretch != 0).astype(float))):
+            length = 1 << int(np.ceil(np.log2(2 * len(stretch))))
             power = np.abs(np.fft.rfft(signal, length, axis=0)) ** 2
-            lags = min(most + 1, len(own))
+            lags = min(max_lag + 1, len(stretch))
             into[:lags] += np.fft.irfft(power, length, axis=0)[:lags]
-    found = 0
+    lag = 0
     for total, count in zip(sums.T, counts.T, strict=True):
         if total[0] > 0:
             rho = total / np.maximum(count, 1.0) / (total[0] / count[0])
             limit = 2 * np.sqrt(np.log10(max(count[0], 10.0)) / np.maximum(count, 1.0))
-            found = max(found, _end(np.abs(rho[1:]) < limit[1:]))
-    return found
+            lag = max(lag, _end(np.abs(rho[1:]) < limit[1:]))
+    return lag
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
-    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None where there are none.
+    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None if there are none.
 
-    Samples that are not ``counted`` (N, n) have the residual 0.
+    Samples that are not ``counted`` (N, n) have zero residuals.
     """
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
     size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
-    found = covariance / np.outer(size, size)
-    np.fill_diagonal(found, 1.0)
-    loud = np.abs(found) > CLEAR / np.sqrt(np.maximum(counts, 1.0))
-    return np.asarray(found) if (loud & ~np.eye(len(found), dtype=bool)).any() else None
+    correlations = covariance / np.outer(size, size)
+    np.fill_diagonal(correlations, 1.0)
+    loud = np.abs(correlations) > MIN_CORRELATION_DEVIATIONS / np.sqrt(np.maximum(counts, 1.0))
+    return np.asarray(correlations) if (loud & ~np.eye(len(correlations), dtype=bool)).any() else None
 
 
 def _end(quiet: Flags) -> int:
-    """Return the first lag m after which m + ``QUIET`` lags in a row are quiet; all lags if there is none.
+    """Return the first lag m after which m + ``MIN_QUIET_LAGS`` consecutive lags are quiet, or all lags.
 
-    As many lags as there were before: an autocorrelation that oscillates is quiet where it crosses zero.
+    The window grows with m because an oscillating autocorrelation is quiet at its zero crossings.
     """
     loud = np.flatnonzero(~quiet) + 1
     ends = np.concatenate([[0], loud])
-    enough = np.concatenate([loud, [2 * len(quiet) + QUIET]]) - ends > ends + QUIET
+    enough = np.concatenate([loud, [2 * len(quiet) + MIN_QUIET_LAGS]]) - ends > ends + MIN_QUIET_LAGS
     return int(ends[np.argmax(enough)]) if enough.any() else len(quiet)
 
 
 def meat(scores: Array, parts: list[slice], lag: int) -> Array:
-    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the head of this file.
+    """Return S (b, b) of scores g (N, b) whose autocorrelation ends at ``lag``; see the comment above.
 
-    The flat-top kernel is twice the triangle of width 2 m less that of width m. A triangle of width m is the mean of
-    products of sums over windows of m samples. Directions with less than a tenth of the variance of white noise are
-    raised to it.
+    The flat-top kernel is twice the triangle of width 2 m minus that of width m. A triangle of width m is the mean of
+    products of sums over windows of m samples. Directions with less than a tenth of the white-noise variance are raised
+    to that tenth.
     """
     white = scores.T @ scores
     if lag == 0:
@@ -203,7 +205,7 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     scale = np.sqrt(np.maximum(np.diagonal(white), 1e-300))
     L = np.linalg.cholesky(white / np.outer(scale, scale) + 1e-12 * np.eye(len(white))) * scale[:, None]
     values, vectors = np.linalg.eigh(np.linalg.solve(L, np.linalg.solve(L, S).T))
-    root = L @ vectors * np.sqrt(np.maximum(values, LEAST))
+    root = L @ vectors * np.sqrt(np.maximum(values, MIN_VARIANCE_RATIO))
     return np.asarray(root @ root.T)
 
 
@@ -211,12 +213,12 @@ def root_of(covariance: Array) -> Array:
     """Return R (b, b) with R^T R = covariance^-1."""
     size = np.sqrt(np.diagonal(covariance))
     values, U = np.linalg.eigh(covariance / np.outer(size, size))
-    # Rounding may make the smallest ones negative where the motion hardly tells parameters apart.
-    return np.asarray((U / np.sqrt(np.maximum(values, LEAST_PART * values[-1]))).T / size)
+    # Rounding may make the smallest ones negative if the motion barely separates parameters.
+    return np.asarray((U / np.sqrt(np.maximum(values, MIN_EIGENVALUE_RATIO * values[-1]))).T / size)
 
 
 def free_part(count: int, lag: int, unknowns: int) -> float:
-    """Return which part of the variance a fit leaves in ``count`` residuals that are correlated up to a ``lag``.
+    """Return the fraction of the variance that a fit leaves in ``count`` residuals correlated up to a ``lag``.
 
     The unknowns take their degrees of freedom from the independent samples: one in 4 m / 3 (Andrews 1991).
     """
@@ -234,17 +236,17 @@ def _triangular_sum(scores: Array, parts: list[slice], width: int) -> Array:
     return total / width
 
 
-MAX_ITERATIONS = 50  # of robust weights and of instruments, at most
-ESTIMATE_TOLERANCE = 1e-3  # largest change of an unknown, in standard deviations, that ends them
-CHUNK = 4096  # samples at a time
+MAX_ITERATIONS = 50  # maximum iterations of robust weights and of instruments
+ESTIMATE_TOLERANCE = 1e-3  # maximum change of an unknown at convergence, in standard deviations
+BLOCK_SIZE = 4096  # samples per block
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """tau (N, n) = Y (N, n, b) x + noise, with ``weights`` (N, n), of unknowns ``names`` (b).
+    """tau (N, n) = Y (N, n, b) x + noise, with ``weights`` (N, n), for the unknowns ``names`` (b).
 
-    ``parts`` are the stretches of samples that follow each other. ``Z`` (N, n, b) are instruments, if not None:
-    regressors of the same motion without its noise. ``where`` is the name of the robot.
+    ``parts`` are the ranges of consecutive samples. ``Z`` (N, n, b) are instruments, or None: regressors of the same
+    motion without its noise. ``where`` is the robot name.
     """
 
     Y: Array
@@ -262,7 +264,7 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """How to estimate: ``robust`` is None or a name of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto"."""
+    """Estimator: ``robust`` is None or a name of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto"."""
 
     robust: str | None = None
     noise: str = "auto"
@@ -270,19 +272,19 @@ class Method:
 
 def estimate(equations: Equations, method: Method) -> Fit:
     """Return the solution of the equations with its covariance."""
-    found = fit(equations.Y, equations.tau, equations.weights, equations.names, equations.where)
+    solution = fit(equations.Y, equations.tau, equations.weights, equations.names, equations.where)
     influence = None
     for name in () if method.robust is None else ("huber", method.robust):
         influence = INFLUENCES[name]
         for _ in range(MAX_ITERATIONS):  # iteratively weighted least squares
-            weights = equations.weights * np.sqrt(_weights(equations, found.values, influence))
-            previous = found
-            found = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
-            if _settled(found, previous):
+            weights = equations.weights * np.sqrt(_weights(equations, solution.values, influence))
+            previous = solution
+            solution = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
+            if _settled(solution, previous):
                 break
     if equations.Z is not None:
-        found = _instrumental(equations, found, influence)
-    return _with_covariance(equations, found, influence, method.noise)
+        solution = _instrumental(equations, solution, influence)
+    return _with_covariance(equations, solution, influence, method.noise)
 
 
 def _weights(equations: Equations, x: Array, influence: Influence) -> Array:
@@ -307,14 +309,14 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
         if influence is not None:
             scaled = scaled * np.sqrt(_weights(equations, found.values, influence))
         A, y = np.zeros((len(found.values),) * 2), np.zeros(len(found.values))
-        for k in range(0, len(scaled), CHUNK):
-            own, w = slice(k, k + CHUNK), scaled[k : k + CHUNK]
-            Z = (equations.Z[own] * w[..., None]).reshape(-1, len(y))
-            A += Z.T @ (equations.Y[own] * w[..., None]).reshape(-1, len(y))
-            y += Z.T @ (equations.tau[own] * w).ravel()
+        for k in range(0, len(scaled), BLOCK_SIZE):
+            block, w = slice(k, k + BLOCK_SIZE), scaled[k : k + BLOCK_SIZE]
+            Z = (equations.Z[block] * w[..., None]).reshape(-1, len(y))
+            A += Z.T @ (equations.Y[block] * w[..., None]).reshape(-1, len(y))
+            y += Z.T @ (equations.tau[block] * w).ravel()
         size = np.sqrt(np.maximum(np.abs(np.diagonal(A)), 1e-300))
         if np.linalg.cond(A / np.outer(size, size)) > 1e14:
-            fix = "give instruments of the same motion, at the same instants"
+            fix = "pass instruments of the same motion at the same instants"
             raise ModelError("the instruments do not follow the measurements", where=equations.where, fix=fix)
         values = np.linalg.solve(A / np.outer(size, size), y / size) / size
         residuals = equations.residuals(values)
@@ -328,7 +330,7 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
 
 
 def _with_covariance(equations: Equations, found: Fit, influence: Influence | None, noise: str) -> Fit:
-    """Return the fit with its sandwich covariance; see "Covariance of an estimate" above."""
+    """Return the fit with its sandwich covariance; see the comment above."""
     residuals = equations.residuals(found.values)
     lag = 0 if noise == "white" else correlation_time(residuals, equations.parts)
     if noise == "correlated":
@@ -348,14 +350,14 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
     spread = together * np.sqrt(np.outer(spread, spread))
     b = len(found.values)
     B, S, scores = np.zeros((b, b)), np.zeros((b, b)), np.empty((len(residuals), b))
-    for k in range(0, len(residuals), CHUNK):
-        own = slice(k, k + CHUNK)
-        scaled = (equations.weights[own] / found.noise)[..., None]
-        Y = equations.Y[own] * scaled
-        Z = Y if equations.Z is None else equations.Z[own] * scaled
+    for k in range(0, len(residuals), BLOCK_SIZE):
+        block = slice(k, k + BLOCK_SIZE)
+        scaled = (equations.weights[block] / found.noise)[..., None]
+        Y = equations.Y[block] * scaled
+        Z = Y if equations.Z is None else equations.Z[block] * scaled
         B += (Z * slopes[:, None]).reshape(-1, b).T @ Y.reshape(-1, b)
         S += (spread @ Z).reshape(-1, b).T @ Z.reshape(-1, b)
-        scores[own] = np.einsum("tjb,tj->tb", Z, errors[own], optimize=True)
+        scores[block] = np.einsum("tjb,tj->tb", Z, errors[block], optimize=True)
     if lag > 0:
         S = meat(scores, equations.parts, lag) / free_part(int(counted.sum()), lag, b)
     back = np.linalg.inv(B)

@@ -1,4 +1,4 @@
-"""The report of an identification: one HTML file that opens offline. Every name in it is escaped."""
+"""The identification report: one self-contained HTML file. All names in it are escaped."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,16 +12,16 @@ from torsor.base.html_report import html_list, html_table, html_text, image, in_
 from torsor.identification.closed_robot import whole
 from torsor.identification.contents import HALF_INTERVAL, KINDS, MARK, percent_text, short, unit_of
 from torsor.identification.drives import LAWS
-from torsor.identification.result import UNDETERMINED, UNEXPLAINED, Identified
+from torsor.identification.result import UNDETERMINED_PERCENT, UNEXPLAINED_PERCENT, Identified
 from torsor.mechanism.mechanism import force_units
 
 
 def write_identification_report(path: str | Path, found: Identified, validated: Identified | None = None) -> Path:
-    """Write the report of an identification as one HTML file that opens offline, and return its path.
+    """Write an identification report as one self-contained HTML file, and return its path.
 
-    It has the prediction of measured and held-out forces for each coordinate, and of another motion ``validated`` (of
-    ``validate``), the parameters with 95 % confidence intervals, the friction models, what could not be identified and
-    why, the masses, the settings and the motion in 3D. Needs matplotlib: ``torsor[plot]``.
+    The report contains measured, held-out and predicted forces for each coordinate, parameters with 95 % confidence
+    intervals, friction models, unidentified parameters with reasons, masses, settings, and the motion in 3D.
+    ``validated`` is a result of ``validate`` on another motion. Requires matplotlib: ``torsor[plot]``.
 
     Example:
         >>> import tempfile
@@ -39,35 +39,37 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
         other = validated.prior.name
         if validated.prior.inertial.names != found.prior.inertial.names:
             allowed = f"a result of {found.prior.name!r}"
-            raise ModelError(f"is of {other!r}", value=other, argument="validated", where="report", allowed=allowed)
+            raise ModelError(
+                f"belongs to {other!r}", value=other, argument="validated", where="report", allowed=allowed
+            )
     if Path(path).suffix.lower() != ".html":
-        raise ModelError(f"the name is {str(path)!r}", where="report", allowed="a file that ends with .html")
+        raise ModelError(f"the file name is {str(path)!r}", where="report", allowed="a name that ends with .html")
     name = f"{found.prior.name}: identified parameters"
     parts = [f"<h1>{html_text(name)}</h1>", _lead(found, validated), *_remarks(found, validated)]
-    parts += ["<h2>Prediction of the forces</h2>", _prediction(found, validated), image(found.plot())]
+    parts += ["<h2>Force prediction</h2>", _prediction(found, validated), image(found.plot())]
     if validated is not None:
-        parts += ["<p>The other motion, which was not used:</p>", image(validated.plot())]
+        parts += ["<p>The validation motion:</p>", image(validated.plot())]
     parts += ["<h2>Parameters</h2>", _parameters(found)]
     if found.drives is not None:
         parts += ["<h2>Friction and drives</h2>", _drives(found)]
-    parts += ["<h2>What could not be identified, and why</h2>", *_unidentified(found)]
+    parts += ["<h2>Parameters that could not be identified</h2>", *_unidentified(found)]
     if found.parameters is not None:
         parts += ["<h2>The identified robot</h2>", _masses(found)]
     notes = found.measurements.notes
     parts += ["<h2>Log and settings</h2>", html_list(notes) if notes else "", _settings(found)]
     times = found.measurements.times
     ends = np.empty(0) if times is None else np.flatnonzero(np.diff(times) <= 0)
-    if ends.size:  # the first run: times of several logs may go back
+    if ends.size:  # the first run only, because times of several logs may decrease
         first = slice(0, int(ends[0]) + 1)
         found = replace(found, measurements=found.measurements.part(first), predicted=found.predicted[first])
     return write_html(Path(path), name, [*parts, *in_motion(found, name)])
 
 
 def _lead(found: Identified, validated: Identified | None) -> str:
-    """Return what was found in two sentences."""
+    """Return a summary of the result in two sentences."""
     best = validated if validated is not None else found.unseen
     shown = found if best is None else best
-    percents = ", ".join(f"{each:.3g}" for each in shown.relative_residuals)
+    percents = ", ".join(f"{residual:.3g}" for residual in shown.relative_residuals)
     what = "forces of the motion that was used" if best is None else "forces of motion that was not used"
     times = found.measurements.times
     steps = np.empty(0) if times is None else np.diff(times)
@@ -78,18 +80,20 @@ def _lead(found: Identified, validated: Identified | None) -> str:
 
 
 def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
-    """Yield what a reader must know before using the numbers."""
+    """Yield remarks that a reader must know before using the numbers."""
     for shown, what in ((found, "used"), (found.unseen, "held-out"), (validated, "other")):
         if shown is not None and shown.unexplained:
-            text = f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED:g} % of the {what} forces: the "
-            yield _remark(f"{text}model does not explain them. Check units, signs, order of columns, and delays.")
+            text = (
+                f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED_PERCENT:g} % of the {what} forces: "
+            )
+            yield _remark(f"{text}the model does not explain them. Check units, signs, column order and delays.")
     if found.undetermined:
         count = f"{len(found.undetermined)} of {len(found)} base parameters"
-        yield _remark(f"{count} have a deviation above {UNDETERMINED:g} % of their value (marked !).")
+        yield _remark(f"{count} have a deviation above {UNDETERMINED_PERCENT:g} % of their value (marked !).")
     if found.drives is not None and found.parameters is not None:
         yield _remark(found.drives.left_out)
     if found.unseen is None and validated is None:
-        yield _remark("No motion was held out: how well unseen motion is predicted is not known.")
+        yield _remark("No motion was held out, so the prediction error on unseen motion is unknown.")
 
 
 def _remark(text: str) -> str:
@@ -108,7 +112,7 @@ def _prediction(found: Identified, validated: Identified | None) -> str:
         cells = [html_text(name), *(f"{shown.rms[j]:.4g} {units[name]}" for _, shown in present)]
         cells += [_bar(float(shown.relative_residuals[j]), worst) for _, shown in present]
         rows.append([*cells, f"{found.r_squared[j]:.5f}"])
-    note = "Root mean squares of measured less predicted forces. R² is that of the samples that were used."
+    note = "Values are root mean squares of measured minus predicted forces. R² refers to the samples used."
     return html_table(head, rows) + f'<p class="note">{note}</p>'
 
 
@@ -127,11 +131,11 @@ def _parameters(found: Identified) -> str:
         cells = [html_text(name), unit_of(whole(found.prior), names[column]), short(given), short(value)]
         cells += [f"{low:.4g} to {high:.4g}", f"{deviation:.2g}", percent + MARK * (name in found.undetermined)]
         rows.append(cells)
-    head = ["parameter", "unit", "as given", "identified", "95 % interval", "deviation", "of the value"]
+    head = ["parameter", "unit", "as given", "identified", "95 % confidence interval", "deviation", "of the value"]
     marked = [row[-1].endswith("!") for row in rows]
-    note = f"Intervals are ± {HALF_INTERVAL:g} standard deviations of least squares, without errors of the model."
+    note = f"Intervals are ± {HALF_INTERVAL:g} standard deviations of least squares, without model errors."
     if found.lag:
-        note += f" Residuals are correlated over {found.lag} samples, which the deviations take into account."
+        note += f" Residuals are correlated over {found.lag} samples; the deviations account for this."
     return html_table(head, rows, marked) + f'<p class="note">{note}</p>'
 
 
@@ -146,33 +150,35 @@ def _drives(found: Identified) -> str:
         rows.append([*cells, "" if worth is None else f"{worth:.3g}"])
     others = [[html_text(drive), html_text(law), LAWS[law].formula, f"{x:.3g}"] for drive, law, x in drives.others]
     name = drives.criterion.upper()
-    head = ["drive", "law", "force", "x (SI)", "95 % interval", "n or s₀", f"rise of {name} without it"]
-    text = html_table(head, rows) if rows else "<p>No law beyond Coulomb and viscous friction was chosen.</p>"
-    text += '<p class="note">s is the rate of the drive, f the force that it transmits, T the temperature.</p>'
+    head = ["drive", "law", "force", "x (SI)", "95 % confidence interval", "n or s₀", f"rise of {name} without it"]
+    text = (
+        html_table(head, rows) if rows else "<p>No friction model beyond Coulomb and viscous friction was selected.</p>"
+    )
+    text += '<p class="note">s is the drive rate, f the transmitted force, T the temperature.</p>'
     if others:
         table = html_table(["drive", "law", "force", f"rise of {name} with it"], others)
-        text += f"<details><summary>{len(others)} laws that were not chosen</summary>{table}</details>"
+        text += f"<details><summary>{len(others)} rejected friction models</summary>{table}</details>"
     return text
 
 
 def _unidentified(found: Identified) -> Iterable[str]:
-    """Yield the parameters that are not determined, by reason."""
+    """Yield the unidentified parameters, grouped by reason."""
     for kind, title in KINDS.items():
-        own = [each for each in found.unidentified if each.kind == kind]
-        if not own:
+        parameters = [parameter for parameter in found.unidentified if parameter.kind == kind]
+        if not parameters:
             continue
-        whys = {each.why for each in own}
+        whys = {each.why for each in parameters}
         if len(whys) == 1:
-            names = ", ".join(each.parameter for each in own)
+            names = ", ".join(each.parameter for each in parameters)
             body = f"<p>{html_text(names)}: {html_text(whys.pop())}.</p>"
         else:
-            rows = [[html_text(each.parameter), html_text(each.why)] for each in own]
+            rows = [[html_text(each.parameter), html_text(each.why)] for each in parameters]
             body = html_table(["parameter", "why"], rows, words=True)
-        yield f"<h3>{title} ({len(own)})</h3>{body}"
+        yield f"<h3>{title} ({len(parameters)})</h3>{body}"
     if not found.unidentified:
         yield "<p>All parameters were identified.</p>"
     elif found.parameters is not None:
-        text = "In the identified robot, these have the values nearest to the given robot that bodies can have."
+        text = "In the identified robot, these have the physically consistent values nearest to the given robot."
         yield f'<p class="note">{text}</p>'
 
 
@@ -185,8 +191,8 @@ def _masses(found: Identified) -> str:
         rows.append([html_text(own.name), f"{given.mass:.4g}", f"{own.mass:.4g}", change, *centres])
     total = [f"{sum(link.mass for link in robot.links):.4g}" for robot in (before, after)]
     rows.append(["all moving links", *total, "", "", ""])
-    head = ["link", "mass as given, kg", "identified, kg", "change", "centre of mass as given, m", "identified, m"]
-    note = "Masses and centres that the measurements do not determine are those nearest to the given robot."
+    head = ["link", "given mass, kg", "identified, kg", "change", "given centre of mass, m", "identified, m"]
+    note = "Masses and centres that the measurements do not determine are as close as possible to the given robot."
     return html_table(head, rows) + f'<p class="note">{note}</p>'
 
 

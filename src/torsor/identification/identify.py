@@ -1,4 +1,4 @@
-"""``identify``: the parameters of a robot from measured motions and forces."""
+"""``identify``: robot parameters from measured motions and forces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from torsor.base.errors import ModelError
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA, Wanted, extended
 from torsor.identification.closed_robot import MeasuredRobot, measured_robot, whole
-from torsor.identification.drives import WARM, Drives, asked_of, directions_of, warmth_of
+from torsor.identification.drives import TEMPERATURE_LAWS, Drives, asked_of, directions_of, warmth_of
 from torsor.identification.estimation import INFLUENCES, Method, estimate, root_of
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of
@@ -23,8 +23,8 @@ from torsor.identification.simulated_instruments import simulated
 from torsor.robot.parallel import ParallelRobot
 from torsor.simulation import Trajectory
 
-LEAST_NOISE = 1e-7  # noise, as a fraction of the force, to which a physical estimate fits at best
-NOISES = ("auto", "white", "correlated")
+MIN_NOISE_RATIO = 1e-7  # minimum relative force noise of a physical estimate
+NOISE_KINDS = ("auto", "white", "correlated")
 SIMULATION = "simulation"
 
 
@@ -47,44 +47,45 @@ def identify(
     instruments: Sequence[ArrayLike] | str | None = None,
     held_out: float = 0.0,
 ) -> Identified:
-    """Return the base parameters of a robot from motions and their forces, with standard deviations.
+    """Return the base parameters of a robot from measured motions and forces, with standard deviations.
 
-    ``robot`` gives geometry, gravity, springs and motors. The parameters that ``among`` names are unknown (patterns
-    with *, as in ``robot.inertial.base``); the others are taken from the robot. ``data`` are ``Measurements``, a
-    ``Trajectory``, or a tuple (q, v, a, tau). The forces of springs, motors and known parameters are subtracted from
-    tau; the rest is Y pi, solved by weighted least squares with the noise of each coordinate estimated too (Gautier's
-    IDIM-WLS). Known wrenches of the environment (``external`` of the measurements) are added to tau as J^T w. Where the
-    forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that the others
-    show.
+    ``robot`` provides geometry, gravity, springs and motors. ``data`` are ``Measurements``, a ``Trajectory``, or a
+    tuple (q, v, a, tau). The parameters that ``among`` names (patterns with *, as in ``robot.inertial.base``) are
+    unknown; the others are taken from the robot. Forces of springs, motors and known parameters are subtracted from
+    tau. The remainder, Y pi, is solved by weighted least squares that also estimates the noise of each coordinate
+    (Gautier's IDIM-WLS). Known environment wrenches (``external`` of the measurements) are added to tau as J^T w. If
+    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that the other
+    forces show.
 
-    Of a robot with closed loops or a parallel robot, data are those of the drives, its active coordinates, or of all
-    coordinates: passive joints follow from the closure, from the posture "home" of the robot (or its first sample, if
-    all are measured). Values, predictions and residuals are then those of the drives. Friction and rotor inertias of
-    passive joints are unknown only where ``among`` names them: ["*", "elbow.viscous"].
+    For a robot with closed loops or a parallel robot, data are those of the drives, its active coordinates, or of all
+    coordinates. Passive joints follow from the loop closure, starting at the robot's posture "home" (or at the first
+    sample, if all joints are measured). Values, predictions and residuals are then those of the drives. Friction and
+    rotor inertias of passive joints are unknown only if ``among`` names them: ["*", "elbow.viscous"].
 
-    Coulomb friction has the sign of the velocity, which is noise near rest: forces of a coordinate that moves slower
-    than the fraction ``still`` of its greatest speed are excluded if its friction is unknown and not ``smooth``.
+    Coulomb friction has the sign of the velocity, which is noise near rest. If the friction of a coordinate is unknown
+    and not ``smooth``, its forces are excluded below the fraction ``still`` of its maximum speed.
 
-    With ``physical``, all parameters of all links are identified under the constraints of physical consistency
-    (positive definite pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the robot with
-    them. Parameters that the measurements do not determine stay close to the given robot; ``regularisation`` is the
-    weight of this term, relative to the squared residuals over their noise. ``mass`` (kg) is the mass of all moving
-    links, where it is known. Standard deviations are those of the least squares without the constraints.
+    With ``physical``, all parameters of all links are identified subject to physical consistency (positive definite
+    pseudo-inertias; friction and rotor inertias of 0 or more), and ``.robot`` is the resulting robot. Parameters that
+    the measurements do not determine stay close to the given robot; ``regularisation`` is the weight of this term
+    relative to the squared residuals over their noise. ``mass`` (kg) is the known total mass of all moving links.
+    Standard deviations are those of least squares without the constraints.
 
-    ``friction`` names laws beyond Coulomb and viscous friction, for all coordinates or for each by its name, or is
-    "auto": then they are chosen by an information ``criterion``, "bic" or "aicc". Laws are "offset", "asymmetric",
+    ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name.
+    With "auto", they are selected by an information ``criterion``, "bic" or "aicc". Models are "offset", "asymmetric",
     "cubic", "power", "stribeck", "load", and with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and
-    "coulomb_temperature"; see ``identification/drives.py`` for their formulas. ``couplings`` are motors that turn with
-    several coordinates, {"motor6": {"joint5": 1.0, "joint6": 1.0}}: inertia, Coulomb and viscous friction of each are
-    identified too. The result has them in ``drives``.
+    "coulomb_temperature"; ``identification/drives.py`` contains their formulas. ``couplings`` are motors that drive
+    several coordinates, {"motor6": {"joint5": 1.0, "joint6": 1.0}}. The inertia, Coulomb and viscous friction of each
+    are also identified. The result contains these terms in ``drives``.
 
-    ``bandwidth`` (Hz): forces and regressor pass the same low-pass filter, and as many samples are left as it needs.
-    ``robust``, "huber" or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time)
-    or "auto": correlated if the residuals are; it decides the standard deviations, not the values. ``instruments`` are
-    q, v, a of the same samples without the noise of the measurement, such as the reference of the controller: the
-    estimate is then free of the bias by noise in the motion (instrumental variables, IDIM-IV). "simulation" makes them:
-    the last estimate is simulated as it follows the measured positions, until it stays (needs equally spaced times).
-    ``held_out`` is the last fraction of the samples, which is not used: ``.held_out`` are its residuals.
+    ``bandwidth`` (Hz) applies the same low-pass filter to forces and regressor, and decimates them. ``robust``, "huber"
+    or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or "auto", which tests
+    the residuals for correlation. It affects the standard deviations, not the values. ``instruments`` are q, v, a of
+    the same samples without measurement noise, such as the controller reference. They remove the bias caused by noise
+    in the motion (instrumental variables, IDIM-IV). With "simulation", they are the simulated motion of the last
+    estimate as it follows the measured positions, iterated until convergence (requires equally spaced times).
+    ``held_out`` is the fraction of samples at the end that is not used for the estimate; ``.held_out`` contains their
+    residuals.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -102,16 +103,16 @@ def identify(
     bandwidth = None if bandwidth is None else positive(bandwidth, where, "bandwidth")
     held_out = number(held_out, where, "held_out", least=0.0, below=1.0)
     robust = None if robust is None else one_of(robust, tuple(INFLUENCES), where, "robust")
-    method = Method(robust, one_of(noise, NOISES, where, "noise"))
+    method = Method(robust, one_of(noise, NOISE_KINDS, where, "noise"))
     couplings, names = table({} if couplings is None else couplings, where, "couplings"), robot.coordinate_names
     drives = directions_of(names, couplings, where)
     laws, chosen = asked_of(friction, tuple(drives), robot.nv, where, [names[k] for k in free_coordinates(robot)])
     samples = measurements_of(robot, data)
     temperature = samples.temperature if temperature is None else temperature
-    if temperature is None and any(law in WARM for own in laws.values() for law in own):
-        raise ModelError("depends on the temperature", argument="friction", where=where, fix="give temperature=")
+    if temperature is None and any(law in TEMPERATURE_LAWS for term_values in laws.values() for law in term_values):
+        raise ModelError("depends on temperature", argument="friction", where=where, fix="pass `temperature`")
     one_of(criterion, CRITERIA, where, "criterion")
-    wanted = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
+    request = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
     settings = {"physical": physical, "among": list(several(among)), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
@@ -119,7 +120,7 @@ def identify(
     robot = robot.to(dtype="float64")
     base = robot.inertial.base(among=among, measured=samples.measured(robot))
     if not len(base):
-        raise ModelError("no motion excites any of the parameters", where=where)
+        raise ModelError("no motion excites any of the unknown parameters", where=where)
     warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
     used, unseen = _split(samples, held_out)
     model = Model(robot, base, used.q, used.v, used.a, warmth[: len(used)], used.external)
@@ -127,36 +128,38 @@ def identify(
     equations = equations_of(model, used, through, still)
     if isinstance(instruments, str):
         one_of(instruments, (SIMULATION,), where, "instruments")
-        (complete, terms, changes), found = simulated(model, used, through, equations, wanted, method)
+        (complete, terms, changes), found = simulated(model, used, through, equations, request, method)
     else:
         reference = None if instruments is None else _reference(model, instruments, len(samples))
         if reference is not None:
             equations = replace(equations, Z=through(reference.Y))
-        complete, terms, changes = extended(model, reference, equations, through, wanted, method)
+        complete, terms, changes = extended(model, reference, equations, through, request, method)
         found = estimate(complete, method)
-    values, parameters, own = found.values[: len(base)], None, found.values[len(base) :]
+    values, parameters, term_values = found.values[: len(base)], None, found.values[len(base) :]
     if physical:
-        given = Prior(robot.inertial.values, base.columns, base.unknown, len(whole(robot).links))
+        prior = Prior(robot.inertial.values, base.columns, base.unknown, len(whole(robot).links))
         b, size = len(base), np.sqrt(np.mean(equations.tau**2, axis=0))
-        fit = float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
+        fit = float(np.min(found.noise / np.maximum(found.noise, MIN_NOISE_RATIO * size)))
         root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root  # other unknowns are free
         near = Estimate(base.matrix, values, fit * root)
         try:
-            parameters = nearest_physical(near, given, regularisation, where, mass)
+            parameters = nearest_physical(near, prior, regularisation, where, mass)
         except UnphysicalError:
-            raise explained(robot, used, mass, lambda: nearest_physical(near, given, regularisation, where)) from None
+            raise explained(robot, used, mass, lambda: nearest_physical(near, prior, regularisation, where)) from None
         values = base.matrix @ parameters
-        # The other unknowns are those that fit best with these.
+        # The other unknowns are refitted with these.
         gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
-        own = found.values[b:] + gain @ (values - found.values[:b])
+        term_values = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0
-        free, bound = ((equations.tau - complete.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
+        free, bound = (
+            (equations.tau - complete.Y @ x) * used_forces for x in (found.values, np.append(values, term_values))
+        )
         check_distance(robot, equations.tau * used_forces, free, bound, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
-    predicted = through(model.known) + complete.Y @ np.concatenate([values, own])
+    predicted = through(model.known) + complete.Y @ np.concatenate([values, term_values])
     b = len(base)
     fitted = values, found.covariance[:b, :b], found.condition
-    forces = Drives(terms, own, found.covariance[b:, b:], changes, criterion, mean) if terms else None
+    forces = Drives(terms, term_values, found.covariance[b:, b:], changes, criterion, mean) if terms else None
     made = Identified(robot, base, *fitted, shown, predicted, parameters, settings, forces, found.lag).checked()
     if unseen is None:
         return made
@@ -165,24 +168,26 @@ def identify(
 
 
 def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measurements | None]:
-    """Return the samples that are used, and the last ones that are held out, if any."""
+    """Return the samples for the estimate and the held-out samples, if any."""
     count = round((1 - held_out) * len(samples))
     if held_out == 0:
         return samples, None
     if not 0 < count < len(samples):
-        found = f"is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
-        allowed, fix = "some, and not all", "change held_out"
-        raise ModelError(found, argument="held_out", where="measurements", allowed=allowed, fix=fix)
+        message = f"is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
+        allowed, fix = "at least one sample, but not all", "change held_out"
+        raise ModelError(message, argument="held_out", where="measurements", allowed=allowed, fix=fix)
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 
 def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Model:
-    """Return the model along the motion of the instruments, of which there are as many as samples, ``count``."""
+    """Return the model along the instruments' motion, which must have ``count`` samples."""
     if not isinstance(instruments, (tuple, list)) or len(instruments) != 3:
-        allowed = f"(q, v, a) of the samples, without the noise of the measurement, or {SIMULATION!r}"
-        raise ModelError("are something else", argument="instruments", where=model.robot.name, allowed=allowed)
+        allowed = f"(q, v, a) of the samples without measurement noise, or {SIMULATION!r}"
+        raise ModelError(
+            "are not a motion of the samples", argument="instruments", where=model.robot.name, allowed=allowed
+        )
     zeros = np.zeros((count, model.robot.nv))
     q, v, a = instruments
-    given = measurements_of(model.robot, (q, v, a, zeros))
+    motion = measurements_of(model.robot, (q, v, a, zeros))
     used = slice(0, len(model.v))
-    return replace(model, q=given.q[used], v=given.v[used], a=given.a[used])
+    return replace(model, q=motion.q[used], v=motion.v[used], a=motion.a[used])

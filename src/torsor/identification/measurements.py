@@ -1,4 +1,4 @@
-"""Measurements: samples of motions and of their forces."""
+"""Measurements: samples of motions and forces."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Measurements:
     """Samples of motions and forces: ``q`` (N, nq), ``v``, ``a``, ``tau`` (N, nv), in SI units and radians.
 
     Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
-    relative to each other: 1 by default, and 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
-    for figures only. ``notes`` say what ``load`` did to a log. ``temperature`` (N,) or (N, nv) is that of the drives,
-    for friction that depends on it. ``external`` (N, L, 6) are known wrenches of the environment on the links, as in
-    ``inverse_dynamics``. Leading axes are flattened into samples. Where forces of some coordinates were not measured,
-    ``Measurements.of`` says so.
+    relative to each other. The default is 1; 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
+    used for filters, instruments and figures. ``notes`` document how ``load`` processed a log. ``temperature`` (N,) or
+    (N, nv) is that of the drives, for temperature-dependent friction. ``external`` (N, L, 6) are known environment
+    wrenches on the links, as in ``inverse_dynamics``. Leading axes are flattened into samples. Use ``Measurements.of``
+    if the forces of some coordinates were not measured.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -62,7 +62,7 @@ class Measurements:
             object.__setattr__(self, name, _samples(getattr(self, name), name))
         samples = {name: len(getattr(self, name)) for name in ("q", "v", "a", "tau")}
         if len(set(samples.values())) > 1 or not len(self):
-            raise ModelError(f"numbers of samples are {samples}", where=WHERE, allowed="equal numbers, 1 or more")
+            raise ModelError(f"the numbers of samples are {samples}", where=WHERE, allowed="equal numbers, 1 or more")
         if self.weights is not None:
             weights = real_array(self.weights, WHERE, "weights")
             if weights.ndim > 1:
@@ -70,20 +70,22 @@ class Measurements:
             try:
                 weights = np.array(np.broadcast_to(weights, self.tau.shape))
             except ValueError:
-                found, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
-                raise ModelError(found, argument="weights", where=WHERE, allowed=allowed) from None
+                message, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
+                raise ModelError(message, argument="weights", where=WHERE, allowed=allowed) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
                 raise ModelError("are negative or not finite", argument="weights", where=WHERE, allowed="0 or more")
             object.__setattr__(self, "weights", weights)
         if self.times is not None:
             times = real_array(self.times, WHERE, "times").ravel()
             if len(times) != len(self):
-                raise ModelError(f"{len(times)} times", where=WHERE, allowed=f"one for each of {len(self)} samples")
+                raise ModelError(
+                    f"there are {len(times)} times", where=WHERE, allowed=f"one for each of {len(self)} samples"
+                )
             if not np.isfinite(times).all():
                 k = int(np.argmin(np.isfinite(times)))
-                fix = "remove these samples, or leave out times"
-                found = f"the time of sample {k} is {times[k]}"
-                raise ModelError(found, where=WHERE, allowed="finite numbers, in s", fix=fix)
+                fix = "remove these samples, or omit `times`"
+                message = f"the time of sample {k} is {times[k]}"
+                raise ModelError(message, where=WHERE, allowed="finite numbers, in s", fix=fix)
             object.__setattr__(self, "times", times)
         for name, check in (("temperature", _temperature), ("external", _external)):
             if getattr(self, name) is not None:
@@ -93,7 +95,7 @@ class Measurements:
         return len(self.tau)
 
     def part(self, own: slice | Indices) -> Measurements:
-        """Return some of the samples.
+        """Return a selection of the samples.
 
         Example:
             >>> len(Measurements(*np.zeros((4, 9, 2))).part(slice(0, 5)))
@@ -115,13 +117,13 @@ class Measurements:
         measured: Sequence[str] | None = None,
         times: ArrayLike | None = None,
     ) -> Measurements:
-        """Return samples of a robot on which wrenches of the environment act, or of which some forces are unknown.
+        """Return samples of a robot with environment wrenches or with partially measured forces.
 
         ``external`` are wrenches (N, L, 6) as in ``inverse_dynamics``, or {link or frame: (N, 6)}: moment (N m) and
-        force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) has;
-        numbers of the others do not matter and may be NaN. The six coordinates of a free base have no drive: their
-        forces are zero, are always known, and may be left out of tau (N, nv - 6). Without tau nothing else is known:
-        enough for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
+        force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) contains;
+        other values are ignored and may be NaN. The six coordinates of a floating base have no drive: their forces are
+        zero, are always known, and may be omitted from tau (N, nv - 6). Without tau, only these are known, which
+        suffices for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
         arrays, such as runs, are flattened into samples.
 
         Example:
@@ -145,7 +147,7 @@ class Measurements:
 
     @classmethod
     def from_trajectory(cls, trajectory: Trajectory) -> Measurements:
-        """Return the samples of all rollouts of a simulation, with its external wrenches.
+        """Return the samples of all rollouts of a simulation, including its external wrenches.
 
         Example:
             >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
@@ -168,18 +170,18 @@ class Measurements:
         rate: float | None = None,
         cutoff: float | None = None,
     ) -> Measurements:
-        """Return the samples of one or several logs of a laboratory, all with the same columns.
+        """Return the samples of one or several laboratory logs with the same columns.
 
-        ``columns`` maps q and tau (or current), and the time, to heads or numbers of columns; or it is a ``LogMap`` or
-        the path of one, which also says units, gears, delays and more. Without it, the heads are those of Torsor:
-        'time', 'q NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff``
-        (Hz) replace those of the map.
+        ``columns`` maps q and tau (or current), and the time, to column headers or numbers. It may also be a ``LogMap``
+        or its path, which defines units, gears, delays and more. Without it, the headers are those of Torsor: 'time',
+        'q NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
+        replace those of the map.
 
-        Where there are no v and a, they come from the positions by ``differentiate``, a from v where there is v; the
-        cutoff is chosen from the spectrum and by the model if it is not given. Unequal steps are resampled, gaps
-        separate segments that are differentiated alone. ``notes`` say what was done. Cells without a number, times that
-        go back and rows of another length are errors that name the line; joints that never move and forces that never
-        change are warnings. Of a robot with loops and of a parallel robot, the columns are those of the drives.
+        Missing v and a are computed from the positions by ``differentiate``, or a from v if v is logged. The default
+        cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate segments
+        that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing times and
+        rows of another length raise ModelError with the line. Joints that never move and forces that never change cause
+        warnings. For a robot with loops or a parallel robot, the columns are those of the drives.
 
         Example:
             >>> import tempfile
@@ -190,25 +192,25 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
-        own = measured_robot(robot, where=str(path))
-        paths = [Path(each) for each in several(path)]
+        drives = measured_robot(robot, where=str(path))
+        paths = [Path(file) for file in several(path)]
         if not paths:
-            raise ModelError("no log", where=own.name, allowed="one file or more")
-        given = own_map(paths[0], own) if columns is None else columns
-        settings = LogMap.of(given, units=units, delimiter=delimiter, rate=rate, cutoff=cutoff)
-        logs = [read(each, own, settings) for each in paths]
+            raise ModelError("there is no log", where=drives.name, allowed="one file or more")
+        log_map = own_map(paths[0], drives) if columns is None else columns
+        settings = LogMap.of(log_map, units=units, delimiter=delimiter, rate=rate, cutoff=cutoff)
+        logs = [read(each, drives, settings) for each in paths]
         for log in logs:
-            for each in motionless(own, log):
+            for each in motionless(drives, log):
                 warn(str(each))
-        prepared = prepare(own, logs, settings)
-        found = prepared.samples
-        tau = found.tau - environment_forces(own, found.q, found.external)
-        return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(own)))
+        prepared = prepare(drives, logs, settings)
+        samples = prepared.samples
+        tau = samples.tau - environment_forces(drives, samples.q, samples.external)
+        return cls(**samples._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(drives)))
 
     def measured(self, robot: MeasuredRobot | ParallelRobot) -> list[str]:
-        """Return the coordinates of a robot whose forces are known, for ``robot.inertial.base(measured=...)``.
+        """Return the coordinates of a robot with known forces, for ``robot.inertial.base(measured=...)``.
 
-        Of closed loops and parallel robots, these are drives.
+        For closed loops and parallel robots, these are drives.
 
         Example:
             >>> robot = torsor.library.quadruped()
@@ -224,9 +226,9 @@ class Measurements:
         return [name for name, own in zip(shown.coordinate_names, known.T, strict=True) if own.any()]
 
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
-        """Return a first look at the samples: what is suspicious in them, and what can be identified from them.
+        """Return a quality report of the samples: suspicious signals, and identifiable parameters.
 
-        They need ``times`` at equal steps; ``first_look`` looks at a log as it is, which shows more.
+        The samples need equally spaced ``times``. ``first_look`` checks a raw log, which detects more errors.
 
         Example:
             >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
@@ -236,9 +238,11 @@ class Measurements:
             ('constant',)
         """
         if self.times is None:
-            raise ModelError("no times", where=WHERE, fix="give times, or look at the log: first_look")
-        own = measured_robot(robot, self)
-        return first_look(own, measurements_of(own, self))
+            raise ModelError(
+                "the samples have no times", where=WHERE, fix="pass `times`, or check the log with first_look"
+            )
+        drives = measured_robot(robot, self)
+        return first_look(drives, measurements_of(drives, self))
 
     @classmethod
     def from_positions(
@@ -254,11 +258,11 @@ class Measurements:
     ) -> Measurements:
         """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
 
-        Velocities and accelerations come from ``differentiate``: a zero-phase filter with a ``cutoff`` in Hz of about
+        Velocities and accelerations come from ``differentiate``, a zero-phase filter with a ``cutoff`` in Hz of about
         five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of the
-        ends, where the derivatives are inaccurate, unless the motion is ``periodic``. The forces are not filtered:
-        their noise averages out, and the discontinuities of friction stay in place. Where positions are quaternions, as
-        those of a free base, give the ``robot``: its v and a are in its own axes.
+        ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, so that
+        friction discontinuities stay in place; their noise averages out. If positions contain quaternions, as for a
+        floating base, pass the ``robot``. Its v and a are in its own axes.
 
         Example:
             >>> t = np.arange(1000) * 2e-3
@@ -274,8 +278,10 @@ class Measurements:
         else:
             filtered, v, a = motion_of(robot, t, q, cutoff, periodic=periodic, where=where)
         if forces.shape != v.shape:
-            found = f"velocities have shape {v.shape} and tau {forces.shape}"
-            raise ModelError(found, where=where, allowed="the same", fix="give robot=, where positions are quaternions")
+            message = f"velocities have shape {v.shape} and tau {forces.shape}"
+            raise ModelError(
+                message, where=where, allowed="the same", fix="pass `robot` if positions contain quaternions"
+            )
         times = real_array(t, where, "t")
         ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
         if 2 * ends >= len(times):
@@ -293,16 +299,16 @@ def _samples(value: Any, name: str) -> Array:
     array = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
-        fix = "remove these samples, or give the forces any number and the weight 0"
+        fix = "remove these samples, or replace the forces by numbers with weight 0"
         raise ModelError(f"has numbers that are not finite in {bad} samples", argument=name, where=WHERE, fix=fix)
     return array
 
 
 def _external(value: Any, count: int, drives: int) -> Array:
-    """Return wrenches (N, L, 6) from (..., L, 6); which links there are is checked with the robot."""
+    """Return wrenches (N, L, 6) from (..., L, 6); the number of links is checked with the robot."""
     if isinstance(value, Mapping):
-        fix = "Measurements.of(robot, q, v, a, tau, external={...}), which knows the links"
-        raise ModelError("external has names", where=WHERE, allowed="(samples, links, 6)", fix=fix)
+        fix = "use Measurements.of(robot, q, v, a, tau, external={...})"
+        raise ModelError("external is a table of named wrenches", where=WHERE, allowed="(samples, links, 6)", fix=fix)
     array = real_array(value, WHERE, "external")
     if array.ndim < 3 or array.shape[-1] != 6 or math.prod(array.shape[:-2]) != count:
         raise ModelError(f"external has shape {array.shape}", where=WHERE, allowed=f"({count} samples, links, 6)")
@@ -314,8 +320,8 @@ def _temperature(value: Any, count: int, drives: int) -> Array:
     array = real_array(value, WHERE, "temperature")
     array = array.reshape(-1) if array.size == count or array.ndim < 2 else array.reshape(-1, array.shape[-1])
     if array.shape not in ((count,), (count, drives)) or not np.isfinite(array).all():
-        found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
-        raise ModelError(found, where=WHERE, allowed=f"({count},) or ({count}, {drives}), finite")
+        message = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
+        raise ModelError(message, where=WHERE, allowed=f"({count},) or ({count}, {drives}), finite")
     return array
 
 
@@ -327,15 +333,15 @@ def measurements_of(robot: MeasuredRobot, data: Any) -> Measurements:
         data = Measurements(*data)
     if not isinstance(data, Measurements):
         allowed = "Measurements, a Trajectory, or (q, v, a, tau)"
-        raise ModelError(f"data of type {type(data).__name__}", where=robot.name, allowed=allowed)
+        raise ModelError(f"data is of type {type(data).__name__}", where=robot.name, allowed=allowed)
     samples: Measurements = data
     if isinstance(robot, ClosedRobot):
         samples = replace(data, **robot.of_drives(data))
     sizes = {"q": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv}
     for name, size in sizes.items():
-        found = getattr(samples, name).shape[1]
-        if found != size:
-            raise ModelError(f"has {found} columns", argument=name, where=robot.name, allowed=str(size))
+        count = getattr(samples, name).shape[1]
+        if count != size:
+            raise ModelError(f"has {count} columns", argument=name, where=robot.name, allowed=str(size))
     if samples.external is not None:
         wrenches_of(robot, samples.q, samples.external)
     check_radians(robot, samples.q, samples.v)

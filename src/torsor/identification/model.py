@@ -1,4 +1,4 @@
-"""The equations of an identification: filtered measurements, the columns of a robot's base parameters, and of terms."""
+"""The equations of an identification: filtered measurements, and columns of base parameters and terms."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,23 +16,23 @@ from torsor.identification.estimation import Equations
 from torsor.identification.measurements import Measurements
 from torsor.robot.base_parameters import BaseParameters
 
-LOBES = 4  # zero crossings of the filter on each side of its centre
-ROLL_OFF = 0.4  # of the filter: half the width of its edge over its cutoff
-EQUAL = 1e-3  # fraction of a step by which steps may differ
+LOBES = 4  # zero crossings of the filter on each side
+ROLL_OFF = 0.4  # roll-off: half the transition width over the cutoff
+STEP_TOLERANCE = 1e-3  # relative step tolerance
 
 
 def stretches(times: Array | None, count: int) -> list[slice]:
-    """Return the parts of ``count`` samples whose ``times`` (N,) have equal steps: one part without times."""
+    """Return the ranges of ``count`` samples whose ``times`` (N,) have equal steps; one range without times."""
     if times is None or count < 3:
         return [slice(0, count)]
     steps = np.diff(times)
     usual = float(np.median(steps))
-    breaks = np.flatnonzero(np.abs(steps - usual) > EQUAL * abs(usual)) + 1
+    breaks = np.flatnonzero(np.abs(steps - usual) > STEP_TOLERANCE * abs(usual)) + 1
     return [slice(start, stop) for start, stop in pairwise([0, *breaks.tolist(), count])]
 
 
 def _taps(factor: int) -> Array:
-    """Return the filter as rows (2 LOBES, factor), with the sum 1: a root-raised cosine."""
+    """Return the filter taps of a root-raised cosine as rows (2 LOBES, factor) with the sum 1."""
     count = 2 * LOBES * factor
     t = (np.arange(count) - (count - 1) / 2) / factor
     edge = np.abs(np.abs(4 * ROLL_OFF * t) - 1) < 1e-9  # 0 / 0 there and at t = 0
@@ -48,14 +48,14 @@ def _taps(factor: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Filter:
-    """The parallel filter of samples in ``parts`` of equal steps: it keeps every ``factor``-th sample of each part.
+    """The parallel filter of samples in ``parts`` of equal steps, which keeps every ``factor``-th sample of each part.
 
-    tau = Y x holds for filtered tau and Y as well. Beyond the band of the motion there is only noise, which the filter
-    removes from both sides, so that what is left is nearly white at the lower rate: the "parallel decimate filter" of
+    tau = Y x also holds for filtered tau and Y. Beyond the band of the motion there is only noise. The filter removes
+    it from both sides, so that the remaining noise is nearly white at the lower rate: the "parallel decimate filter" of
     the IDIM method, Gautier 1997.
 
-    It is a root-raised cosine: white noise is white after it too. Its gain is 0.71 at half the rate that is left. Each
-    part loses ``LOBES`` samples of the new rate at both of its ends.
+    The filter is a root-raised cosine, which keeps white noise white. Its gain is 0.71 at half the new rate. Each part
+    loses ``LOBES`` samples of the new rate at both ends.
     """
 
     parts: list[slice]
@@ -63,26 +63,26 @@ class Filter:
 
     @classmethod
     def of(cls, data: Measurements, bandwidth: float | None, where: str) -> "Filter":
-        """Return the filter of measurements; the ``bandwidth`` (Hz) is half the rate that is left, or None."""
+        """Return the filter of measurements; the ``bandwidth`` (Hz) is half the new rate, or None."""
         factor = 1
         if bandwidth is not None:
             if data.times is None:
-                fix = "give the times of the samples: Measurements(..., times=t)"
-                raise ModelError("a bandwidth without times of the samples", where=where, fix=fix)
+                fix = "pass the times of the samples: Measurements(..., times=t)"
+                raise ModelError("`bandwidth` needs the times of the samples", where=where, fix=fix)
             step = float(np.median(np.diff(data.times))) if len(data) > 1 else 0.0
             if not step > 0:
                 raise ModelError("the times of the samples do not increase", where=where, allowed="equal steps")
             factor = max(1, round(1 / (2 * bandwidth * step)))
         made = cls(stretches(data.times, len(data)), factor)
         if not made.after:
-            found = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
-            fix = f"measure longer than {8 * factor} samples in a row, or raise the bandwidth"
-            raise ModelError(found, where=where, fix=fix)
+            message = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
+            fix = f"measure more than {8 * factor} consecutive samples, or raise the bandwidth"
+            raise ModelError(message, where=where, fix=fix)
         return made
 
     @property
     def after(self) -> list[slice]:
-        """The parts of the samples that are left."""
+        """The parts of the remaining samples."""
         lost = 2 * LOBES - 1 if self.factor > 1 else 0
         counts = [max(0, (part.stop - part.start) // self.factor - lost) for part in self.parts]
         ends = np.concatenate([[0], np.cumsum(counts)]).tolist()
@@ -99,16 +99,16 @@ class Filter:
         """Return filtered samples (M, ...) of samples (N, ...)."""
         if self.factor == 1:
             return x
-        h, found = _taps(self.factor), []
+        h, filtered = _taps(self.factor), []
         for blocks in self._blocks(x):
             count = len(blocks) - len(h) + 1
-            # Rows of h times blocks of samples: a product for each lobe half.
+            # One product of filter rows and sample blocks for each half lobe.
             whole = sum(np.matmul(h[p], blocks[p : p + count]) for p in range(len(h)))
-            found.append(np.asarray(whole).reshape(count, *x.shape[1:]))
-        return np.concatenate(found)
+            filtered.append(np.asarray(whole).reshape(count, *x.shape[1:]))
+        return np.concatenate(filtered)
 
     def kept(self, weights: Array) -> Array:
-        """Return the weights (M, nv) of the samples that are left: 0 where the filter uses a sample of the weight 0."""
+        """Return the weights (M, nv) of the remaining samples: 0 if the filter uses a sample of weight 0."""
         if self.factor == 1:
             return weights
         found = []
@@ -118,7 +118,7 @@ class Filter:
         return np.concatenate(found)
 
     def measurements(self, data: Measurements) -> Measurements:
-        """Return filtered measurements; positions, velocities and accelerations are those in the middle of each."""
+        """Return filtered measurements, with the motion at the centre of each filter window."""
         if self.factor == 1:
             return data
         at = np.round(self(np.arange(float(len(data))))).astype(int)
@@ -126,15 +126,15 @@ class Filter:
         return replace(data.part(at), tau=self(data.tau), weights=weights)
 
 
-LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
+MAX_FORCE = 1e100  # maximum force, N m and N, whose sums of squares are finite
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """A robot with its base parameters along a motion q (N, nq), v, a (N, nv).
 
-    ``warmth`` (N, nv) is the temperature of its drives, above the mean; none is zero. ``external`` (N, L, 6) are
-    wrenches of the environment.
+    ``warmth`` (N, nv) is the drive temperature above its mean, or zero. ``external`` (N, L, 6) are environment
+    wrenches.
     """
 
     robot: MeasuredRobot
@@ -158,9 +158,9 @@ class Model:
 
     @cached_property
     def known(self) -> Array:
-        """The forces (N, nv) of springs, motors and known parameters, less those of the environment.
+        """The forces (N, nv) of springs, motors and known parameters, minus those of the environment.
 
-        What the base parameters do not change, such as forces that were not measured, is that of the given robot.
+        Forces that do not depend on the base parameters, such as unmeasured forces, are those of the given robot.
         """
         whole = self.robot.inverse_dynamics(self.q, self.v, self.a, self.external)
         return np.asarray(whole - self.Y @ self.base.values)
@@ -171,27 +171,27 @@ class Model:
         return np.asarray(self.known + self.Y @ self.base.values + moved)
 
     def load(self, values: Array) -> Array:
-        """Return the forces (N, nv) without friction, for base parameters (b,): what gears transmit."""
+        """Return the forces (N, nv) without friction for base parameters (b,), as transmitted by the gears."""
         rubs = frictional(self.robot)
         rubbed = self._regressor @ np.where(rubs & ~self.base.unknown, self.robot.inertial.values, 0.0)
         return np.asarray(self.known - rubbed + self.Y @ np.where(rubs[self.base.columns], 0.0, values))
 
     def motion(self, values: Array) -> Motion:
-        """Return what terms depend on, for base parameters (b,)."""
+        """Return the quantities on which terms depend, for base parameters (b,)."""
         load = self.load(values)
         return Motion(self.v, self.a, load, np.zeros_like(load) if self.warmth is None else self.warmth)
 
 
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:
-    """Return the equations of measurements after a filter, without those of coordinates at rest; see ``identify``.
+    """Return the equations of filtered measurements, without coordinates at rest; see ``identify``.
 
-    The ``model`` is that along the motion of the ``data``.
+    The ``model`` is evaluated along the motion of the ``data``.
     """
     robot = model.robot
     tau = data.tau - model.known
     _check_size(robot, tau)
     weights = through.kept(np.ones_like(tau) if data.weights is None else data.weights)
-    # Forces with unknown, discontinuous Coulomb friction do not count at a speed near zero.
+    # Forces with unknown, discontinuous Coulomb friction are excluded near zero speed.
     unknown = dict(zip(robot.inertial.names, model.base.unknown.tolist(), strict=True))
     smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
     exact = [unknown.get(f"{name}.coulomb", False) and name not in smooth for name in robot.coordinate_names]
@@ -201,8 +201,8 @@ def equations_of(model: Model, data: Measurements, through: Filter, still: float
 
 
 def _check_size(robot: MeasuredRobot, values: Array) -> None:
-    """Raise ModelError for numbers whose squares are not finite."""
+    """Raise ModelError if squares of the numbers are not finite."""
     largest = float(np.abs(values).max(initial=0.0))
-    if not largest < LARGEST:
+    if not largest < MAX_FORCE:
         fix = "check the units of q, v, a and tau"
         raise ModelError(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix)

@@ -5,13 +5,13 @@ x0 = (q, v), and compared with the positions, whose noise sigma is that of the e
 
     minimise over beta and all x0   sum of ((q_measured - q(t; x0, beta)) / sigma)^2
 
-by Gauss and Newton's method. Forces are linear between samples, each step is one of the Runge-Kutta method, and its
-derivatives are exact: those of a' = f(x, tau, beta) are carried along with the state, stage by stage, where
+by the Gauss-Newton method. Forces are linear between samples. Each step is a Runge-Kutta step with exact derivatives:
+those of a' = f(x, tau, beta) are propagated with the state, stage by stage, where
 
     M da = -(tau_q dq + tau_v dv + Y dbeta)           (tau of inverse dynamics at the simulated acceleration)
 
-The states x0 are eliminated by a QR decomposition of each window. No velocities or accelerations are measured or
-filtered, so that noise of encoders does not bias the result as it does least squares.
+The states x0 are eliminated by a QR decomposition of each window. Velocities and accelerations are
+neither measured nor filtered, so that encoder noise does not bias the result as in least squares.
 """
 
 from dataclasses import dataclass, replace
@@ -33,23 +33,23 @@ from torsor.identification.result import Identified
 from torsor.identification.simulated_instruments import estimated_dynamics, symbolic_forces
 from torsor.robot.robot import Robot
 
-SMOOTH = 0.01  # of the top speed: the width of sign(v) in Coulomb friction, which is simulated smoothly
-CONVERGED = 1e-3  # standard deviations by which the last step moves a parameter
+FRICTION_WIDTH = 0.01  # fraction of the maximum speed: width of smooth Coulomb friction
+STEP_TOLERANCE = 1e-3  # maximum last step of a parameter, in standard deviations
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))  # instants and weights (in sixths) of the Runge-Kutta method
-HALVINGS = 8
-FAR = 1e3  # rad or m, of a simulated window that diverges
+MAX_HALVINGS = 8
+DIVERGENCE_LIMIT = 1e3  # rad or m, in a diverging simulated window
 
 
 def output_error(
     start: Identified, t: ArrayLike, q: ArrayLike, tau: ArrayLike, *, window: int = 50, iterations: int = 20
 ) -> Identified:
-    """Return the estimate ``start`` improved by output error, from positions q (T, nv) and forces tau (T, nv).
+    """Return the estimate ``start`` refined by output error, from positions q (T, nv) and forces tau (T, nv).
 
-    ``t`` (T,) are equally spaced times in s, ``window`` is the number of steps of each simulated window. Positions are
-    those of the encoders, not filtered. ``start``, from ``identify``, has the robot and the first values; where its
-    windows do not follow the measured motion, the nearest physically consistent values are the first ones. Coulomb
-    friction is tanh(v / 1 % of the top speed) where the robot has none that is smooth. Standard deviations take the
-    windows as independent.
+    ``t`` (T,) are equally spaced times in s, and ``window`` is the number of steps of each simulated window. Positions
+    are unfiltered encoder positions. ``start``, from ``identify``, provides the robot and the initial values. If its
+    windows do not follow the measured motion, the nearest physically consistent values are used instead. If the robot
+    does not have smooth Coulomb friction, tanh(v / 1 % of the maximum speed) is used. Standard deviations assume
+    independent windows.
 
     Example:
         >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)
@@ -63,9 +63,9 @@ def output_error(
     robot, where = start.prior, start.prior.name
     other = robot.nq != robot.nv or start.drives is not None or start.measurements.external is not None
     if isinstance(robot, ClosedRobot) or other or start.settings.get("bandwidth") is not None:
-        allowed = "plain coordinates, no loops, no external wrenches, no further friction models, no bandwidth"
-        fix = 'start from an estimate without them, or use `instruments="simulation"`'
-        raise ModelError("output error of another model", where=where, allowed=allowed, fix=fix)
+        allowed = "nq = nv, no loops, no external wrenches, no further friction models, no bandwidth"
+        fix = 'start from an estimate without these, or use `instruments="simulation"`'
+        raise ModelError("output error does not support this model", where=where, allowed=allowed, fix=fix)
     times = frozen_array(t, (np.size(t),), where, "t")
     step = uniform_step(times, where)
     shape = len(times), robot.nv
@@ -73,8 +73,8 @@ def output_error(
     window = whole_number(window, where, "window", least=2 * robot.nv + 2)
     count = (len(times) - 1) // window
     if count < 2 + 2 * len(start) // (window * robot.nv):
-        fix = "measure longer, or take shorter windows"
-        raise ModelError(f"{count} windows of {window} steps", where=where, allowed="more", fix=fix)
+        fix = "measure longer, or use shorter windows"
+        raise ModelError(f"there are {count} windows of {window} steps", where=where, allowed="more", fix=fix)
     at = window * np.arange(count)[:, None] + np.arange(window + 1)
     problem = _Problem(_smooth(robot, measured, step), start, measured[at], forces[at], step)
     states, beta = problem.first_states(), start.values.copy()
@@ -83,32 +83,32 @@ def output_error(
         beta = _bodies(start)
         rows = problem.rows(states, beta)
     if not _follows(rows):
-        fix = "start closer to the robot, or take shorter windows"
+        fix = "start closer to the robot, or use shorter windows"
         raise ModelError("the simulated motion diverges", where=where, fix=fix)
     for _ in range(whole_number(iterations, where, "iterations")):
         noise = _noise(rows)
-        found = _Linear.of(rows, noise)
-        d_beta, d_states = found.step()
-        for _ in range(HALVINGS):
+        linear = _Linear.of(rows, noise)
+        d_beta, d_states = linear.step()
+        for _ in range(MAX_HALVINGS):
             trial_rows = problem.rows(states + d_states, beta + d_beta)
             trial = _Linear.of(trial_rows, noise)
-            if trial.cost < found.cost:
+            if trial.cost < linear.cost:
                 break
             d_beta, d_states = d_beta / 2, d_states / 2
         else:
             break
-        states, beta, rows, found = states + d_states, beta + d_beta, trial_rows, trial
-        if (np.abs(d_beta) <= CONVERGED * np.sqrt(np.diagonal(found.covariance()))).all():
+        states, beta, rows, linear = states + d_states, beta + d_beta, trial_rows, trial
+        if (np.abs(d_beta) <= STEP_TOLERANCE * np.sqrt(np.diagonal(linear.covariance()))).all():
             break
     settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": _noise(rows)}
-    made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
+    made = replace(start, values=beta, covariance=linear.covariance(), parameters=None, settings=settings, lag=0)
     data = start.measurements
     return replace(made, predicted=made.predict(data.q, data.v, data.a), held_out=None, unseen=None).checked()
 
 
 @dataclass(frozen=True, eq=False)
 class _Linear:
-    """Residuals of all windows linearised: rows ``R`` (W, 2 n + b + 1, 2 n + b + 1) of [x0, beta, residual]."""
+    """Linearised residuals of all windows: rows ``R`` (W, 2 n + b + 1, 2 n + b + 1) of [x0, beta, residual]."""
 
     R: Array
     n: int
@@ -128,7 +128,7 @@ class _Linear:
 
     @property
     def _reduced(self) -> tuple[Array, Array]:
-        """Matrices (W, ., b) and residuals (W, .) after the states are eliminated."""
+        """Matrices (W, ., b) and residuals (W, .) after elimination of the states."""
         lower = self.R[:, 2 * self.n :]
         return lower[..., 2 * self.n : -1], lower[..., -1]
 
@@ -142,7 +142,7 @@ class _Linear:
         return d_beta, np.linalg.solve(upper[..., : 2 * self.n], rest[..., None])[..., 0]
 
     def covariance(self) -> Array:
-        """Return the covariance (b, b) of beta, from the scores of the windows, which are taken as independent."""
+        """Return the covariance (b, b) of beta from the scores of independent windows."""
         A, r = self._reduced
         H = np.einsum("wab,wac->bc", A, A)
         scores = np.einsum("wab,wa->wb", A, r)
@@ -162,7 +162,7 @@ class _Problem:
     h: float
 
     def first_states(self) -> Array:
-        """Return states (W, 2 n) at the start of the windows: of the parabola through the positions of each."""
+        """Return states (W, 2 n) at the start of the windows, from a parabola through the positions of each."""
         steps = self.h * np.arange(self.q.shape[1])
         fit = np.linalg.pinv(np.stack([np.ones_like(steps), steps, steps**2], axis=1))[:2]
         place = np.einsum("sk,wkn->swn", fit, self.q)
@@ -174,15 +174,15 @@ class _Problem:
 
     @cached_property
     def _kernel(self) -> AnyKernel:
-        """Derivatives (n, n) of the forces of inverse dynamics by q and v, of (q, v, a, beta - given)."""
+        """Derivatives (n, n) of inverse dynamics with respect to q and v, at (q, v, a, beta - given)."""
         n, b = self.robot.nv, len(self.start.base)
         inputs, tau = symbolic_forces(self.robot, self.start.base.columns.tolist())
-        found = ca.cse([ca.jacobian(tau, each) for each in inputs[:2]])
-        function = ca.Function("output_error", inputs, [ca.densify(each) for each in found])
+        jacobians = ca.cse([ca.jacobian(tau, each) for each in inputs[:2]])
+        function = ca.Function("output_error", inputs, [ca.densify(jacobian) for jacobian in jacobians])
         return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n, n), (n, n)])
 
     def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:
-        """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b), for those of x, D."""
+        """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b), given the derivatives D of x."""
         n = self.robot.nv
         q, v = x[:, :n], x[:, n:]
         bias, M = self._dynamics(q, v, d)
@@ -193,7 +193,7 @@ class _Problem:
         return np.concatenate([v, a], axis=1), np.concatenate([D[:, n:], np.linalg.solve(M, change)], axis=1)
 
     def rows(self, states: Array, beta: Array) -> Array:
-        """Return derivatives by [x0, beta] and residuals of all windows (W, K + 1, n, 2 n + b + 1)."""
+        """Return derivatives with respect to [x0, beta] and residuals of all windows (W, K + 1, n, 2 n + b + 1)."""
         n, b = self.robot.nv, len(beta)
         windows, count = self.q.shape[0], self.q.shape[1]
         x, D = states, np.zeros((windows, 2 * n, 2 * n + b))
@@ -209,7 +209,7 @@ class _Problem:
         return rows
 
     def _stepped(self, x: Array, D: Array, before: Array, after: Array, d: Array) -> tuple[Array, Array]:
-        """Return state and derivatives after a step of the Runge-Kutta method, with forces (W, n) at both ends."""
+        """Return state and derivatives after a Runge-Kutta step with forces (W, n) at both ends."""
         rate, slope = np.zeros_like(x), np.zeros_like(D)
         total, slopes = np.zeros_like(x), np.zeros_like(D)
         for part, weight in STAGES:
@@ -221,19 +221,19 @@ class _Problem:
 
 def _follows(rows: Array) -> bool:
     """Return whether simulated windows stay near the measured positions."""
-    return bool(np.isfinite(rows).all()) and float(np.abs(rows[..., -1]).max(initial=0.0)) < FAR
+    return bool(np.isfinite(rows).all()) and float(np.abs(rows[..., -1]).max(initial=0.0)) < DIVERGENCE_LIMIT
 
 
 def _bodies(start: Identified) -> Array:
-    """Return the base parameters (b,) of bodies that are nearest to an estimate, whose mass matrix may be no such."""
+    """Return the physically consistent base parameters (b,) nearest to an estimate."""
     robot, base = start.prior, start.base
-    given = Prior(robot.inertial.values, base.columns, base.unknown, len(robot.links))
+    prior = Prior(robot.inertial.values, base.columns, base.unknown, len(robot.links))
     near = Estimate(base.matrix, start.values, root_of(start.covariance))
-    return np.asarray(base.matrix @ nearest_physical(near, given, start.settings["regularisation"], robot.name, None))
+    return np.asarray(base.matrix @ nearest_physical(near, prior, start.settings["regularisation"], robot.name, None))
 
 
 def _noise(rows: Array) -> Array:
-    """Return the noise (n,) of the residuals in rows of ``_Problem.rows``, from which each window fits its state."""
+    """Return the noise (n,) of the residuals in ``_Problem.rows``, with the state of each window fitted."""
     count = rows.shape[1]
     return np.asarray(np.maximum(np.sqrt(np.mean(rows[..., -1] ** 2, axis=(0, 1)) * count / max(count - 2, 1)), 1e-12))
 
@@ -243,5 +243,5 @@ def _smooth(robot: Robot, q: Array, step: float) -> Robot:
     speed = np.percentile(np.abs(q[10:] - q[:-10]) / (10 * step), 99, axis=0) if len(q) > 10 else np.ones(robot.nv)
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):
         if not joint.smooth and joint.nv:
-            robot = robot.with_friction(joint.name, smooth=SMOOTH * max(float(speed[at.v].max()), 1e-6))
+            robot = robot.with_friction(joint.name, smooth=FRICTION_WIDTH * max(float(speed[at.v].max()), 1e-6))
     return robot

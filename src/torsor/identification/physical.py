@@ -26,17 +26,17 @@ from torsor.identification.logs.model_checks import column_findings, scale_findi
 from torsor.identification.measurements import Measurements
 
 UNITS = np.array(parameter_basis())
-STEPS = 200  # Newton steps for one gamma at most; about five are enough
-CONVERGED = 1e-8  # squared length of the last step, in units of gamma
-NEAR = 0.1  # the same for the larger gammas of the continuation
-SHRINK = 1.5  # factor between two gammas of the continuation: from 2 on, a full Newton step leaves the domain
-EXACT = 1e-5  # relative deviation of a total mass that is known
-DEFINITE = 1e-6  # least eigenvalue of the pseudo-inertia of a prior, relative to the largest, that is accepted
-FOUND = "Newton's method found no physical parameters"
+MAX_NEWTON_STEPS = 200  # maximum Newton steps per gamma; about five are enough
+STEP_TOLERANCE = 1e-8  # squared norm of the last step, in units of gamma
+CONTINUATION_TOLERANCE = 0.1  # the same for the larger gammas of the continuation
+GAMMA_RATIO = 1.5  # ratio of successive gammas; from 2 on, a full Newton step leaves the domain
+EXACT = 1e-5  # relative deviation of a known total mass
+MIN_EIGENVALUE_RATIO = 1e-6  # minimum accepted relative eigenvalue of a prior pseudo-inertia
+NO_PHYSICAL_PARAMETERS = "Newton's method found no physical parameters"
 
 
 class UnphysicalError(ModelError):
-    """No physical parameters are near an estimate."""
+    """Raised if no physically consistent parameters are near an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The given robot: all ``parameters`` (p,), which of them are ``unknown`` (p,), and the number of its ``links``.
+    """The given robot: all ``parameters`` (p,), the mask ``unknown`` (p,), and its number of ``links``.
 
     ``columns`` are the indices of the parameters that represent the base parameters.
     """
@@ -88,59 +88,59 @@ def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str,
     miss = problem.A @ pi[problem.unknown] - problem.c
     weight = max(gamma, float(miss @ miss))
     while True:
-        pi = _newton(problem, pi, weight, CONVERGED if weight <= gamma else NEAR, where)
+        pi = _newton(problem, pi, weight, STEP_TOLERANCE if weight <= gamma else CONTINUATION_TOLERANCE, where)
         if weight <= gamma:
             return pi
-        weight = max(gamma, weight / SHRINK)
+        weight = max(gamma, weight / GAMMA_RATIO)
 
 
 def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
-    given, count = prior.parameters, prior.links
-    start, mask = given.copy(), prior.unknown.copy()
+    parameters, count = prior.parameters, prior.links
+    start, mask = parameters.copy(), prior.unknown.copy()
     first = 10 * count
     A = estimate.root @ estimate.M
-    mask[first:] &= np.isin(np.arange(len(given)), prior.columns)[first:] | (given[first:] > 0)
+    mask[first:] &= np.isin(np.arange(len(parameters)), prior.columns)[first:] | (parameters[first:] > 0)
     links, priors = [], []
     for i in range(count):
         ten = slice(10 * i, 10 * i + 10)
         if not mask[ten].any():
             continue
-        P = _repair(np.einsum("k,kij->ij", given[ten], UNITS), float(given[0:first:10].mean()))
+        P = _repair(np.einsum("k,kij->ij", parameters[ten], UNITS), float(parameters[0:first:10].mean()))
         if P is not None and not mask[ten].all():
-            found = f"the prior of link {i + 1} is not physically consistent, and part of it is known"
-            raise ModelError(found, where=where, fix="let `among=` name all of the link's parameters")
+            message = f"the prior of link {i + 1} is not physically consistent, and some of its parameters are known"
+            raise ModelError(message, where=where, fix="include all parameters of the link in `among`")
         if P is not None:
             start[ten] = inertial(P)
         links.append(i)
         priors.append(np.linalg.inv(np.einsum("k,kij->ij", start[ten], UNITS)))
     indices = np.flatnonzero(mask)
     scalars = indices[indices >= first]
-    # The scale of a scalar that is zero in the prior: its standard deviation if all others were known.
+    # Scale of a scalar that is zero in the prior: its standard deviation with all others known.
     own = 1 / np.maximum(np.linalg.norm(A[:, scalars], axis=0), 1e-9)
     scales = np.where(start[scalars] > 0, start[scalars], own)
     start[scalars] = scales
-    c = estimate.root @ estimate.beta - A @ np.where(mask, 0.0, given)
+    c = estimate.root @ estimate.beta - A @ np.where(mask, 0.0, parameters)
     return _Problem(A[:, indices], c, start, indices, tuple(links), scalars, scales, np.array(priors))
 
 
 def _with_mass(problem: _Problem, prior: Prior, mass: float, where: str) -> _Problem:
-    """Return the problem with the sum of all masses as one more measurement, which is exact but for ``EXACT``."""
+    """Return the problem with the total mass as an additional measurement of relative accuracy ``EXACT``."""
     masses = np.arange(0, 10 * prior.links, 10)
     free = np.isin(problem.unknown, masses)
     rest = mass - float(prior.parameters[np.setdiff1d(masses, problem.unknown)].sum())
     if not free.any() or rest <= 0:
-        found = f"is {mass:g} kg, of which {mass - rest:g} kg are known"
-        raise ModelError(found, argument="mass", where=where, allowed="more than the masses that `among=` leaves known")
+        message = f"is {mass:g} kg, of which {mass - rest:g} kg are known"
+        raise ModelError(message, argument="mass", where=where, allowed="more than the sum of the known masses")
     scale = 1 / (EXACT * mass)
     return replace(problem, A=np.vstack([problem.A, scale * free]), c=np.append(problem.c, scale * rest))
 
 
 def _repair(P: Array, mass: float) -> Array | None:
-    """Return a positive definite matrix close to a P that is not, with ``mass`` as scale; None if P is definite."""
+    """Return a positive definite matrix close to an indefinite P, with ``mass`` as scale; None if P is definite."""
     length = np.sqrt(max(np.trace(P[:3, :3]) / P[3, 3], 1e-4)) if P[3, 3] > 0 else 0.1
     scale = np.array([length, length, length, 1.0])
     values, vectors = np.linalg.eigh(P / np.outer(scale, scale))
-    if values[0] > DEFINITE * values[-1]:
+    if values[0] > MIN_EIGENVALUE_RATIO * values[-1]:
         return None
     clipped = (vectors * np.maximum(values, max(1e-3 * values[-1], 1e-3 * mass, 1e-9))) @ vectors.T
     return np.asarray(clipped * np.outer(scale, scale))
@@ -150,19 +150,19 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
     """Return the minimum for one gamma, by Newton steps with an exact line search."""
     where = {int(k): n for n, k in enumerate(problem.unknown)}
     root, rounding = np.sqrt(gamma), (1e-13 * float(np.linalg.norm(problem.c))) ** 2
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         ten = np.array([pi[10 * i : 10 * i + 10] for i in problem.links]).reshape(-1, 10)
         try:
             L = np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS))
-        except np.linalg.LinAlgError:  # rounding, for bodies that are far too small
+        except np.linalg.LinAlgError:  # rounding errors of very small bodies
             break
         x = pi[problem.scalars]
         # B: rows of E -> L^-1 E L^-T for each link, and of d -> d / x for each scalar.
         B = np.zeros((16 * len(L) + len(x), len(where)))
         for n, (i, back) in enumerate(zip(problem.links, np.linalg.inv(L), strict=True)):
-            own = [k for k in range(10 * i, 10 * i + 10) if k in where]
-            moved = np.einsum("ab,kbc,dc->kad", back, UNITS[[k - 10 * i for k in own]], back)
-            B[16 * n : 16 * n + 16, [where[k] for k in own]] = moved.reshape(-1, 16).T
+            indices = [k for k in range(10 * i, 10 * i + 10) if k in where]
+            moved = np.einsum("ab,kbc,dc->kad", back, UNITS[[k - 10 * i for k in indices]], back)
+            B[16 * n : 16 * n + 16, [where[k] for k in indices]] = moved.reshape(-1, 16).T
         for n, k in enumerate(problem.scalars):
             B[16 * len(L) + n, where[int(k)]] = 1 / x[n]
         pulls = [(Li.T @ prior @ Li).ravel() for Li, prior in zip(L, problem.priors, strict=True)]
@@ -182,14 +182,14 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         pi = pi.copy()
         pi[problem.unknown] += s * step
     else:
-        if left < NEAR * gamma:  # rounding prevents more
+        if left < CONTINUATION_TOLERANCE * gamma:  # limited by rounding errors
             return pi
-    fix = "check the units of tau, raise regularisation, or give a robot closer to the measured one"
-    raise UnphysicalError(FOUND, where=name, fix=fix)
+    fix = "check the units of tau, raise `regularisation`, or pass a robot closer to the measured one"
+    raise UnphysicalError(NO_PHYSICAL_PARAMETERS, where=name, fix=fix)
 
 
 def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:
-    """Return the multiple of a step with the least objective, by bisection of the derivative, which increases.
+    """Return the step multiple with the smallest objective, by bisection of its increasing derivative.
 
     ``moved`` (b,) is the change of A pi along the step, ``stretches`` the relative changes of the principal values.
     """
@@ -210,15 +210,16 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
     return (low + high) / 2
 
 
-MAX_FINDINGS = 3  # that are named
-MORE, LEAST = 3.0, 5.0  # times the residual of least squares, and percent of a force, from which on a warning is given
+MAX_FINDINGS = 3  # findings in the message
+# Warning thresholds: multiple of the least-squares residual, and percent of a force.
+WARNING_RATIO, WARNING_PERCENT = 3.0, 5.0
 
 
 def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
-    """Return the error of an estimate near which no parameters are physical, with the causes that the data show.
+    """Return an error for an estimate without physically consistent parameters, with likely causes in the data.
 
-    ``mass`` (kg) is the total that was given, and ``without`` returns the parameters (p,) without it. Then each force
-    is fitted on its own, as in a first look: orders, signs, zeros and units that no robot has are named.
+    ``mass`` (kg) is the given total mass, and ``without`` returns the parameters (p,) without it. Each force is then
+    fitted separately, as in ``first_look``, to find wrong column orders, signs, zeros and units.
     """
     where = robot.name
     if mass is not None:
@@ -227,36 +228,40 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
         except UnphysicalError:
             pass
         else:
-            found = f"{FOUND} of the total mass {mass:.4g} kg, but some of {total:.4g} kg"
-            fix = "correct mass (kg, of all moving links) or leave it out; or check the units of tau"
-            return ModelError(found, where=where, fix=fix)
+            message = f"{NO_PHYSICAL_PARAMETERS} with the total mass {mass:.4g} kg, but with {total:.4g} kg"
+            fix = "correct or omit `mass` (kg, all moving links), or check the units of tau"
+            return ModelError(message, where=where, fix=fix)
     model = ForceModel(robot)
     tau = data.tau + environment_forces(robot, data.q, data.external)
     findings, corrected = column_findings(model, Motion(data.q, data.v, data.a, tau), where)
     findings += [*sign_findings(model, corrected, where), *scale_findings(model, corrected, where)]
     if not findings:
-        fix = "look at the log (torsor identify --check, or first_look), raise regularisation, or give a robot closer "
-        return ModelError(FOUND, where=where, fix=f"{fix}to the measured one")
-    likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MAX_FINDINGS])
+        fix = "check the log (torsor identify --check, or first_look), raise `regularisation`, or pass a robot closer "
+        return ModelError(NO_PHYSICAL_PARAMETERS, where=where, fix=f"{fix}to the measured one")
+    likely = ", and ".join(
+        f"{finding.place.removeprefix(f'{where}: ')}: {finding.found}" for finding in findings[:MAX_FINDINGS]
+    )
     more = f", and {len(findings) - MAX_FINDINGS} more" * (len(findings) > MAX_FINDINGS)
     fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MAX_FINDINGS]))
     fix = f"{fixes} (in the map of the log, or in the arrays)"
-    return ModelError(f"{FOUND}. Likely causes: {likely}{more}", where=where, fix=fix)
+    return ModelError(f"{NO_PHYSICAL_PARAMETERS}. Likely causes: {likely}{more}", where=where, fix=fix)
 
 
 def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:
-    """Warn where physical parameters leave far more of the forces tau (N, n) than those without constraints.
+    """Warn if physical parameters explain the forces tau (N, n) much worse than unconstrained ones.
 
     ``free`` and ``physical`` (N, n) are the residuals of both, 0 where a force is not used.
     """
     sizes = (np.sqrt(np.mean(each**2, axis=0)) for each in (tau, free, physical))
     size, before, after = (np.maximum(each, 1e-300) for each in sizes)
-    percents = np.where(after > MORE * before, 100 * after / size, 0.0)
+    percents = np.where(after > WARNING_RATIO * before, 100 * after / size, 0.0)
     k = int(np.argmax(percents))
-    if percents[k] > LEAST:
-        found = f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r}, "
-        found += f"and {100 * before[k] / size[k]:.3g} % is left without constraints"
-        fix = "check signs, units and order of the columns: torsor identify --check, or first_look"
+    if percents[k] > WARNING_PERCENT:
+        message = (
+            f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r} unexplained, "
+        )
+        message += f"but only {100 * before[k] / size[k]:.3g} % without constraints"
+        fix = "check signs, units and column order: torsor identify --check, or first_look"
         if mass is not None:
-            fix = f"correct or leave out mass, {mass:.4g} kg; or {fix}"
-        warn(found, where=robot.name, fix=fix)
+            fix = f"correct or omit `mass`, {mass:.4g} kg, or {fix}"
+        warn(message, where=robot.name, fix=fix)

@@ -1,4 +1,4 @@
-"""The result of an identification: parameters, their standard deviations, and the residuals of the forces."""
+"""The result of an identification: parameters, standard deviations and force residuals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -37,28 +37,28 @@ from torsor.simulation.timeline import Timeline, timeline_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
-UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
-ROUNDING = 1e-9  # fraction of the largest force below which a residual does not count
-SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
-# Arrays of a file: of the result, of its base parameters and of its measurements. KINDS are dtypes other than float.
-OWN = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
-BASE = ("columns", "matrix", "values", "unknown", "by_rule")
-MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
-KINDS = {"base_columns": "iu", "base_unknown": "b", "base_by_rule": "b"}
+UNDETERMINED_PERCENT = 100.0  # relative deviation (%) above which a parameter is marked
+UNEXPLAINED_PERCENT = 50.0  # residual (% of the measured force) above which a coordinate is marked
+ROUNDING_RATIO = 1e-9  # fraction of the largest force below which a residual is ignored
+SI_UNITS = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
+# Arrays in a file: the result, its base parameters and its measurements. KINDS are dtypes other than float.
+RESULT_ARRAYS = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
+BASE_ARRAYS = ("columns", "matrix", "values", "unknown", "by_rule")
+MEASUREMENT_ARRAYS = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
+ARRAY_TYPES = {"base_columns": "iu", "base_unknown": "b", "base_by_rule": "b"}
 
 
 @dataclass(frozen=True, eq=False)
 class Identified(Result):
-    """Identified base parameters: ``values`` (b,), ``covariance`` (b, b), of the parameters ``base.names``.
+    """Identified base parameters: ``values`` (b,) and ``covariance`` (b, b) of the parameters ``base.names``.
 
-    ``prior`` is the given robot, ``condition`` the condition number of the weighted regressor, ``predicted`` (N, nv)
-    the forces of the estimate for the ``measurements``, ``parameters`` (p,) all parameters of the physically consistent
-    estimate, or None without ``physical``. ``settings`` are those of ``identify``. ``drives`` are the forces beyond
-    the parameters of the robot, if any. ``lag`` is the number of samples over which residuals are correlated, which the
-    covariance takes into account; 0 for white noise. ``held_out`` (nv,) are residuals of the samples that were held
-    out, in percent of their forces, and ``unseen`` is the estimate with these samples as its measurements. With a
-    bandwidth, ``measurements`` and ``predicted`` are filtered.
+    ``prior`` is the given robot, and ``condition`` the condition number of the weighted regressor. ``predicted`` (N,
+    nv) are the forces of the estimate for the ``measurements``. ``parameters`` (p,) are all parameters of the
+    physically consistent estimate, or None without ``physical``. ``settings`` are those of ``identify``. ``drives`` are
+    forces beyond the robot parameters, if any. ``lag`` is the number of samples over which residuals are correlated,
+    for which the covariance accounts; 0 for white noise. ``held_out`` (nv,) are residuals of the held-out samples, in
+    percent of their forces, and ``unseen`` is the estimate with these samples as measurements. With a bandwidth,
+    ``measurements`` and ``predicted`` are filtered.
 
     Example:
         >>> robot = torsor.library.two_link()
@@ -92,12 +92,12 @@ class Identified(Result):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The expression of each base parameter in the standard parameters (b)."""
+        """Expressions (b) of the base parameters in the standard parameters."""
         return self.base.names
 
     @property
     def deviations(self) -> Array:
-        """Standard deviations (b,) of the base parameters, from the covariance: without errors of the model.
+        """Standard deviations (b,) of the base parameters from the covariance, without model errors.
 
         Example:
             >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
@@ -116,40 +116,44 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of parameters whose deviation exceeds their value: they are zero, or the measurements do not show them.
+        """Names of parameters whose deviation exceeds their value: they are zero or not excited.
 
         The report marks them with "!".
         """
         return tuple(
             name
             for name, each in zip(self.names, self.relative_deviations, strict=True)
-            if not each <= UNDETERMINED and np.isfinite(each)
+            if not each <= UNDETERMINED_PERCENT and np.isfinite(each)
         )
 
     @property
     def unexplained(self) -> tuple[str, ...]:
         """Coordinates whose residuals exceed half of their measured force; the report marks them with "!".
 
-        Residuals that are rounding of the largest force do not count.
+        Residuals within rounding error of the largest force are ignored.
         """
         rms, largest = self.rms, float(np.abs(self._acting).max(initial=0.0))
         triples = zip(self.prior.coordinate_names, self.relative_residuals, rms, strict=True)
-        return tuple(name for name, each, own in triples if each > UNEXPLAINED and own > ROUNDING * largest)
+        return tuple(
+            name
+            for name, each, residual in triples
+            if each > UNEXPLAINED_PERCENT and residual > ROUNDING_RATIO * largest
+        )
 
     @property
     def intervals(self) -> Array:
-        """Lower and upper ends (b, 2) of the 95 % intervals of the base parameters: values ∓ 1.96 deviations."""
+        """95 % confidence intervals (b, 2) of the base parameters: values ∓ 1.96 deviations."""
         half = contents.HALF_INTERVAL * self.deviations
         return np.stack([self.values - half, self.values + half], axis=1)
 
     @cached_property
     def unidentified(self) -> tuple[contents.Unidentified, ...]:
-        """The parameters that are not determined on their own, each with the reason in words."""
+        """The parameters that are not determined individually, each with the reason."""
         return contents.unidentified(self)
 
     @cached_property
     def residuals(self) -> Array:
-        """Measured forces less predicted ones (N, nv), in N m and N."""
+        """Measured minus predicted forces (N, nv), in N m and N."""
         return self.measurements.tau - self.predicted
 
     @cached_property
@@ -158,13 +162,13 @@ class Identified(Result):
         return np.ones(self.residuals.shape, dtype=bool) if weights is None else weights > 0
 
     def _mean(self, values: Array) -> Array:
-        """Return the mean (nv,) over the samples of positive weight, NaN where there are none."""
+        """Return the mean (nv,) over samples with positive weight, or NaN without such samples."""
         count = self._counted.sum(axis=0)
         return np.asarray(np.where(count > 0, np.sum(values * self._counted, axis=0) / np.maximum(count, 1), np.nan))
 
     @cached_property
     def _acting(self) -> Array:
-        """All that acts along the coordinates (N, nv): measured forces, and those of the environment."""
+        """Total forces along the coordinates (N, nv): measured forces and those of the environment."""
         data = self.measurements
         return np.asarray(data.tau + environment_forces(self.prior, data.q, data.external))
 
@@ -175,10 +179,10 @@ class Identified(Result):
 
     @property
     def relative_residuals(self) -> Array:
-        """Residuals (nv,) in percent of the forces, both as root mean square; NaN where none was measured.
+        """Residuals (nv,) in percent of the forces, both as root mean square; NaN for unmeasured forces.
 
-        These are the measured forces or, if they are larger, all that act, with known wrenches; along the coordinates
-        of a free base on which nothing acts, the greatest of all coordinates.
+        The reference is the measured force or, if larger, the total force with known wrenches. For floating-base
+        coordinates without any force, it is the largest force of all coordinates.
         """
         acting = np.sqrt(np.maximum(self._mean(self._acting**2), self._mean(self.measurements.tau**2)))
         base = free_coordinates(self.prior)
@@ -188,7 +192,7 @@ class Identified(Result):
 
     @property
     def r_squared(self) -> Array:
-        """Coefficient of determination (nv,): the fraction of the variance of the acting forces that is explained."""
+        """Coefficient of determination (nv,): the explained fraction of the variance of the total forces."""
         tau = self._acting
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(1 - self._mean(self.residuals**2) / self._mean((tau - self._mean(tau)) ** 2))
@@ -197,11 +201,13 @@ class Identified(Result):
     def robot(self) -> Robot | ParallelRobot:
         """The robot with the identified parameters, for an estimate with ``physical=True``.
 
-        It is a ``Robot``, or a ``ParallelRobot`` where one was given.
+        The result is a ``ParallelRobot`` if the given robot is one, otherwise a ``Robot``.
         """
         if self.parameters is None:
-            found = "base parameters determine no robot, and without constraints none may be physically consistent"
-            raise ModelError(found, where=self.prior.name, fix="identify(..., physical=True), or predict(q, v, a)")
+            message = "base parameters alone do not determine a robot"
+            raise ModelError(
+                message, where=self.prior.name, fix="use identify(..., physical=True), or predict(q, v, a)"
+            )
         made = self.prior.inertial.replaced(self.parameters)
         return made.given if isinstance(made, ClosedRobot) else made
 
@@ -215,9 +221,9 @@ class Identified(Result):
     ) -> Array:
         """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).
 
-        tau = Y[:, columns] @ values, plus the forces of springs, motors, known parameters and ``drives``, less J^T w of
-        the wrenches ``external`` of the environment, (..., L, 6) or {link or frame: (N, 6)}. Where drives depend on it,
-        ``temperature`` (...) or (..., nv) is theirs.
+        tau = Y[:, columns] @ values, plus the forces of springs, motors, known parameters and ``drives``, minus J^T w
+        of the environment wrenches ``external``, (..., L, 6) or {link or frame: (N, 6)}. If the drives depend on
+        temperature, pass ``temperature`` (...) or (..., nv).
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -226,27 +232,27 @@ class Identified(Result):
             >>> bool(np.allclose(found.predict([0, 1], [1, 1], [0, 0]), robot.inverse_dynamics([0, 1], [1, 1], [0, 0])))
             True
         """
-        q, v, a = driven_motion(self.prior, *(np.asarray(each, dtype=float) for each in (q, v, a)))
+        q, v, a = driven_motion(self.prior, *(np.asarray(array, dtype=float) for array in (q, v, a)))
         if isinstance(external, Mapping):
             external = wrenches_of(self.prior, q, external)
         loads = None if external is None else np.asarray(external, dtype=float)
         model = Model(self.prior, self.base, q, v, a, external=loads)
         if self.parameters is None:
-            found = np.asarray(model.known + model.Y @ self.values)
+            forces = np.asarray(model.known + model.Y @ self.values)
         else:
-            found = model.changed(self.parameters)
+            forces = model.changed(self.parameters)
         if self.drives is None:
-            return found
+            return forces
         load = model.load(self.values)
         rate, acceleration = np.broadcast_to(model.v, load.shape), np.broadcast_to(model.a, load.shape)
-        return np.asarray(found + self.drives.forces(rate, acceleration, load, temperature, self.prior.name))
+        return np.asarray(forces + self.drives.forces(rate, acceleration, load, temperature, self.prior.name))
 
     def validate(
         self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
     ) -> "Identified":
-        """Return the same estimate with other measurements, for its residuals, report and figures on them.
+        """Return the same estimate with other measurements, for residuals, reports and figures on them.
 
-        ``data`` and ``temperature`` as in ``identify``; they pass the filter of its ``bandwidth``.
+        ``data`` and ``temperature`` are as in ``identify``, and the filter of its ``bandwidth`` applies.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -275,10 +281,10 @@ class Identified(Result):
             names = list(self.prior.coordinate_names)
             worst = max(map(names.index, self.unexplained), key=lambda k: float(self.relative_residuals[k]))
             name, percent = self.prior.coordinate_names[worst], self.relative_residuals[worst]
-            others = f" (also of {', '.join(each for each in self.unexplained if each != name)})"
-            found = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
-            fix = "check units (N m, N, rad), signs, order of the columns, and delays between q and tau"
-            warn(found, where=self.prior.name, allowed=f"{UNEXPLAINED:g} % or less", fix=fix)
+            others = f" (also of {', '.join(coordinate for coordinate in self.unexplained if coordinate != name)})"
+            message = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
+            fix = "check units (N m, N, rad), signs, column order, and delays between q and tau"
+            warn(message, where=self.prior.name, allowed=f"{UNEXPLAINED_PERCENT:g} % or less", fix=fix)
         return self
 
     def report(self) -> str:
@@ -300,23 +306,23 @@ class Identified(Result):
         if self.drives is not None and (others := contents.others_note(self.drives)):
             notes.append(others)
         if self.undetermined:
-            text = "of the value: it is zero, or the measurements do not show it"
-            notes.append(f"! deviation above {UNDETERMINED:g} % {text}")
+            text = "of the value: it is zero, or the measurements do not excite it"
+            notes.append(f"! deviation above {UNDETERMINED_PERCENT:g} % {text}")
         if self.unexplained:
             text = "of the force: the model does not explain it; check units and signs"
-            notes.append(f"! residual above {UNEXPLAINED:g} % {text}")
+            notes.append(f"! residual above {UNEXPLAINED_PERCENT:g} % {text}")
         if not measured.all():
             left = ", ".join(self.prior.coordinate_names[k] for k in np.flatnonzero(~measured))
-            notes.append(f"forces of {left} were not measured: parameters that only these show are not identified")
+            notes.append(f"forces of {left} were not measured; parameters that affect only these are not identified")
         if self.lag:
-            notes.append(f"residuals are correlated over {self.lag} samples, which the deviations take into account")
+            notes.append(f"residuals are correlated over {self.lag} samples; the deviations account for this")
         text = tables_as_text(*tables, *notes, width=120, separator="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.splitlines())
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
+        """Plot measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
 
-        With ``path``, save it too. Needs matplotlib: ``torsor[plot]``.
+        ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -328,7 +334,7 @@ class Identified(Result):
 
     @classmethod
     def load(cls, path: str | Path) -> "Identified":
-        """Return the identification in a .npz file.
+        """Return the identification stored in a .npz file.
 
         Example:
             >>> import tempfile
@@ -347,20 +353,25 @@ class Identified(Result):
             shapes = {"values": (b,), "covariance": (b, b), "condition": (), "base_values": (b,), "base_matrix": (b, p)}
             shapes |= {"base_columns": (b,), "base_unknown": (p,), "base_by_rule": (), "predicted": data.tau.shape}
             optional = {"held_out": (robot.nv,), "parameters": (p,)}
-            for name, shape in (shapes | {key: own for key, own in optional.items() if key in arrays}).items():
-                check_array(arrays[name], shape, name, KINDS.get(name, "f"))
+            for name, shape in (shapes | {key: fields for key, fields in optional.items() if key in arrays}).items():
+                check_array(arrays[name], shape, name, ARRAY_TYPES.get(name, "f"))
             columns = arrays["base_columns"]
             if ((columns < 0) | (columns >= p)).any():
-                raise ValueError(f"base_columns are outside of 0 to {p - 1}")
-            given = (arrays["base_matrix"], arrays["base_values"], arrays["base_unknown"], bool(arrays["base_by_rule"]))
-            base = BaseParameters(names, columns.astype(np.intp), *given)
-            own: dict[str, Any] = {name: arrays.get(name) for name in OWN}
-            own |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
+                raise ValueError(f"base_columns are outside the range 0 to {p - 1}")
+            base_fields = (
+                arrays["base_matrix"],
+                arrays["base_values"],
+                arrays["base_unknown"],
+                bool(arrays["base_by_rule"]),
+            )
+            base = BaseParameters(names, columns.astype(np.intp), *base_fields)
+            fields: dict[str, Any] = {name: arrays.get(name) for name in RESULT_ARRAYS}
+            fields |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
             if "drives" in arrays:
-                own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
+                fields["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
             if "notes" in arrays:
                 data = replace(data, notes=tuple(map(str, json.loads(as_text(arrays["notes"])))))
-            made = cls(robot, base, measurements=data, settings=found.settings, **own)
+            made = cls(robot, base, measurements=data, settings=found.settings, **fields)
             if "unseen_q" not in arrays:
                 return made
             later, predicted = _measured(found, robot, "unseen"), arrays["unseen_predicted"]
@@ -369,7 +380,7 @@ class Identified(Result):
 
     @property
     def method(self) -> str:
-        """How the parameters were identified, in words."""
+        """Short description of the estimation method."""
         estimator = str(self.settings.get("estimator", "weighted least squares"))
         if self.settings.get("instruments"):
             estimator = "instrumental variables"
@@ -379,10 +390,10 @@ class Identified(Result):
 
     def _archive(self) -> Archive:
         robot, data = self.prior, self.measurements
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in OWN}
-        arrays |= {f"base_{name}": getattr(self.base, name) for name in BASE}
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in RESULT_ARRAYS}
+        arrays |= {f"base_{name}": getattr(self.base, name) for name in BASE_ARRAYS}
         arrays["base_names"] = as_bytes("\n".join(self.base.names))
-        arrays |= {f"measured_{name}": getattr(data, name) for name in MEASURED}
+        arrays |= {f"measured_{name}": getattr(data, name) for name in MEASUREMENT_ARRAYS}
         arrays["robot"] = as_bytes(robot_text(whole(robot)))
         if isinstance(robot, ClosedRobot):
             arrays["start"] = robot.closing.start
@@ -393,16 +404,22 @@ class Identified(Result):
         if data.notes:
             arrays["notes"] = as_bytes(json.dumps(data.notes))
         if self.unseen is not None:
-            arrays |= {f"unseen_{name}": getattr(self.unseen.measurements, name) for name in MEASURED}
+            arrays |= {f"unseen_{name}": getattr(self.unseen.measurements, name) for name in MEASUREMENT_ARRAYS}
             arrays["unseen_predicted"] = self.unseen.predicted
         arrays = {name: each for name, each in arrays.items() if each is not None}
         units = state_units(robot)
         measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
-        own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
+        own_units = {
+            "predicted": units["tau"],
+            "values": SI_UNITS,
+            "base_values": SI_UNITS,
+            "parameters": SI_UNITS,
+            "condition": "1",
+        }
         return Archive(self.kind, arrays, plain(self.settings), measured | own_units)
 
     def _columns(self) -> list[Column]:
-        """Return the table of the .csv file: parameters, as given and identified, with deviations."""
+        """Return the table of the .csv file: given and identified parameters, with deviations."""
         values = (self.base.values, self.values, self.deviations)
         rows = zip(("as given", "identified", "deviation"), values, strict=True)
         return [Column("parameter", "", list(self.names)), *(Column(name, "SI", each) for name, each in rows)]
@@ -413,7 +430,7 @@ class Identified(Result):
         parameters = [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
         keys = ("coordinate", "rms", "percent", "r_squared")
         return {
-            "units": {"parameters": SI, "rms": "N m, N", "percent": "%"},
+            "units": {"parameters": SI_UNITS, "rms": "N m, N", "percent": "%"},
             "robot": robot_facts(self.prior),
             "settings": plain(self.settings),
             "method": self.method,
@@ -426,7 +443,7 @@ class Identified(Result):
             "drives": None if self.drives is None else self.drives.content(),
             "lag": self.lag,
             "held_out": plain(self.held_out),
-            "unidentified": [each._asdict() for each in self.unidentified],
+            "unidentified": [parameter._asdict() for parameter in self.unidentified],
             "notes": list(self.measurements.notes),
         }
 
@@ -447,7 +464,7 @@ register_result("identification", Identified, "identified parameters")
 
 
 def _archived_robot(found: Archive) -> MeasuredRobot:
-    """Return the robot of a file; raise ValueError or KeyError where the arrays are none."""
+    """Return the robot of a file; raise ValueError or KeyError if the arrays are invalid."""
     tree = archived_robot(found)
     if "start" not in found.arrays:
         return tree
@@ -460,8 +477,8 @@ def _archived_robot(found: Archive) -> MeasuredRobot:
 
 
 def _measured(found: Archive, robot: MeasuredRobot, which: str) -> Measurements:
-    """Return the measurements of a file that were used, "measured", or held out, "unseen"."""
-    arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASURED}
+    """Return the used ("measured") or held-out ("unseen") measurements of a file."""
+    arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASUREMENT_ARRAYS}
     for name in ("q", "v", "a", "tau"):
         if arrays[name] is None:
             raise KeyError(f"{which}_{name}")
@@ -470,7 +487,7 @@ def _measured(found: Archive, robot: MeasuredRobot, which: str) -> Measurements:
 
 @timeline_of.register
 def _(result: Identified) -> Timeline:
-    """Return the measured motion for viewers, with measured less predicted forces."""
+    """Return the measured motion for viewers, with the force residuals."""
     measured, robot = result.measurements, result.prior
     times = np.arange(len(measured), dtype=float) if measured.times is None else measured.times
     motion, tau, residuals = (measured.q, measured.v, measured.a), measured.tau, result.residuals

@@ -1,4 +1,4 @@
-"""Instruments from the simulated model: the motion of the last estimate as it follows the measured one.
+"""Instruments from simulation: the motion of the last estimate as it follows the measured motion.
 
 The controller of the real robot is not known. A computed-torque controller of the bandwidth w / 2 pi takes its place,
 
@@ -34,13 +34,13 @@ from torsor.identification.measurements import Measurements
 from torsor.identification.model import Filter, Model
 from torsor.robot.robot import Robot
 
-# The equations of motion of an estimate: a robot with other base parameters, which need not be those of bodies.
+# The equations of motion of an estimate: a robot with other base parameters, which need not be physical.
 #
 # tau = M(q) a + h(q, v) = inverse dynamics of the given robot + Y(q, v, a) d        d: change of the base parameters
 
 
 def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], ca.SX]:
-    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) of parameters that are d larger in these columns."""
+    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) with parameters changed by d in these columns."""
     q, v, a = (ca.SX.sym(name, robot.nv) for name in ("q", "v", "a"))
     d = ca.SX.sym("d", len(columns))
     tau = robot.function("inverse_dynamics")(q, v, a)
@@ -54,28 +54,28 @@ def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
     """
     n, b = robot.nv, len(columns)
     (q, v, a, d), tau = symbolic_forces(robot, columns)
-    found = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
-    function = ca.Function("estimated_dynamics", [q, v, d], [ca.densify(each) for each in found])
+    expressions = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
+    function = ca.Function("estimated_dynamics", [q, v, d], [ca.densify(expression) for expression in expressions])
     return compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
 
 
-CANDIDATES, RATIO = 8, 0.6  # bandwidths that are compared, and each over the one before
-ALL_POWER = 0.9999  # of the accelerations: the filter of the measurements ends where they have it
-PERIODS = 8  # of the lowest bandwidth, in the longest part
-STEP = 0.15  # of 1 / w: steps of the simulation, where the samples are closer
-WINDOW = 64  # steps that are simulated at once, in all windows side by side
-SETTLING = 40  # steps that a window is simulated before it counts
-LOST = 0.2  # of the span of a joint, by which the simulated motion may miss the reference
-STEPS = 8  # simulations at most; two or three are usual
-CONVERGED = 0.1  # largest change of an unknown, in standard deviations, that ends them
+CANDIDATES, BANDWIDTH_RATIO = 8, 0.6  # number of bandwidths that are compared, and their ratio
+POWER_FRACTION = 0.9999  # acceleration fraction that defines the band of the measurement filter
+MIN_PERIODS = 8  # periods of the lowest bandwidth in the longest part
+MAX_STEP_FRACTION = 0.15  # maximum simulation step as a fraction of 1 / w
+WINDOW_STEPS = 64  # steps per window; windows are simulated in parallel
+SETTLING_STEPS = 40  # initial steps of a window that are discarded
+TRACKING_TOLERANCE = 0.2  # tracking tolerance as a fraction of the joint span
+MAX_SIMULATIONS = 8  # maximum number of simulations; two or three are usual
+ESTIMATE_TOLERANCE = 0.1  # maximum change of an unknown at convergence, in standard deviations
 Extended = tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A simulated robot that follows measurements: ``reference`` q, v, a (3, N, n) of a ``bandwidth`` (Hz).
+    """A simulated robot that follows measurements: ``reference`` q, v, a (3, N, n) with a ``bandwidth`` (Hz).
 
-    ``parts`` are stretches of equal steps of ``step`` s, ``first`` (b,) are the base parameters of the controller.
+    ``parts`` are ranges with equal steps of ``step`` s. ``first`` (b,) are the base parameters of the controller.
     """
 
     model: Model
@@ -87,21 +87,23 @@ class Tracking:
 
     @classmethod
     def of(cls, model: Model, data: Measurements, parts: list[slice], first: Array) -> "Tracking":
-        """Return what follows measurements, with base parameters ``first`` (b,) in its controller."""
+        """Return the tracking simulation of measurements, with base parameters ``first`` (b,) in its controller."""
         robot, where = model.robot, model.robot.name
         if robot.nq != robot.nv or isinstance(robot, ClosedRobot) or model.external is not None:
-            allowed = "robots with plain coordinates, no loops, and no wrenches of the environment"
-            fix = "give the motion without noise: `instruments=(q, v, a)`"
-            raise ModelError("simulated instruments of another robot", where=where, allowed=allowed, fix=fix)
+            allowed = "robots with nq = nv, no loops and no environment wrenches"
+            fix = "pass the motion without noise: `instruments=(q, v, a)`"
+            raise ModelError(
+                "simulated instruments are not supported for this robot", where=where, allowed=allowed, fix=fix
+            )
         if data.times is None:
-            fix = "give the times of the samples: Measurements(..., times=t)"
-            raise ModelError("simulated instruments without times of the samples", where=where, fix=fix)
+            fix = "pass the times of the samples: Measurements(..., times=t)"
+            raise ModelError("simulated instruments need the times of the samples", where=where, fix=fix)
         none = np.zeros(data.tau.shape, dtype=bool)
         longest = longest_of([Segment(data.times[p], data.q[p], None, None, data.tau[p], none[p]) for p in parts])
         step = longest.step
-        if not step > 0 or len(longest.q) < 8 * PERIODS:
-            found = f"{len(longest.q)} samples at equal steps to simulate"
-            raise ModelError(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer")
+        if not step > 0 or len(longest.q) < 8 * MIN_PERIODS:
+            message = f"there are {len(longest.q)} samples at equal steps to simulate"
+            raise ModelError(message, where=where, allowed=f"{8 * MIN_PERIODS} or more", fix="measure longer")
         bandwidth = _bandwidth(robot, longest)
         reference = np.zeros((3, *data.v.shape))
         for part in parts:
@@ -112,34 +114,34 @@ class Tracking:
     @cached_property
     def _dynamics(self) -> AnyKernel:
         robot = self.model.robot
-        assert isinstance(robot, Robot)  # ``of`` refuses others
+        assert isinstance(robot, Robot)  # ``of`` raises for others
         return estimated_dynamics(robot, self.model.base.columns.tolist())
 
     @cached_property
     def _inside(self) -> Flags:
-        """Samples (N,) that are not within 1 / bandwidth of an end, where the reference is less accurate."""
-        ends, found = int(np.ceil(1 / (self.bandwidth * self.step))), np.zeros(len(self.reference[0]), dtype=bool)
+        """Mask (N,) of samples farther than 1 / bandwidth from an end, where the reference is accurate."""
+        ends, inside = int(np.ceil(1 / (self.bandwidth * self.step))), np.zeros(len(self.reference[0]), dtype=bool)
         for part in self.parts:
-            found[part.start + ends : max(part.start + ends, part.stop - ends)] = True
-        return found
+            inside[part.start + ends : max(part.start + ends, part.stop - ends)] = True
+        return inside
 
     @property
     def _every(self) -> int:
-        """Every which sample is simulated; the others are linear between."""
-        return max(1, int(STEP / (2 * np.pi * self.bandwidth * self.step)))
+        """Decimation factor of the simulation; other samples are interpolated linearly."""
+        return max(1, int(MAX_STEP_FRACTION / (2 * np.pi * self.bandwidth * self.step)))
 
     def motion(self, values: Array) -> tuple[Model, bool]:
         """Return the model along the simulated motion of base parameters (b,), and whether it follows the reference.
 
-        It is at rest near the ends of each part. Where it does not follow, it is the reference itself.
+        The motion is at rest near the ends of each part. If it does not follow, it is the reference itself.
         """
         q, v, a = self.reference.copy()
         try:
             for part in self.parts:
                 q[part], v[part], a[part] = self._simulated(part, values)
             missed = np.abs(q - self.reference[0])[self._inside].max(axis=0, initial=0.0)
-            follows = bool((missed <= LOST * np.ptp(self.reference[0], axis=0)).all())
-        except np.linalg.LinAlgError:  # a mass matrix is singular
+            follows = bool((missed <= TRACKING_TOLERANCE * np.ptp(self.reference[0], axis=0)).all())
+        except np.linalg.LinAlgError:  # singular mass matrix
             follows = False
         if not follows:
             q, v, a = self.reference
@@ -147,28 +149,28 @@ class Tracking:
         return replace(self.model, q=q, v=np.where(moving, v, 0.0), a=np.where(moving, a, 0.0)), follows
 
     def _simulated(self, part: slice, values: Array) -> tuple[Array, Array, Array]:
-        """Return q, v, a (T, n) of one part: windows side by side, each begins on the reference before it counts."""
+        """Return q, v, a (T, n) of one part: parallel windows, each of which settles on the reference first."""
         rows = np.arange(part.start, part.stop, self._every)
-        starts = np.arange(0, len(rows), WINDOW)
-        at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING, WINDOW), 0), len(rows) - 1)
-        wanted = self.reference[:, rows[at]]  # (3, W, SETTLING + WINDOW, n)
-        # Before the first sample and after the last, the reference stands still.
+        starts = np.arange(0, len(rows), WINDOW_STEPS)
+        at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING_STEPS, WINDOW_STEPS), 0), len(rows) - 1)
+        desired = self.reference[:, rows[at]]  # (3, W, SETTLING + WINDOW, n)
+        # The reference is constant before the first and after the last sample.
         still = np.diff(at, axis=1, append=at[:, -1:] + 1)[..., None] == 0
-        wanted[1:] = np.where(still, 0.0, wanted[1:])
-        found, (q, v) = np.empty_like(wanted), wanted[:2, :, 0]
+        desired[1:] = np.where(still, 0.0, desired[1:])
+        simulated_motion, (q, v) = np.empty_like(desired), desired[:2, :, 0]
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(at.shape[1]):
-                now, after = wanted[:, :, k], wanted[:, :, min(k + 1, at.shape[1] - 1)]
+                now, after = desired[:, :, k], desired[:, :, min(k + 1, at.shape[1] - 1)]
                 a = self._acceleration(q, v, now, values)
-                found[:, :, k] = q, v, a
+                simulated_motion[:, :, k] = q, v, a
                 q, v = self._stepped(q, v, a, (now + after) / 2, after, values)
         instants = np.arange(float(part.start), part.stop)
-        kept = found[:, :, SETTLING:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
+        kept = simulated_motion[:, :, SETTLING_STEPS:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
         q, v, a = (linear(rows.astype(float), each, instants) for each in kept)
         return q, v, a
 
     def _stepped(self, q: Array, v: Array, a: Array, middle: Array, after: Array, values: Array) -> tuple[Array, Array]:
-        """Return the states (W, n) after a step of the Runge-Kutta method, whose first acceleration is a."""
+        """Return the states (W, n) after a Runge-Kutta step whose first acceleration is a."""
         h = self._every * self.step
         v2 = v + h / 2 * a
         a2 = self._acceleration(q + h / 2 * v, v2, middle, values)
@@ -179,10 +181,10 @@ class Tracking:
         return q + h / 6 * (v + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a + 2 * a2 + 2 * a3 + a4)
 
     def _acceleration(self, q: Array, v: Array, wanted: Array, values: Array) -> Array:
-        """Return the accelerations (W, n) of the controlled estimate; see the head of this file."""
-        given, w = self.model.base.values, 2 * np.pi * self.bandwidth
-        h0, M0 = self._dynamics(q, v, self.first - given)
-        h, M = self._dynamics(q, v, values - given)
+        """Return the accelerations (W, n) of the controlled estimate; see the module docstring."""
+        prior_values, w = self.model.base.values, 2 * np.pi * self.bandwidth
+        h0, M0 = self._dynamics(q, v, self.first - prior_values)
+        h, M = self._dynamics(q, v, values - prior_values)
         q_d, v_d, a_d = wanted
         command = a_d + 2 * w * (v_d - v) + w**2 * (q_d - q)
         tau = (M0 @ command[..., None])[..., 0] + h0
@@ -192,36 +194,36 @@ class Tracking:
 def simulated(
     model: Model, data: Measurements, through: Filter, equations: Equations, wanted: Wanted, method: Method
 ) -> tuple[Extended, Fit]:
-    """Return the equations with instruments of the simulated model, their terms, and the estimate that they give."""
+    """Return the equations with simulated instruments, their terms, and the resulting estimate."""
     b = len(model.base)
     whole = extended(model, None, equations, through, wanted, method)
-    found = estimate(whole[0], method)
-    tracking = Tracking.of(model, data, through.parts, found.values[:b])
-    for _ in range(STEPS):
-        reference, follows = tracking.motion(found.values[:b])
+    solution = estimate(whole[0], method)
+    tracking = Tracking.of(model, data, through.parts, solution.values[:b])
+    for _ in range(MAX_SIMULATIONS):
+        reference, follows = tracking.motion(solution.values[:b])
         whole = extended(model, reference, replace(equations, Z=through(reference.Y)), through, wanted, method)
-        previous, found = found, estimate(whole[0], method)
-        if len(found.values) == len(previous.values):
-            moved = np.abs(found.values - previous.values) / np.sqrt(np.diagonal(found.covariance))
-            if (moved <= CONVERGED).all():
+        previous, solution = solution, estimate(whole[0], method)
+        if len(solution.values) == len(previous.values):
+            moved = np.abs(solution.values - previous.values) / np.sqrt(np.diagonal(solution.covariance))
+            if (moved <= ESTIMATE_TOLERANCE).all():
                 break
     if not follows:
-        text = "the simulated estimate does not follow the measured motion: instruments are filtered positions alone"
-        fix = "excite the robot more, or give the motion without noise: `instruments=(q, v, a)`"
-        warn(text, where=model.robot.name, fix=fix)
-    return whole, found
+        message = "the simulated estimate does not follow the measured motion; instruments are the filtered positions"
+        fix = "excite the robot more, or pass the motion without noise: `instruments=(q, v, a)`"
+        warn(message, where=model.robot.name, fix=fix)
+    return whole, solution
 
 
 def _bandwidth(robot: Robot, segment: Segment) -> float:
-    """Return the cutoff (Hz) with which the motion of a segment explains its forces best."""
+    """Return the cutoff (Hz) for which the motion of a segment best explains its forces."""
     t, step = segment.times, segment.step
     highest = 0.4 / step
     a = segment.motion(highest)[2]
     power = np.abs(np.fft.rfft(a - a.mean(axis=0), axis=0)) ** 2
     part = (np.cumsum(power, axis=0) / np.maximum(power.sum(axis=0), 1e-300)).min(axis=1)
-    top = float(np.fft.rfftfreq(len(t), step)[int(np.searchsorted(part, ALL_POWER))]) if power.any() else highest
-    cutoffs = min(1.5 * top, highest) * RATIO ** np.arange(CANDIDATES)
-    cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= PERIODS]
+    top = float(np.fft.rfftfreq(len(t), step)[int(np.searchsorted(part, POWER_FRACTION))]) if power.any() else highest
+    cutoffs = min(1.5 * top, highest) * BANDWIDTH_RATIO ** np.arange(CANDIDATES)
+    cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= MIN_PERIODS]
     if not cutoffs.size:
         return highest
     return float(cutoffs[int(np.argmin(ForceModel(robot).scores(segment, cutoffs)))])

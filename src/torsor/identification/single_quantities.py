@@ -1,7 +1,8 @@
-"""A payload from two runs: its mass, centre of mass and inertia, from motions without and with it.
+"""Payload, link masses, gravity direction and joint elasticity from measured motions and forces.
 
-The unknowns of both runs are solved together: base parameters of the robot, which both share, and the ten parameters of
-the load, which act in the second only. All ten are identifiable, and their covariance knows how well the robot is.
+For a payload, runs without and with it are solved together: base parameters of the robot, which both share, and the ten
+parameters of the payload, which act in the second run only. All ten are identifiable, and their covariance accounts for
+the uncertainty of the robot parameters.
 """
 
 from collections.abc import Sequence
@@ -26,11 +27,11 @@ from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.spatial import from_pseudo_inertia, pseudo_inertia
 
-# The masses of links whose shapes are known: the bodies of the given robot, each with another density.
+# Masses of links with known shapes: the bodies of the given robot, each with another density.
 #
 #     tau = sum over links of m_i y_i + friction,       y_i = Y_i pi_i / m_i: the forces of link i with a mass of 1 kg
 #
-# where pi_i are the ten parameters of link i of the given robot. All masses that move are identifiable, unlike the ten
+# where pi_i are the ten parameters of link i of the given robot. All moving masses are identifiable, unlike the ten
 # parameters of each link.
 
 
@@ -57,7 +58,7 @@ class Masses:
 
     @cached_property
     def robot(self) -> Robot:
-        """The given robot with these masses; centres of mass and radii of gyration stay."""
+        """The given robot with these masses; centres of mass and radii of gyration are unchanged."""
         pi = self.prior.inertial.values
         pi[: 10 * len(self.values)] = (_bodies(self.prior) * self.values[:, None]).ravel()
         return self.prior.inertial.replaced(pi)
@@ -73,8 +74,8 @@ def identify_masses(
 ) -> Masses:
     """Return the masses of all links from motions and forces, for known centres of mass and radii of gyration.
 
-    ``robot`` gives these; its friction is identified beside the masses. ``total`` (kg) is the mass of all moving links,
-    where it is known. Other arguments as in ``identify``.
+    ``robot`` provides these; its friction is also identified. ``total`` (kg) is the known mass of all moving links.
+    Other arguments are as in ``identify``.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -91,20 +92,20 @@ def identify_masses(
     through = Filter.of(samples, bandwidth, where)
     weightless = [link.name for link in robot.links if not link.mass > 0]
     if weightless:
-        raise ModelError(f"link {weightless[0]!r} has no mass", where=where, allowed="shapes of all links")
+        raise ModelError(f"link {weightless[0]!r} has no mass", where=where, allowed="links with mass")
     unknown = frictional(robot)
     unknown[: 10 * count] = True
     columns = np.flatnonzero(unknown)
-    matrix, own = np.eye(len(unknown))[columns], tuple(robot.inertial.names[k] for k in columns)
-    each_alone = BaseParameters(own, columns, matrix, matrix @ robot.inertial.values, unknown, False)
+    matrix, friction_names = np.eye(len(unknown))[columns], tuple(robot.inertial.names[k] for k in columns)
+    each_alone = BaseParameters(friction_names, columns, matrix, matrix @ robot.inertial.values, unknown, False)
     model = Model(robot, each_alone, samples.q, samples.v, samples.a, external=samples.external)
     equations = equations_of(model, samples, through, still)
     rubs = equations.Y[..., 10 * count :]
     parts = equations.Y[..., : 10 * count].reshape(*rubs.shape[:2], count, 10)
     Y = np.concatenate([np.einsum("tjik,ik->tji", parts, _bodies(robot)), rubs], axis=-1)
     names = (*(f"{link.name}.m" for link in robot.links), *equations.names[10 * count :])
-    found = estimate(replace(equations, Y=Y, names=names), Method())
-    values, covariance = found.values[:count], found.covariance[:count, :count]
+    solution = estimate(replace(equations, Y=Y, names=names), Method())
+    values, covariance = solution.values[:count], solution.covariance[:count, :count]
     if total is not None:
         gain = covariance.sum(axis=1) / covariance.sum()
         values = values + gain * (positive(total, where, "total") - values.sum())
@@ -113,24 +114,24 @@ def identify_masses(
 
 
 def _bodies(robot: Robot) -> Array:
-    """Return the ten parameters (L, 10) of each link with a mass of 1 kg."""
+    """Return the ten parameters (L, 10) of each link, scaled to a mass of 1 kg."""
     ten = robot.inertial.values[: 10 * len(robot.links)].reshape(-1, 10)
     return np.asarray(ten / ten[:, :1])
 
 
-# The direction of gravity from forces: how a robot is mounted.
+# The direction of gravity from forces, which gives the mounting orientation of a robot.
 #
 # Forces are linear in gravity: with the robot's parameters, tau = tau_0 + G(q) g, where the three columns of G are the
 # forces of gravity along the axes of the base. With the base parameters unknown too, products of both appear, which are
-# solved by Gauss and Newton's method: each step is a linear fit of the base parameters and of a change of g.
+# solved by the Gauss-Newton method: each step is a linear fit of the base parameters and of a change of g.
 
-STEPS = 20
-CONVERGED = 1e-6  # rad: change of the direction
+MAX_STEPS = 20
+DIRECTION_TOLERANCE = 1e-6  # rad: direction change at convergence
 
 
 @dataclass(frozen=True, eq=False)
 class Gravity:
-    """Gravity as it was identified: the ``vector`` (3,) in m/s^2 in the base's axes, and the ``robot`` with it.
+    """Identified gravity: the ``vector`` (3,) in m/s^2 in base axes, and the ``robot`` with it.
 
     ``deviations`` (2,) are the standard deviations of its direction, in rad, along the two ``axes`` (2, 3).
     """
@@ -149,11 +150,11 @@ def identify_gravity(
     bandwidth: float | None = None,
     still: float = 0.01,
 ) -> Gravity:
-    """Return the direction of gravity, from motions and forces; its size is that of the given robot.
+    """Return the direction of gravity from motions and forces; its magnitude is that of the given robot.
 
-    The parameters that ``among`` names are identified beside it. Parameters that have no effect where gravity has the
-    given direction, such as first moments of a link that turns about the vertical, are taken from the given robot.
-    Other arguments as in ``identify``.
+    The parameters that ``among`` names are also identified. Parameters without effect under the given gravity
+    direction, such as first moments of a link that rotates about the vertical, are taken from the given robot. Other
+    arguments are as in ``identify``.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -166,7 +167,7 @@ def identify_gravity(
     robot = instance_of(robot, Robot, "identify_gravity", "robot").to(dtype="float64")
     size = float(np.linalg.norm(robot.gravity))
     if not size > 0:
-        raise ModelError("gravity is zero", where=robot.name, fix="give the size of gravity: with_gravity")
+        raise ModelError("gravity is zero", where=robot.name, fix="set the magnitude of gravity: with_gravity")
     samples = measurements_of(robot, data)
     through = Filter.of(samples, bandwidth, robot.name)
     base = robot.inertial.base(among=among)
@@ -178,23 +179,23 @@ def identify_gravity(
     pi, g = robot.inertial.values, np.array(robot.gravity, dtype=float)
     other = robot.inverse_dynamics(*motion, samples.external) - robot.inertial.regressor(*motion) @ pi
     without, rest = through(none), through(samples.tau - other)
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         axes = np.linalg.svd(g[None])[2][1:]
         Y = without + sum(g[k] * along[k] for k in range(3))
         turns = np.stack([size * sum(axis[k] * along[k] for k in range(3)) @ pi for axis in axes], axis=-1)
         columns = np.concatenate([Y[..., base.columns], turns], axis=-1)
         names = (*base.names, "gravity about 1", "gravity about 2")
-        found = estimate(replace(equations, Y=columns, tau=rest - Y @ pi, names=names), Method())
-        pi[base.columns] += found.values[:-2]
-        g = g + size * found.values[-2:] @ axes
+        solution = estimate(replace(equations, Y=columns, tau=rest - Y @ pi, names=names), Method())
+        pi[base.columns] += solution.values[:-2]
+        g = g + size * solution.values[-2:] @ axes
         g *= size / np.linalg.norm(g)
-        if np.abs(found.values[-2:]).max() < CONVERGED:
-            return Gravity(robot.with_gravity(g), g, np.sqrt(np.diagonal(found.covariance)[-2:]), axes)
-    fix = "give the robot a gravity closer to that of the measurement, or check the signs of tau"
+        if np.abs(solution.values[-2:]).max() < DIRECTION_TOLERANCE:
+            return Gravity(robot.with_gravity(g), g, np.sqrt(np.diagonal(solution.covariance)[-2:]), axes)
+    fix = "start with a gravity direction closer to the true one, or check the signs of tau"
     raise ModelError("no direction of gravity explains the forces", where=robot.name, fix=fix)
 
 
-# Stiffness and damping of elastic joints from two encoders: of the motor, and of the joint behind its gear.
+# Stiffness and damping of elastic joints from two encoders: one on the motor, one on the joint behind the gear.
 #
 # The force that a spring transmits is that of the links, f = M a + ..., which a model without friction of the motors
 # predicts from the joints' motion, or that of the motor less its own inertia and friction. It is linear,
@@ -208,9 +209,9 @@ WHERE = "identify_elasticity"
 
 @dataclass(frozen=True, eq=False)
 class Elasticity:
-    """Springs of n joints: ``stiffness`` (n,) in N m/rad or N/m, ``damping`` (n,), ``offset`` (n,) of the force.
+    """Springs of n joints: ``stiffness`` (n,) in N m/rad or N/m, ``damping`` (n,), and force ``offset`` (n,).
 
-    ``deviations`` (n, 3) are their standard deviations, ``rms`` (n,) the root mean square of what is not explained.
+    ``deviations`` (n, 3) are their standard deviations, ``rms`` (n,) the root mean square of the residuals.
     """
 
     stiffness: Array
@@ -232,9 +233,9 @@ def identify_elasticity(
 ) -> Elasticity:
     """Return stiffness and damping of n joints from samples (N, n) of motors, joints and forces.
 
-    ``theta`` and ``theta_rate`` are of the motors at the joints' side of the gears, ``q`` and ``v`` of the joints, and
-    ``force`` what the springs transmit, such as ``robot.inverse_dynamics(q, v, a)`` of the links. ``times`` (N,) say
-    where samples follow each other, ``robust`` as in ``identify``.
+    ``theta`` and ``theta_rate`` belong to the motors, on the joint side of the gears, and ``q`` and ``v`` to the
+    joints. ``force`` is the transmitted force, such as ``robot.inverse_dynamics(q, v, a)`` of the links. ``times`` (N,)
+    define which samples are consecutive. ``robust`` is as in ``identify``.
 
     Example:
         >>> t = np.linspace(0, 5, 500)[:, None]
@@ -256,24 +257,24 @@ def identify_elasticity(
     values, deviations, rms = np.empty((count, 3)), np.empty((count, 3)), np.empty(count)
     for j in range(count):
         Y = np.stack([bent[:, j], rate[:, j], np.ones(samples)], axis=-1)[:, None, :]
-        names = tuple(f"joint {j + 1}.{each}" for each in ("stiffness", "damping", "offset"))
+        names = tuple(f"joint {j + 1}.{quantity}" for quantity in ("stiffness", "damping", "offset"))
         tau = arrays["force"][:, j, None]
-        own = estimate(Equations(Y, tau, np.ones_like(tau), names, parts, WHERE), Method(robust))
-        values[j], deviations[j] = own.values, np.sqrt(np.diagonal(own.covariance))
-        rms[j] = np.sqrt(np.mean((tau - Y @ own.values) ** 2))
+        solution = estimate(Equations(Y, tau, np.ones_like(tau), names, parts, WHERE), Method(robust))
+        values[j], deviations[j] = solution.values, np.sqrt(np.diagonal(solution.covariance))
+        rms[j] = np.sqrt(np.mean((tau - Y @ solution.values) ** 2))
     stiffness, damping, offset = values.T
     return Elasticity(stiffness, damping, offset, deviations, rms)
 
 
-GYRATION = 0.05  # m: the radius of gyration of a load of which nothing is measured
+DEFAULT_GYRATION_RADIUS = 0.05  # m: default radius of gyration of a payload
 
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """A load on a ``link``: ``mass`` (kg), ``com`` (3,) in the link's axes, ``inertia`` (3, 3) about it.
+    """A payload on a ``link``: ``mass`` (kg), ``com`` (3,) in link axes, and ``inertia`` (3, 3) about it.
 
-    ``parameters`` (10,) are m, m c and the inertia about the link's origin as measured, with their ``covariance``;
-    mass, centre and inertia are those of the physically consistent body that is closest to them.
+    ``parameters`` (10,) are m, m c and the inertia about the link origin as measured, with their ``covariance``. Mass,
+    centre and inertia are those of the closest physically consistent body.
     """
 
     link: str
@@ -298,9 +299,9 @@ def identify_payload(
     bandwidth: float | None = None,
     still: float = 0.01,
 ) -> Payload:
-    """Return the load that a ``link`` (the last by default) carries in the motions ``loaded`` but not in ``empty``.
+    """Return the payload that a ``link`` (default: the last) carries in the motions ``loaded`` but not in ``empty``.
 
-    Other arguments as in ``identify``. The robot's own parameters need not be known.
+    The robot parameters need not be known. Other arguments are as in ``identify``.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -320,28 +321,28 @@ def identify_payload(
         samples = measurements_of(robot, data)
         through = Filter.of(samples, bandwidth, robot.name)
         model = Model(robot, base, samples.q, samples.v, samples.a, external=samples.external)
-        own = equations_of(model, samples, through, still)
+        equations = equations_of(model, samples, through, still)
         load = through(carries * robot.inertial.regressor(samples.q, samples.v, samples.a)[..., ten])
-        both.append(replace(own, Y=np.concatenate([own.Y, load], axis=-1)))
+        both.append(replace(equations, Y=np.concatenate([equations.Y, load], axis=-1)))
     load_names = [f"load.{name.split('.')[-1]}" for name in robot.inertial.names[ten]]
     first, second = both
     count = len(first.tau)
     parts = [*first.parts, *(slice(part.start + count, part.stop + count) for part in second.parts)]
     Y, tau, weights = (np.concatenate([getattr(x, name) for x in both]) for name in ("Y", "tau", "weights"))
     names_of_both = (*first.names, *load_names)
-    found = estimate(replace(first, Y=Y, tau=tau, weights=weights, parts=parts, names=names_of_both), Method())
-    values, covariance = found.values[-10:], found.covariance[-10:, -10:]
+    solution = estimate(replace(first, Y=Y, tau=tau, weights=weights, parts=parts, names=names_of_both), Method())
+    values, covariance = solution.values[-10:], solution.covariance[-10:, -10:]
     mass, com, inertia = _body(values, covariance, robot.name)
     return Payload(names[at], mass, com, inertia, values, covariance)
 
 
 def _body(values: Array, covariance: Array, where: str) -> tuple[float, Array, Array]:
-    """Return mass, centre and inertia of the physically consistent body closest to ten parameters."""
+    """Return mass, centre and inertia of the closest physically consistent body to ten parameters."""
     size = np.sqrt(np.diagonal(covariance))
     root = np.linalg.inv(np.linalg.cholesky(covariance / np.outer(size, size))) / size
     mass = max(float(values[0]), float(size[0]), 1e-6)
-    ball = inertial(pseudo_inertia(mass, values[1:4] / mass, 0.4 * mass * GYRATION**2 * np.eye(3)))
+    ball = inertial(pseudo_inertia(mass, values[1:4] / mass, 0.4 * mass * DEFAULT_GYRATION_RADIUS**2 * np.eye(3)))
     prior = Prior(ball, np.arange(10), np.ones(10, dtype=bool), 1)
     ten = nearest_physical(Estimate(np.eye(10), values, root), prior, 1e-3, where)
-    found = from_pseudo_inertia(np.einsum("k,kij->ij", ten, np.array(parameter_basis())))
-    return float(found[0]), np.asarray(found[1]), np.asarray(found[2])
+    body = from_pseudo_inertia(np.einsum("k,kij->ij", ten, np.array(parameter_basis())))
+    return float(body[0]), np.asarray(body[1]), np.asarray(body[2])

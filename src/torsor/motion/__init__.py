@@ -1,18 +1,21 @@
-"""Motion prediction: trajectories by optimisation with analytical derivatives.
+"""Motion prediction: trajectory optimisation with analytical derivatives.
 
-A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constraints; ``solve`` returns a
-``MotionResult``, or raises a ``MotionError`` that names the constraints in conflict.
+A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constraints. ``solve`` returns a
+``MotionResult``, or raises a ``MotionError`` that names the conflicting constraints.
 
-Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Rates, Jerk, Reaction, Reference,
-Manipulability, ExpressionCost. At the ends: Start, End, Linked, Periodic, Symmetric. Bounds: Positions, Velocities,
-Accelerations, Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated. In space: FramePosition, FrameVelocity,
-Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace. Any expression of a ``Node``: ExpressionConstraint.
+- Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Rates, Jerk, Reaction, Reference,
+  Manipulability, ExpressionCost
+- Conditions at the ends: Start, End, Linked, Periodic, Symmetric
+- Bounds: Positions, Velocities, Accelerations, Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated
+- Constraints in space: FramePosition, FrameVelocity, Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace
+- Any expression of a ``Node``: ExpressionConstraint
+- Profiles: Spline, Path; free parameters of the robot: Number
+- Built-in problems: PROBLEMS; files: load_problem; solvers by name: SOLVERS
+- Several solves: continuation, pareto, ``MotionProblem.multistart``; bang-bang motions: switching
+- Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit
+- Time-optimal timing of given paths: retime, Retimed
 
-Profiles: Spline, Path; free numbers of the robot: Number. Built-in problems: PROBLEMS. Files: load_problem. Several
-solves: continuation, pareto, ``MotionProblem.multistart``. Bang-bang motions: switching. Solvers by name: SOLVERS.
-Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit. Given paths: retime, Retimed.
-
-Files import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
+Modules import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
 ``MotionResult``); multistart, files; solve (the strategies), refine, diagnosis, starts; results; statement (the data
 of a problem and its nonlinear program); terms and transcription.
 """
@@ -74,4 +77,4 @@ _subpackage = subpackages(__name__, "inverse", "sweeps")
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         return _subpackage(name)
-    return getattr(_subpackage("inverse"), name)  # imported when it is first used: few problems fit their weights
+    return getattr(_subpackage("inverse"), name)  # imported on first use, because few problems fit their weights

@@ -15,9 +15,9 @@ class Argument:
     """An argument of named problems; problems that share it share one object.
 
     ``kind`` is float, int, str, bool, dict (numbers by name) or tuple (intervals by name). ``count`` is the number of
-    values of a list, "+" for any number, "1+" for one number for all or a list. Numbers are from ``least`` to ``most``,
-    or ``above`` and ``below`` bounds. ``unit`` is that of values in Python, sweeps and files; on the command line they
-    are in degrees if ``degrees``. The option is ``--name``, unless ``option`` gives another name.
+    values of a list, "+" for any number, or "1+" for one shared number or a list. Numbers are bounded by ``least`` and
+    ``most`` (inclusive) or ``above`` and ``below`` (exclusive). ``unit`` is the unit in Python, sweeps and files; on
+    the command line, values are in degrees if ``degrees``. The option is ``--name`` unless ``option`` names another.
     """
 
     name: str
@@ -33,20 +33,20 @@ class Argument:
 
     @property
     def option_name(self) -> str:
-        """The name of the option, with underscores."""
+        """The option name, with underscores."""
         return self.option or self.name
 
     def check(self, value: Any, where: str, what: str = "") -> None:
-        """Raise ModelError for a number beyond the bounds."""
-        if self.bounds and not isinstance(value, str):  # text, such as "free", is checked by the problem
+        """Raise ModelError if a number is out of bounds."""
+        if self.bounds and not isinstance(value, str):  # the problem checks text, such as "free"
             number(value, where, what or self.name, **self.bounds)
 
 
 @dataclass(frozen=True, eq=False)
 class NamedProblem:
-    """A motion problem with a name: a call returns it, for values of its ``arguments``.
+    """A named motion problem; calling it returns the problem for values of its ``arguments``.
 
-    Values that are not given are the defaults of ``function``. ``report`` returns figures of a result in addition to
+    Values that are not given have the defaults of ``function``. ``report`` returns further figures of a result, beyond
     those of all motions, and ``figures`` has their units.
     """
 
@@ -58,15 +58,17 @@ class NamedProblem:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = self.defaults or defaults_of(self.function)
-        own = {each.name: given.get(each.name) for each in self.arguments}
-        parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own[name]) for name in own]
-        object.__setattr__(self, "defaults", own)
+        defaults = self.defaults or defaults_of(self.function)
+        own_defaults = {argument.name: defaults.get(argument.name) for argument in self.arguments}
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own_defaults[name]) for name in own_defaults
+        ]
+        object.__setattr__(self, "defaults", own_defaults)
         object.__setattr__(self, "__signature__", inspect.Signature(parameters))
         register("problem", self.name, self)
 
     def __call__(self, *values: Any, **given: Any) -> MotionProblem:
-        """Return the problem; Python may give further arguments of the function."""
+        """Return the problem; from Python, further arguments of the function may be given."""
         for argument in self.arguments:
             if given.get(argument.name) is not None:
                 argument.check(given[argument.name], self.name)
@@ -77,24 +79,24 @@ class NamedProblem:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units of arguments and figures by name, as far as they have any."""
-        return {each.name: each.unit for each in self.arguments if each.unit} | dict(self.figures)
+        """Units of arguments and figures by name, for those that have a unit."""
+        return {argument.name: argument.unit for argument in self.arguments if argument.unit} | dict(self.figures)
 
 
 def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the defaults of a function by argument."""
-    found = inspect.signature(function).parameters.values()
-    return {each.name: each.default for each in found if each.default is not each.empty}
+    """Return the default values of a function by argument name."""
+    result = inspect.signature(function).parameters.values()
+    return {parameter.name: parameter.default for parameter in result if parameter.default is not parameter.empty}
 
 
 class _NamedProblems(Mapping[str, NamedProblem]):
     """All registered problems by name; the package of a problem is imported when the problem is first used."""
 
     def __getitem__(self, name: str) -> NamedProblem:
-        found: NamedProblem | None = registered("problem", name)
-        if found is None:
+        result: NamedProblem | None = registered("problem", name)
+        if result is None:
             raise KeyError(name)
-        return found
+        return result
 
     def __contains__(self, name: object) -> bool:
         return name in names("problem")

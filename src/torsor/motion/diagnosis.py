@@ -1,4 +1,4 @@
-"""Diagnosis of infeasible problems: which constraints conflict, and by how much they have to be relaxed at least."""
+"""Diagnosis of infeasible problems: the conflicting constraints, and the smallest relaxation that resolves them."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,16 @@ from torsor.motion.terms.ends import EndState
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import Outcome, row_violations
 
-NAMED = 3  # violated rows that a message names at most
-TAKES_PART = 1e-3  # least multiplier of a row that takes part in a conflict (1: the row is violated)
+MAX_ROWS_NAMED = 3  # largest number of violated rows that a message names
+MIN_CONFLICT_MULTIPLIER = 1e-3  # smallest multiplier of a row that takes part in a conflict (1: the row is violated)
 
 
 def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Array, tolerance: float) -> MotionError:
-    """Return the diagnosis of a problem whose sum of scaled violations is least at ``nearest``.
+    """Return the diagnosis of a problem whose sum of scaled violations is smallest at ``nearest``.
 
-    The multipliers of ``nearest`` belong to that sum: violated rows have 1, rows that conflict with them another number
-    than 0, so that few rows are named. At the variables ``relaxed`` (n,) the largest violation is least: the amounts in
-    the message are taken there.
+    The multipliers of ``nearest`` belong to that sum. They are 1 for violated rows and nonzero for rows that conflict
+    with them, so that few rows are named. At the variables ``relaxed`` (n,) the largest violation is smallest; the
+    message quotes the violations there.
     """
     program = problem.program
     few, outside = row_violations(program, nearest.x), row_violations(program, relaxed)
@@ -30,21 +30,21 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
     for k in map(int, np.argsort(-few)):
         title = program.rows[k].title
         if few[k] > tolerance and title not in missed:
-            own = np.array([row.title == title for row in program.rows])
-            worst = int(np.argmax(np.where(own, outside, -1.0)))
+            is_same = np.array([row.title == title for row in program.rows])
+            worst = int(np.argmax(np.where(is_same, outside, -1.0)))
             amount = f" ({_violation_text(program, relaxed, worst)})" if outside[worst] > tolerance else ""
             missed[title] = title + amount
     against = dict[str, str]()
-    for each in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
-        if each.title not in missed and abs(each.sensitivity) > TAKES_PART:
-            of_variable = f"{each.title} of {each.label} ({each.side} {each.bound:.6g})"
-            against.setdefault(each.title, of_variable if each.time is None else each.title)
+    for active_row in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
+        if active_row.title not in missed and abs(active_row.sensitivity) > MIN_CONFLICT_MULTIPLIER:
+            of_variable = f"{active_row.title} of {active_row.label} ({active_row.side} {active_row.bound:.6g})"
+            against.setdefault(active_row.title, of_variable if active_row.time is None else active_row.title)
     what = f"no motion near the start satisfies {', '.join(missed.values())}"
     what += f" together with {', '.join(against.values())}" if against else ""
-    given = _given_conditions(problem)
-    what += f" (given: {', '.join(given)})" if given else ""
+    conditions = _given_conditions(problem)
+    what += f" (given: {', '.join(conditions)})" if conditions else ""
     largest = float(outside.max(initial=0.0))
-    what += f"; least violation reachable: all bounds would have to be relaxed by {largest:.3g} of their sizes"
+    what += f"; all bounds would have to be relaxed by at least {largest:.3g} of their scales"
     fix = "widen one of these bounds, or give another initial guess (start=, multistart)"
     equations = int((program.row_lower == program.row_upper).sum())
     if equations > program.n:
@@ -57,27 +57,27 @@ def diagnose_group(
 ) -> MotionError:
     """Return the diagnosis of a problem that is feasible if ``soft`` rows (m,) are violated as at variables x (n,).
 
-    ``without`` are the names of constraints that were left out.
+    ``without`` has the names of constraints that were omitted.
     """
     program, named = problem.program, dict[tuple[str, str], str]()
     outside = np.where(soft, row_violations(program, x), 0.0)
     for k in map(int, np.argsort(-outside)):
         row = program.rows[k]
-        if outside[k] > tolerance and len(named) < NAMED:
+        if outside[k] > tolerance and len(named) < MAX_ROWS_NAMED:
             named.setdefault((row.title, row.label), f"{row.title} ({_violation_text(program, x, k)})")
     largest = float(outside.max(initial=0.0))
     rest = f"even without {', '.join(without)}" if without else "while all other constraints hold"
     what = f"no motion near the start satisfies {', '.join(named.values())}, {rest}"
-    what += f"; in the nearest motion that was found these are violated by {largest:.3g} of their sizes"
+    what += f"; the nearest motion that was found violates these by {largest:.3g} of their scales"
     fix = "relax these constraints, or give another initial guess (start=, multistart)"
     conflict = tuple(dict.fromkeys(title for title, _ in named))
     return MotionError(what, where=problem.name, fix=fix).but(conflict=conflict, violation=largest)
 
 
 def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionError | None:
-    """Return the diagnosis of a violated row that depends on no variable, as at given end positions; None if none is.
+    """Return the diagnosis of a violated row that depends on no variable, as at given end positions, or None.
 
-    A Jacobian that is zero at two points, one of them random, counts as zero.
+    A Jacobian counts as zero if it is zero at two points, one of them random.
     """
     program, x = problem.program, problem.guess()
     outside = row_violations(program, x)
@@ -86,15 +86,15 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionErr
     if not outside.max(initial=0.0) > tolerance:
         return None
     worst = int(np.argmax(outside))
-    title, given = program.rows[worst].title, _given_conditions(problem)
+    title, conditions = program.rows[worst].title, _given_conditions(problem)
     what = f"{title} cannot be satisfied: {_violation_text(program, x, worst)} for every motion"
-    what += f" (given: {', '.join(given)})"
-    error = MotionError(what, where=problem.name, fix="change the bound, or the given values")
-    return error.but(conflict=(title, *given), violation=float(outside[worst]))
+    what += f" (given: {', '.join(conditions)})"
+    error = MotionError(what, where=problem.name, fix="change the bound or the given values")
+    return error.but(conflict=(title, *conditions), violation=float(outside[worst]))
 
 
 def _violation_text(program: Program, x: Array, k: int) -> str:
-    """Return which bound row k violates, by how much, and when."""
+    """Return the bound that row k violates, the amount and the time, as text."""
     row, value, scale = program.rows[k], program.value(x)[1][k], float(program.scales[k])
     bound = float(program.row_upper[k] if value > program.row_upper[k] else program.row_lower[k])
     words = f"{row.label} misses {bound * scale:.6g} by {abs(value - bound) * scale:.4g}"
@@ -103,7 +103,7 @@ def _violation_text(program: Program, x: Array, k: int) -> str:
 
 
 def _given_conditions(problem: ProblemStatement) -> list[str]:
-    """Return the conditions that are neither rows nor variables: given states at ends, and given durations."""
-    ends = [each.title for each in problem.conditions if isinstance(each, EndState)]
+    """Return the conditions that are neither rows nor variables: given end states and durations."""
+    ends = [condition.title for condition in problem.conditions if isinstance(condition, EndState)]
     fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]
     return [*dict.fromkeys(ends), *(f"{T:.6g} s of phase {k}" for k, (T, _) in fixed)]

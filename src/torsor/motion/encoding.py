@@ -1,7 +1,7 @@
-"""Problems as JSON, with everything that TOML files do not describe: bodies, supports and terms of the human.
+"""Problems as JSON, including what TOML files do not describe: bodies, supports and terms of the human.
 
 Only data of registered classes are written and read (``encodable``): frozen dataclasses and named tuples, functions of
-a node, and robots as the text of TOML files. A file can therefore name nothing that runs code of its own.
+a node, and robots as TOML text. A file therefore cannot name anything that runs its own code.
 """
 
 import json
@@ -24,23 +24,23 @@ from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-LARGEST = 100_000  # of whole numbers: counts of points and nodes
-NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_objects: dict[str, Any] = {}  # classes and functions by their names in files: "motion.Time"
+LARGEST_INTEGER = 100_000  # largest whole number: counts of points and nodes
+NOT_FINITE_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_objects: dict[str, Any] = {}  # classes and functions by their names in files, such as "motion.Time"
 _names: dict[Any, str] = {}
 
 
 def encodable(group: str, *places: ModuleType | type) -> None:
-    """Register classes, or all classes of data and functions of a node in modules, under GROUP.NAME in files.
+    """Register classes, or all data classes and node functions of modules, under GROUP.NAME in files.
 
-    The names do not change when modules move. ``torsor/__init__.py`` says which package registers a group.
+    The names do not change when modules move. ``torsor/__init__.py`` states which package registers a group.
     """
     for place in places:
-        own = vars(place).values() if isinstance(place, ModuleType) else [place]
-        for each in own:
-            if each is place or (getattr(each, "__module__", "") == place.__name__ and _is_encodable(each)):
-                name = f"{group}.{each.__name__}"
-                _objects[name], _names[each] = each, name
+        members = vars(place).values() if isinstance(place, ModuleType) else [place]
+        for member in members:
+            if member is place or (getattr(member, "__module__", "") == place.__name__ and _is_encodable(member)):
+                name = f"{group}.{member.__name__}"
+                _objects[name], _names[member] = member, name
     register("encoding", group, True)
 
 
@@ -52,16 +52,16 @@ def encoded(problem: ProblemStatement) -> str:
 
 
 def decoded(text: str) -> ProblemStatement:
-    """Return the problem of ``encoded``; raise ValueError if the text is not one."""
+    """Return the problem of ``encoded``; raise ValueError if the text is not a problem."""
     data = json.loads(text)
-    found = _decoded(data["problem"], [robot_of(each) for each in data["robots"]])
-    if not isinstance(found, ProblemStatement):
-        raise ValueError(f"a {type(found).__name__} is no motion problem")
-    return found
+    result = _decoded(data["problem"], [robot_of(text) for text in data["robots"]])
+    if not isinstance(result, ProblemStatement):
+        raise ValueError(f"a {type(result).__name__} is not a motion problem")
+    return result
 
 
 class _Writer:
-    """Encodes values; robots are collected in ``texts``, each once."""
+    """Encodes values and collects each robot once in ``texts``."""
 
     def __init__(self, where: str) -> None:
         self.where, self.texts = where, list[str]()
@@ -89,39 +89,39 @@ class _Writer:
         if isinstance(value, np.ndarray):
             return {"array": self.encode(value.tolist())}
         if isinstance(value, Mapping):
-            return {"table": [[self.encode(key), self.encode(each)] for key, each in value.items()]}
+            return {"table": [[self.encode(key), self.encode(entry)] for key, entry in value.items()]}
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
-            return {"tuple": [self.encode(each) for each in value]}
+            return {"tuple": [self.encode(entry) for entry in value]}
         if isinstance(value, list):
-            return [self.encode(each) for each in value]
+            return [self.encode(entry) for entry in value]
         cls = type(value)
         if isfunction(value) and value in _names:
             return {"function": _names[value]}
         if cls not in _names:
-            fix = "keep the problem in Python, and give it to load: problem=..."
+            fix = "keep the problem in Python and pass it to load(..., problem=...)"
             name = getattr(value, "__qualname__", cls.__qualname__)
             raise ModelError("cannot be written to a file", argument=name, where=self.where, fix=fix)
-        names = cls._fields if hasattr(cls, "_fields") else [each.name for each in fields(value) if each.init]
-        own = {name: self.encode(getattr(value, name)) for name in names}
-        return {"class": _names[cls], "fields": own}
+        names = cls._fields if hasattr(cls, "_fields") else [field.name for field in fields(value) if field.init]
+        encoded_fields = {name: self.encode(getattr(value, name)) for name in names}
+        return {"class": _names[cls], "fields": encoded_fields}
 
 
 def _decoded(data: Any, robots: list[Robot]) -> Any:
-    """Return the object that ``_Writer.encode`` has written as data."""
+    """Return the object that ``_Writer.encode`` wrote as data."""
     if isinstance(data, list):
-        return [_decoded(each, robots) for each in data]
+        return [_decoded(entry, robots) for entry in data]
     if not isinstance(data, dict):
-        if isinstance(data, int) and not isinstance(data, bool) and abs(data) > LARGEST:
+        if isinstance(data, int) and not isinstance(data, bool) and abs(data) > LARGEST_INTEGER:
             raise ValueError(f"{data:.6g} is too large")
         return data
     if "number" in data:
-        return NOT_FINITE[data["number"]]
+        return NOT_FINITE_NUMBERS[data["number"]]
     if "array" in data:
         return np.array(_decoded(data["array"], robots), dtype=float)
     if "tuple" in data:
         return tuple(_decoded(data["tuple"], robots))
     if "table" in data:
-        return {_decoded(key, robots): _decoded(each, robots) for key, each in data["table"]}
+        return {_decoded(key, robots): _decoded(entry, robots) for key, entry in data["table"]}
     if "robot" in data:
         return robots[data["robot"]]
     if "parametric" in data:
@@ -129,13 +129,13 @@ def _decoded(data: Any, robots: list[Robot]) -> Any:
     what = "function" if "function" in data else "class"
     name = str(data[what])
     registered("encoding", name.partition(".")[0])  # imports the package
-    found = _objects.get(name)
-    if found is None or isfunction(found) is not (what == "function"):
+    result = _objects.get(name)
+    if result is None or isfunction(result) is not (what == "function"):
         fix = "read it with the version of Torsor that wrote it"
-        raise ValueError(f"there is no {what} {name[:60]!r} of motion problems; fix: {fix}")
+        raise ValueError(f"motion problems have no {what} {name[:60]!r}; fix: {fix}")
     if what == "function":
-        return found
-    return found(**{str(key): _decoded(each, robots) for key, each in data["fields"].items()})
+        return result
+    return result(**{str(key): _decoded(entry, robots) for key, entry in data["fields"].items()})
 
 
 def _is_encodable(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Reading motion problems from TOML files: robot, phases, objectives, constraints and settings. See docs/plan/motion.md."""
+"""Motion problems in TOML files: robot, phases, objectives, constraints and settings. See docs/plan/motion.md."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
@@ -31,18 +31,18 @@ from torsor.robot.robot import Robot
 P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1
-MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours to solve
-TOP = (
+MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
+TOP_KEYS = (
     "torsor", "name", "units", "robot", "free", "numbers", "assembly", "relaxation_order", "frozen", "path", "solver"
 )  # fmt: skip
-PLAIN = {"name": str, "frozen": dict[str, float], "assembly": list[float], "relaxation_order": list[list[str]]}
-ARRAYS = ("phases", "objectives", "constraints")
+PLAIN_KEYS = {"name": str, "frozen": dict[str, float], "assembly": list[float], "relaxation_order": list[list[str]]}
+ARRAY_KEYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
-TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.items()}
+SETTING_TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.items()}
 
 
 def read_problem(path: Path, make: Callable[..., P]) -> P:
-    """Return the problem of a TOML file, made by ``make`` from the fields of a ``ProblemStatement``."""
+    """Return the problem of a TOML file; ``make`` builds it from the fields of a ``ProblemStatement``."""
     return _Reader(path).read(file_table(path), make)
 
 
@@ -54,10 +54,10 @@ class _Reader:
 
     def read(self, data: Table, make: Callable[..., P]) -> P:
         check_version(data, VERSION, self.source)
-        check_keys(data, (*TOP, *ARRAYS), self.source, required=("robot", "phases", "objectives"))
+        check_keys(data, (*TOP_KEYS, *ARRAY_KEYS), self.source, required=("robot", "phases", "objectives"))
         units = data.get("units", {})
         if units not in ({}, {"angle": "rad"}):
-            fix = "convert degrees to radians; the robot's own file may be in degrees"
+            fix = "convert degrees to radians; the robot file itself may be in degrees"
             raise error(f"{self.source}: units", f"found {short(units)}", 'angle = "rad"', fix)
         robot = self._robot(data)
         phases = [self._phase(table, where) for table, where in self._tables(data, "phases")]
@@ -65,17 +65,17 @@ class _Reader:
         known = term_registry(Constraint, Ends)
         conditions = [made(known, table, where) for table, where in self._tables(data, "constraints")]
         if not phases or not costs:
-            raise error(self.source, f"no {'objectives' if phases else 'phases'}", fix="add one or more")
-        given: Table = {"name": self.path.stem}
-        given |= {key: self._value(data, key, hint, None) for key, hint in PLAIN.items() if key in data}
+            raise error(self.source, f"there are no {'objectives' if phases else 'phases'}", fix="add at least one")
+        options: Table = {"name": self.path.stem}
+        options |= {key: self._value(data, key, hint, None) for key, hint in PLAIN_KEYS.items() if key in data}
         if "path" in data:
-            given["path"] = self._joint_path(data["path"])
+            options["path"] = self._joint_path(data["path"])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {}).items()
-        given["numbers"] = {name: filled(Number, each, f"{self.source}: numbers.{name}") for name, each in numbers}
-        given["settings"] = self._settings(data.get("solver", {}))
+        options["numbers"] = {name: filled(Number, entry, f"{self.source}: numbers.{name}") for name, entry in numbers}
+        options["settings"] = self._settings(data.get("solver", {}))
         try:
-            problem = make(robot, phases, costs, conditions, **given)
-            _ = problem.program  # errors of terms that do not fit the robot get the name of the file here
+            problem = make(robot, phases, costs, conditions, **options)
+            _ = problem.program  # so that errors of terms that do not fit the robot name the file
         except ModelError as wrong:
             raise wrong.inside(self.source) from None
         return problem
@@ -84,11 +84,11 @@ class _Reader:
         return fitted(data[key], hint, f"{self.source}: {key}") if key in data else default
 
     def _tables(self, data: Table, key: str) -> Iterator[tuple[Table, str]]:
-        """Yield the tables of an array, each with its place for messages: its number, and its name if it has one."""
-        given = data.get(key, [])
-        if type(given) is not list or not all(type(each) is dict for each in given):
-            raise error(self.source, f"{key} is {short(given)}", "tables", f"write [[{key}]]")
-        for number, table in enumerate(given, start=1):
+        """Yield the tables of an array, each with its place for messages: its number and, if any, its name."""
+        tables = data.get(key, [])
+        if type(tables) is not list or not all(type(table) is dict for table in tables):
+            raise error(self.source, f"{key} is {short(tables)}", "an array of tables", f"write [[{key}]]")
+        for number, table in enumerate(tables, start=1):
             name = table.get("name")
             where = f"{self.source}: {key.removesuffix('s')} {number}"
             _check_size(table, where)
@@ -96,8 +96,10 @@ class _Reader:
 
     def _robot(self, data: Table) -> Robot | Parametric[Robot]:
         name = self._value(data, "robot", str, "")
-        makers = {each: signature(getattr(library, each)).parameters.values() for each in library.__all__}
-        ready = [each for each, given in makers.items() if all(one.default is not one.empty for one in given)]
+        makers = {name: signature(getattr(library, name)).parameters.values() for name in library.__all__}
+        ready = [
+            maker for maker, parameters in makers.items() if all(one.default is not one.empty for one in parameters)
+        ]
         if name in ready:
             loaded = getattr(library, name)()
         else:
@@ -107,12 +109,12 @@ class _Reader:
             except (OSError, ValueError):
                 there = False
             if not there:
-                allowed = f"a robot file, from the folder of this one, or one of {', '.join(ready)}"
-                raise error(f"{self.source}: robot", f"no such robot: {short(name)}", allowed)
+                allowed = f"a robot file relative to this one, or one of {', '.join(ready)}"
+                raise error(f"{self.source}: robot", f"there is no robot {short(name)}", allowed)
             try:
                 loaded = load(place)
             except (ValueError, OSError) as wrong:
-                raise error(f"{self.source}: robot", f"{short(name)} is no robot: {wrong}") from None
+                raise error(f"{self.source}: robot", f"{short(name)} is not a robot: {wrong}") from None
         robot: Robot = loaded.as_robot() if isinstance(loaded, ParallelRobot) else loaded
         free = self._value(data, "free", list[str] | dict[str, str | dict[str, float]], ())
         try:
@@ -121,12 +123,12 @@ class _Reader:
             raise error(f"{self.source}: free", str(wrong)) from None
 
     def _phase(self, table: Table, where: str) -> Phase:
-        own = table.get("own", {})
-        if type(own) is not dict or not all(type(each) is dict for each in own.values()):
-            raise error(where, f"own is {short(own)}", "a table of tables: own.NAME.points = 8")
-        splines = {name: self._spline(each, f"{where}: own.{name}") for name, each in own.items()}
-        rest = {key: value for key, value in table.items() if key != "own"}
-        return filled(Phase, rest, where, keys={KEY: FORM}, own=splines or None)
+        own_splines = table.get("own", {})
+        if type(own_splines) is not dict or not all(type(entry) is dict for entry in own_splines.values()):
+            raise error(where, f"own is {short(own_splines)}", "a table of tables: own.NAME.points = 8")
+        splines = {name: self._spline(entry, f"{where}: own.{name}") for name, entry in own_splines.items()}
+        other_fields = {key: value for key, value in table.items() if key != "own"}
+        return filled(Phase, other_fields, where, keys={KEY: FORM}, own=splines or None)
 
     def _spline(self, table: Table, where: str) -> Spline:
         check_keys(table, ("knots", "degree") if "knots" in table else ("points", "degree"), where)
@@ -157,19 +159,19 @@ class _Reader:
         except ModelError as wrong:
             raise wrong if str(wrong).startswith(self.source) else error(where, str(wrong)) from None
         except ValueError:
-            allowed = "rows with a number for each coordinate"
-            raise error(f"{where}: {key}", "rows of several lengths", allowed) from None
+            allowed = "rows with one number per coordinate"
+            raise error(f"{where}: {key}", "the rows have different lengths", allowed) from None
 
     def _settings(self, table: Any) -> Table:
         where = f"{self.source}: solver"
         check_keys(fitted(table, dict, where), SETTINGS, where)
-        found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
-        SolveSettings.of(where, **found)  # validates
-        return found
+        result = {SETTINGS[key]: fitted(value, SETTING_TYPES[key], f"{where}: {key}") for key, value in table.items()}
+        SolveSettings.of(where, **result)  # raises if the values are invalid
+        return result
 
 
 def _check_size(table: Table, where: str) -> None:
-    """Raise ModelError where a count or a list is too long."""
+    """Raise ModelError if a count or a list is too large."""
     for key, most in MAX_COUNTS.items():
         value = table.get(key)
         if (type(value) is int and value > most) or (type(value) is list and len(value) > most):
@@ -177,7 +179,7 @@ def _check_size(table: Table, where: str) -> None:
 
 
 def save_problem(problem: ProblemStatement, path: Path) -> None:
-    """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back to the same program."""
+    """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back as the same program."""
     if path.suffix.lower() != ".toml":
         raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     text = _content(problem, f"{path.stem}.robot.toml")
@@ -212,10 +214,10 @@ def _content(problem: ProblemStatement, robot: str) -> str:
         elif len(nodes) != len(replace(phase, nodes=None).nodes):
             table["nodes"] = len(nodes)
         if phase.own:
-            table["own"] = {name: _plain(each, name) for name, each in phase.own.items()}
+            table["own"] = {name: _plain(spline, name) for name, spline in phase.own.items()}
         blocks.append(_block("[[phases]]", table))
-    blocks += [_block("[[objectives]]", _term(each, problem.name)) for each in problem.costs]
-    blocks += [_block("[[constraints]]", _term(each, problem.name)) for each in problem.constraints]
+    blocks += [_block("[[objectives]]", _term(cost, problem.name)) for cost in problem.costs]
+    blocks += [_block("[[constraints]]", _term(constraint, problem.name)) for constraint in problem.constraints]
     return "\n".join(blocks)
 
 
@@ -232,23 +234,23 @@ def _term(term: Cost | Constraint | Ends, where: str) -> Table:
     kind = kind_of(type(term))
     where = f"{where}: {term.title}"
     if term_registry(Cost, Constraint, Ends).get(kind) is not type(term):
-        found = f"{type(term).__name__} of {type(term).__module__} cannot be written to a file"
-        raise error(where, found, "terms of torsor.motion", "keep this problem in Python")
+        message = f"{type(term).__name__} of {type(term).__module__} cannot be written to a file"
+        raise error(where, message, "terms of torsor.motion", "keep this problem in Python")
     return {KEY: kind} | _entries(term, where)
 
 
 def _entries(made: Any, where: str, skipped: tuple[str, ...] = ()) -> Table:
     """Return the fields of a dataclass that differ from their defaults."""
-    found: Table = {}
-    for each in fields(made):
-        value = getattr(made, each.name)
-        is_default = type(value) is type(each.default) and bool(np.all(value == each.default))
-        if each.name in skipped or value is None or is_default:
+    result: Table = {}
+    for entry in fields(made):
+        value = getattr(made, entry.name)
+        is_default = type(value) is type(entry.default) and bool(np.all(value == entry.default))
+        if entry.name in skipped or value is None or is_default:
             continue
-        plain = _plain(value, f"{where}: {each.name}")
+        plain = _plain(value, f"{where}: {entry.name}")
         if plain != {}:
-            found[FORM if each.name == KEY else each.name] = plain
-    return found
+            result[FORM if entry.name == KEY else entry.name] = plain
+    return result
 
 
 def _plain(value: Any, where: str) -> Any:
@@ -260,9 +262,9 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(each, where) for key, each in value.items()}
+        return {str(key): _plain(entry, where) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each, where) for each in value]
+        return [_plain(entry, where) for entry in value]
     if isinstance(value, Spline):
         return {"degree": value.degree, "knots": value.inner.tolist()}
     if isinstance(value, JointPath):

@@ -1,9 +1,9 @@
 """Solutions from many starts, in several processes.
 
-On Linux processes are forked after compiling. Where a system does not fork (macOS, Windows) they are spawned: the
-problem is then pickled and its kernels are loaded from the cache on disk. A problem that cannot be pickled, such as one
-with a lambda function, is solved in one process there. Both ways, and any number of workers, give the same results.
-Ctrl-C ends the searches, and the solutions that were found until then are kept.
+On Linux, processes are forked after compilation. On systems that do not fork (macOS, Windows) they are spawned: the
+problem is pickled and its kernels are loaded from the disk cache. A problem that cannot be pickled, such as one with a
+lambda function, is then solved in one process. Both methods, and any number of workers, give the same results. Ctrl-C
+ends the searches and keeps the solutions found so far.
 """
 
 import multiprocessing
@@ -29,7 +29,7 @@ from torsor.optimisation import Outcome
 
 S = TypeVar("S", bound=Solution)
 
-SAME = 1e-4  # relative difference within which two objectives are the same optimum
+SAME_OPTIMUM_TOLERANCE = 1e-4  # relative difference within which two objectives belong to the same optimum
 START_METHOD = "fork" if sys.platform.startswith("linux") else "spawn"
 
 
@@ -37,7 +37,7 @@ START_METHOD = "fork" if sys.platform.startswith("linux") else "spawn"
 class Multistart(Generic[S]):
     """Results from random starts, the best first: solved ones by objective, then the others.
 
-    ``seeds`` has the seed of each. ``reached`` counts the results that have the best objective, to 1e-4 of it.
+    ``seeds`` has the seed of each result. ``reached`` is the number of results within 1e-4 of the best objective.
     """
 
     results: tuple[S, ...]
@@ -61,7 +61,10 @@ class Multistart(Generic[S]):
     def reached(self) -> int:
         """The number of solved results with the best objective."""
         least = self.best.objective
-        return sum(each.is_solved and each.objective <= least + SAME * abs(least) for each in self.results)
+        return sum(
+            result.is_solved and result.objective <= least + SAME_OPTIMUM_TOLERANCE * abs(least)
+            for result in self.results
+        )
 
     def __repr__(self) -> str:
         return f"<Multistart: {self.reached} of {len(self)} reached the best objective, {self.best.objective:.6g}>"
@@ -83,15 +86,15 @@ class _Found(NamedTuple):
     phases: tuple[Phase, ...]
 
 
-_work: list[_Work] = []  # of this process: forked processes inherit it, spawned ones receive it
+_work: list[_Work] = []  # of this process; forked processes inherit it, spawned ones receive it
 
 
 def solve_from_starts(
     problem: ProblemStatement, starts: Sequence[Array], seeds: Sequence[int], workers: int, settings: SolveSettings
 ) -> Multistart[Solution]:
-    """Return the solutions from given variables (n,), with a seed each; see ``MotionProblem.multistart``.
+    """Return the solutions from given variables (n,), each with a seed; see ``MotionProblem.multistart``.
 
-    After Ctrl-C they are those that were found until then; before the first, it raises KeyboardInterrupt.
+    After Ctrl-C, the solutions found so far are returned; if there are none, KeyboardInterrupt is raised.
     """
     whole_number(len(starts), problem.name, "count")
     whole_number(workers, problem.name, "workers")
@@ -107,29 +110,29 @@ def solve_from_starts(
         except (pickle.PicklingError, AttributeError, TypeError):
             workers = 1
     _work.append(work)
-    found = list[_Found]()
+    solved = list[_Found]()
     try:
-        for each in _solve_here(len(starts)) if workers == 1 else _solve_in_processes(work, workers, settings):
-            found.append(each)
+        for one_solution in _solve_here(len(starts)) if workers == 1 else _solve_in_processes(work, workers, settings):
+            solved.append(one_solution)
     except KeyboardInterrupt:
-        if not found:
+        if not solved:
             raise
     finally:
         _work.pop()
-    found.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
+    solved.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
     solutions, nodes = list[Solution](), [len(phase.nodes) for phase in problem.stages]
-    for _, solution, phases in found:
-        is_same = [len(phase.nodes) for phase in phases] == nodes  # refinement has added none
+    for _, solution, phases in solved:
+        is_same = [len(phase.nodes) for phase in phases] == nodes  # refinement added none
         solutions.append(replace(solution, problem=problem if is_same else problem.with_phases(*phases)))
-    return Multistart(tuple(solutions), tuple(seeds[each.start] for each in found))
+    return Multistart(tuple(solutions), tuple(seeds[solution.start] for solution in solved))
 
 
 def _solve_here(count: int) -> Iterator[_Found]:
-    """Yield the solution of each start; the one that Ctrl-C stops is the last."""
+    """Yield the solution of each start; after Ctrl-C, the interrupted one is the last."""
     for start in range(count):
-        found = _solve_one(start)
-        yield found
-        if found.solution.status.startswith(CTRL_C):
+        solved = _solve_one(start)
+        yield solved
+        if solved.solution.status.startswith(CTRL_C):
             return
 
 
@@ -138,18 +141,18 @@ def _solve_in_processes(work: _Work, workers: int, settings: SolveSettings) -> I
     context, count = multiprocessing.get_context(START_METHOD), len(work.starts)
     begin = None if START_METHOD == "fork" else work
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS are idle when this forks
+        warnings.simplefilter("ignore", DeprecationWarning)  # BLAS threads are idle at the time of the fork
         with (
             context.Pool(workers, _begin, (begin,)) as pool,
             Bar(count, settings.progress, "solving from starts") as bar,
         ):
-            for done, each in enumerate(pool.imap_unordered(_solve_one, range(count)), start=1):
-                yield each
+            for done, solution in enumerate(pool.imap_unordered(_solve_one, range(count)), start=1):
+                yield solution
                 bar.at(done)
 
 
 def _begin(work: _Work | None) -> None:
-    """Begin a process, with the work if it was spawned; Ctrl-C reaches all processes, and is that of the first one."""
+    """Initialise a process, with the work if it was spawned; only the first process handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if work is not None:
         _work.append(work)
@@ -163,8 +166,8 @@ def _solve_one(start: int) -> _Found:
         state = solve(problem, x, settings)
         if state.result is None:  # out of time before the search began
             raise ModelError(str(state.diagnosis or "no result"))
-        found = state.result
-    except ModelError as error:  # this start has no finite values, as where loops cannot be closed
+        result = state.result
+    except ModelError as error:  # this start has no finite values, for example if loops cannot be closed
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
-        found = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
-    return _Found(start, replace(found, problem=None), found.problem.stages)  # type: ignore[arg-type]
+        result = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
+    return _Found(start, replace(result, problem=None), result.problem.stages)  # type: ignore[arg-type]

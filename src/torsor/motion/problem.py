@@ -1,4 +1,4 @@
-"""Motion problems and their results, the two classes that users work with: each refers to the other."""
+"""Motion problems and their results, the two main user classes, which refer to each other."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -31,16 +31,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MotionProblem(ProblemStatement):
-    """A motion to be found.
+    """A motion planning problem.
 
-    A ``robot`` (or a parametric one, whose free numbers are then variables, with starts and bounds in ``numbers``)
-    moves through ``phases`` so that the sum of the terms of the ``objective`` is least and all ``constraints`` hold.
-    Some coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, along which the profile
-    ``progress`` runs from 0 to 1. Robots with closed loops are moved by their active coordinates; positions (nq,) in
-    ``assembly`` choose the assembly mode. ``settings`` are defaults of ``solve``. ``relaxation_order`` has groups of
-    names of constraints in the order in which they may be relaxed if the problem is infeasible: the error then says by
-    how much the first sufficient group has to be relaxed while everything but the groups before it holds. Profiles of
-    successive phases are continuous up to accelerations, unless ``Linked`` says otherwise.
+    A ``robot`` moves through ``phases`` so that the sum of the terms of the ``objective`` is smallest and all
+    ``constraints`` hold. The free parameters of a parametric robot are variables, with initial values and bounds in
+    ``numbers``. Some coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, along which the
+    profile ``progress`` runs from 0 to 1. Robots with closed loops are moved by their active coordinates; positions
+    (nq,) in ``assembly`` choose the assembly mode. Profiles of successive phases are continuous up to accelerations,
+    unless ``Linked`` changes it. ``settings`` are defaults of ``solve``.
+
+    ``relaxation_order`` has groups of constraint names in the order in which they may be relaxed if the problem is
+    infeasible. The error then states by how much the first sufficient group has to be relaxed while all constraints
+    hold that are not in the groups before it.
 
     Example:
         >>> from torsor import motion
@@ -68,25 +70,26 @@ class MotionProblem(ProblemStatement):
         feasible_first: bool | None = None,
         tie_break: bool | None = None,
     ) -> "MotionResult":
-        """Return the motion that a solver finds.
+        """Solve the problem and return the motion.
 
         ``solver`` is "ipopt" (the default) or another of ``motion.SOLVERS``. ``start`` is None for straight lines, an
         earlier result (a warm start, also with other phases), profiles (K, N) at equal time steps, or variables (n,).
-        ``tolerance`` (1e-6) is that of optimality and of the scaled rows; ``iterations`` (500) and ``seconds`` (no
-        limit) stop the solver, as does Ctrl-C: the best motion so far is then the result, and its status says so. If
-        ``seconds`` end while functions are compiled, before the search begins, a ``MotionError`` says so.
-        ``refine`` adds nodes, and control points for equations, until all rows hold on a grid ten times finer too: True
-        to 1e-4 of the rows' scales, or to another number. It ends after 8 rounds, at ten times the nodes or four times
-        the control points, or with ``iterations`` in all rounds together; the status then says what holds.
-        A motion that violates rows by more than 0.05 of their scales between the nodes has the status "optimal at the
-        nodes only", with a warning. ``feasible_first`` finds any feasible motion first and optimises from there.
-        ``tie_break`` chooses the motion of least effort among the fastest, if the objective is the time: joints that do
-        not limit the time are otherwise undetermined and chatter. The duration may then be 1e-4 of itself longer.
-        ``progress`` shows iterations on stderr; by default, a line on a terminal if it takes long. Settings that are
-        None are taken from ``settings``, or have the defaults above.
+        ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and ``seconds`` (no
+        limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states the
+        reason. If ``seconds`` end during compilation, before the search begins, a ``MotionError`` is raised.
 
-        An infeasible problem raises a ``MotionError`` that names the constraints in conflict and the least violation;
-        with ``check=False`` the result is the nearest motion.
+        ``refine`` adds nodes, and control points for equations, until all rows also hold on a grid ten times finer: to
+        1e-4 of the row scales if True, or to another number. It ends after 8 rounds, at ten times the nodes or four
+        times the control points, or with ``iterations`` over all rounds; the status then states what was reached. If a
+        motion violates rows by more than 0.05 of their scales between the nodes, its status is "optimal at the nodes
+        only" and a warning is issued. ``feasible_first`` finds any feasible motion first and optimises from there.
+        ``tie_break`` chooses the motion of least effort among the fastest, if the objective is the time. Otherwise,
+        joints that do not limit the time are undetermined and chatter. The duration may then be 1e-4 longer, relative
+        to itself. ``progress`` shows iterations on stderr; by default, a line appears on a terminal if solving takes
+        long. Settings that are None are taken from ``settings``, or have the defaults above.
+
+        If the problem is infeasible, a ``MotionError`` names the conflicting constraints and the smallest violation.
+        With ``check=False``, the nearest motion is returned instead.
 
         Example:
             >>> from torsor import motion
@@ -101,9 +104,9 @@ class MotionProblem(ProblemStatement):
             >>> again.iterations <= first.iterations, again.status
             (True, 'optimal')
         """
-        given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
-        given |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
-        settings = self._settings(given | {"tie_break": tie_break})
+        arguments = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
+        arguments |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
+        settings = self._settings(arguments | {"tie_break": tie_break})
         state = solve(self, start, settings)
         result = None
         if state.result is not None:
@@ -113,24 +116,24 @@ class MotionProblem(ProblemStatement):
         assert result is not None
         if result.is_only_at_nodes:
             worst = max(result.constraints.values(), key=lambda group: group.fine)
-            found = f"{worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
-            what = f"between the nodes, {found}: the motion is {result.status.partition(';')[0]}"
+            message = f"{worst.title} is violated by {worst.fine:.3g} of its scale (allowed: {BETWEEN:g})"
+            what = f"between the nodes, {message}: the motion is {result.status.partition(';')[0]}"
             fix = "solve with `refine=True`"
             if result.passes:
                 fix = "give the phases more points or a higher degree; "
-                fix += "motors of elastic joints two degrees less (Phase.own)"
+                fix += "give motors of elastic joints a degree two lower (Phase.own)"
             warn(what, where=self.name, fix=fix)
         return result
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
-        """Return the problem's own settings, replaced by those that are given and not None."""
+        """Return the settings of the problem, updated by those that are given and not None."""
         given = {key: value for key, value in given.items() if value is not None}
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
-        """Return random variables (n,) around the initial guess, the same for the same seed.
+        """Return random variables (n,) around the initial guess; the same seed gives the same variables.
 
-        ``spread`` is their standard deviation, relative to the distances that the profiles cover.
+        ``spread`` is the standard deviation, relative to the distances that the profiles cover.
         """
         return random_start(self, seed, spread)
 
@@ -144,26 +147,26 @@ class MotionProblem(ProblemStatement):
         starts: Sequence[Any] | None = None,
         **settings: Any,
     ) -> "MotionMultistart":
-        """Return the results from that many random starts (seeds seed, seed + 1, ...), in several processes.
+        """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in several processes.
 
-        ``starts`` replaces random starts by given ones, each like ``start`` of ``solve``; their seeds are then 0, 1,
-        and so on. ``settings`` are those of ``solve``; several workers show a bar of the starts. The same seeds give
-        the same results for any number of workers. Ctrl-C ends the searches; what was found until then is the result.
-        Where processes are spawned (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
+        ``starts`` replaces the random starts by given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
+        on. ``settings`` are those of ``solve``; with several workers, a progress bar is shown. The same seeds give the
+        same results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
+        systems that spawn processes (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
-        given = self._settings(settings)
+        solve_settings = self._settings(settings)
         if starts is None:
             whole_number(count, self.name, "count")
             seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)
-            x = [self.random_start(each, spread) for each in seeds]
+            x = [self.random_start(seed, spread) for seed in seeds]
         else:
-            x = [read_start(self, each) for each in starts]
+            x = [read_start(self, start) for start in starts]
             seeds = range(len(x))
-        found = solve_from_starts(self, x, seeds, workers, given)
-        return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
+        result = solve_from_starts(self, x, seeds, workers, solve_settings)
+        return MotionMultistart(tuple(map(MotionResult.of, result)), result.seeds)
 
     def save(self, path: str | Path) -> None:
-        """Write the problem as TOML, with its robot in a file beside it (``NAME.robot.toml``)."""
+        """Write the problem as TOML, and its robot to a file beside it (``NAME.robot.toml``)."""
         save_problem(self, Path(path))
 
 
@@ -172,13 +175,13 @@ encodable("motion", MotionProblem)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MotionResult(Result, Solution):
-    """A motion that was found for a problem.
+    """The solution of a motion problem.
 
-    ``problem`` is the one that was solved (with the nodes that refinement added), ``outcome`` the solver's outcome.
-    Profiles ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are at ``times`` (200 steps per phase;
-    where phases meet, at the end of the earlier one); ``at(t)`` gives them at any time. Shapes are those of
+    ``problem`` is the solved problem (with the nodes that refinement added), ``outcome`` the solver outcome. Profiles
+    ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are sampled at ``times`` (200 steps per phase;
+    where phases meet, at the end of the earlier one). ``at(t)`` evaluates them at any time. Shapes are those of
     ``Moments``. ``settings`` are those of ``solve``. A .npz file (``save``) includes the problem and the robot; a
-    problem with functions of Python has to be given to ``load``.
+    problem with Python functions must be passed to ``load``.
 
     Example:
         >>> from torsor import motion
@@ -202,45 +205,46 @@ class MotionResult(Result, Solution):
 
     @classmethod
     def of(cls, solution: Solution) -> "MotionResult":
-        """Return a solution of a ``MotionProblem`` as its result."""
-        return cls(**{each.name: getattr(solution, each.name) for each in fields(solution)})
+        """Return a solution of a ``MotionProblem`` as its result object."""
+        return cls(**{field.name: getattr(solution, field.name) for field in fields(solution)})
 
     def report(self, width: int = 110) -> str:
-        """Return tables of the motion as text: figures, terms of the objective, constraints."""
+        """Return text tables of the motion: figures, objective terms and constraints."""
         return as_text(report.tables(self), width=width)
 
     def __rich__(self) -> Any:
         return report.tables(self)
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] | None = None) -> "Figure":
-        """Draw quantities over time, with their bounds, and return the figure; ``path`` saves it too.
+        """Plot quantities over time with their bounds and return the figure; ``path`` also saves it.
 
-        ``what`` names them: q, v, a, j, tau, tau_rate, reactions (magnitudes of the forces); by default q, v, tau,
-        reactions, and tau_rate if it is bounded. Each unit has panels of its own. Needs matplotlib.
+        ``what`` selects the quantities: q, v, a, j, tau, tau_rate, reactions (force magnitudes). The default is q, v,
+        tau, reactions, and tau_rate if it is bounded. Each unit has separate panels. Needs matplotlib.
         """
         return report.plot(self, path, what)
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionResult":
-        """Return the result in a .npz file; ``problem`` is needed if the file does not include it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            return cls.of(files.of_archive(found, problem, load_problem))
+        """Load a result from a .npz file; ``problem`` is needed if the file does not include it."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            return cls.of(files.of_archive(archive, problem, load_problem))
 
     def to_csv(self, path: str | Path) -> None:
-        """Write times, positions, velocities, accelerations and forces as a .csv file, as ``Trajectory.save`` does.
+        """Write times, positions, velocities, accelerations and forces as a .csv file, like ``Trajectory.save``.
 
-        Of a human on the ground these are the torques that act together with the ground, whose wrenches follow.
+        For a human on the ground, the forces are joint torques that act together with the ground reaction wrenches,
+        which are further columns.
         """
         if Path(path).suffix.lower() != ".csv":
             raise ModelError(f"the suffix is {Path(path).suffix!r}", where=Path(path).name, allowed=".csv")
         self.save(path)
 
     def trajectory(self) -> Trajectory:
-        """Return the motion as a trajectory of the robot; the wrenches of known contacts are ``external``."""
+        """Return the motion as a trajectory of the robot; ``external`` has the wrenches of known contacts."""
         return replay.trajectory(self)
 
     def simulate(self, steps: int = 2000) -> "replay.Replay":
-        """Return the motion that forward dynamics gives under these forces, and its deviations; ``steps`` per phase."""
+        """Simulate the motion with its forces, with ``steps`` per phase, and return it with its deviations."""
         return replay.replay(self, steps)
 
     def _archive(self) -> Archive:
@@ -261,7 +265,7 @@ register_result("motion", MotionResult, "a result of a motion problem")
 
 @dataclass(frozen=True, repr=False)
 class MotionMultistart(Result, Multistart[MotionResult]):
-    """The results of ``MotionProblem.multistart``, the best first; ``plot`` draws their objectives.
+    """The results of ``MotionProblem.multistart``, the best first; ``plot`` shows their objectives.
 
     Example:
         >>> from torsor import motion
@@ -275,13 +279,13 @@ class MotionMultistart(Result, Multistart[MotionResult]):
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
-        """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = files.several_of_archive(found, problem, load_problem)
+        """Load results from a .npz file; ``problem`` is needed if the file does not include it."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            solutions, seeds = files.several_of_archive(archive, problem, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
+        """Plot the objective of each start, the best first, and return the figure; ``path`` also saves it."""
         return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:
@@ -299,7 +303,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
 
 @singledispatch
 def timeline_of_term(term: Any, result: MotionResult) -> Timeline | None:
-    """Return the timeline of a result whose problem has a term that knows more of the motion, or else None.
+    """Return the timeline of a result if a term of its problem provides one, otherwise None.
 
     The package of a term registers a function for it.
     """
@@ -309,9 +313,9 @@ def timeline_of_term(term: Any, result: MotionResult) -> Timeline | None:
 @timeline_of.register
 def _(result: MotionResult) -> Timeline:
     for term in result.problem.terms:
-        found = timeline_of_term(term, result)
-        if found is not None:
-            return found
+        timeline = timeline_of_term(term, result)
+        if timeline is not None:
+            return timeline
     states = (result.times, result.q, result.v, result.a)
     return Timeline(result.robot, result.robot.name, *states, result.tau, result.force_names)
 
@@ -320,12 +324,12 @@ register_result("multistart", MotionMultistart, "results from random starts")
 
 
 def load_problem(path: str | Path) -> MotionProblem:
-    r"""Return the motion problem of a TOML file.
+    r"""Load a motion problem from a TOML file.
 
-    ``robot`` is the name of a robot of the library, or a file relative to the folder of this one. ``phases``,
-    ``objectives`` and ``constraints`` are arrays of tables, whose keys are the fields of ``Phase`` and of the terms;
-    ``kind`` is the class of the term in snake case: ``torque_rates`` for ``TorqueRates``; a field that is itself called
-    kind is ``form`` here. Angles are in rad.
+    ``robot`` is the name of a library robot, or a file path relative to the folder of the TOML file. ``phases``,
+    ``objectives`` and ``constraints`` are arrays of tables. Their keys are the fields of ``Phase`` and of the terms.
+    ``kind`` is the class of the term in snake case, such as ``torque_rates`` for ``TorqueRates``. A field that is
+    itself named kind is called ``form``. Angles are in rad.
 
     Example:
         >>> import tempfile

@@ -34,8 +34,8 @@ def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
     """Return the minimum-time motion of the two-link arm of Barman 2020, (0, -2) to (1, -1) rad at rest, with 10 N m.
 
     Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
-    ``nodes`` that of the moments at which torques are bounded (ten per control point). With 30 points the least time
-    is 0.39231 s; the true optimum, with torques that jump, is 0.391854540 s (``motion.switching``).
+    ``nodes`` the number of moments at which torques are bounded (by default ten per control point). With 30 points the
+    shortest time is 0.39231 s. The true optimum, with torque jumps, is 0.391854540 s (``motion.switching``).
     """
     ends = Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)
     phase = Phase((0.1, 2.0), points=points, nodes=nodes)
@@ -47,11 +47,11 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
 
     Tables 4.3 and 4.4, eqs. 4.18 and 4.19: minimise the integral of (1 - u) + u (f1^2 + tau2^2), ``u`` from 0 to 1,
     from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of the printed data is T = 0.64626
-    s and J = 0.853063, not the published 0.5585 s. Two other readings are ``variant="reordered"``, where the four
-    numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4; 0.56714 s and 0.748623, the
-    natural reading that comes nearest), and "without-offset", where the link's angle is q2 and not pi/2 + q2 (0.58578 s
-    and 0.773235); its q2 has another zero, so that positions are pi/2 less than those printed. Which one is meant is
-    open. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the front of time and effort over u.
+    s and J = 0.853063, not the published 0.5585 s. There are two other readings. With ``variant="reordered"``, the four
+    numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4). It gives 0.56714 s and 0.748623
+    and is the natural reading that comes nearest. With "without-offset", the link angle is q2 and not pi/2 + q2. It
+    gives 0.58578 s and 0.773235; its q2 has another zero, so positions are pi/2 less than printed. Which reading is
+    meant is open. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the time-effort front over u.
     """
     one_of(variant, VARIANTS, "slide-link", "variant")
     number(u, "slide-link", "u", least=0.0, most=1.0)
@@ -62,16 +62,16 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
         "without-offset": ([0.1, 0.6 - 2 * quarter], [quarter, -3 * quarter]),
     }[variant]
     limits: list[Any] = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
-    costs = [each for each in (Time(weight=1 - u), Effort(weight=u)) if each.weight]
+    costs = [term for term in (Time(weight=1 - u), Effort(weight=u)) if term.weight]
     return MotionProblem(library.slide_link(), Phase((0.1, 2.0), points=points), costs, limits, name="slide-link")
 
 
 def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
     """Return the minimum-time move of Guarino Lo Bianco 2009, Table III (Stanford arm), with limited force rates.
 
-    Real drives limit the rate of their torque, the subject of Guarino Lo Bianco 2009. ``force`` (N m, N of the slide)
+    Real drives limit their torque rate, the subject of Guarino Lo Bianco 2009. ``force`` (N m, or N for the slide)
     bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without acceleration,
-    so that forces begin and end at their static values. Splines have degree 5, with smooth force rates.
+    so forces start and end at their static values. Splines have degree 5, with smooth force rates.
     """
     for what, bound in (("force", force), ("rate", rate)):
         positive(bound, "stanford-rates", what)
@@ -90,16 +90,16 @@ def elastic_arm(
 ) -> MotionProblem:
     """Return the minimum-time motion of the elastic arm of Hua et al. 2022 with almost no residual vibration.
 
-    ``start`` and ``end`` are the positions (3,) of the links (rad). There is a spring between the last motor and its
-    link: the link is unactuated and its equation of motion must hold (``Unactuated``). At both ends all coordinates are
-    at rest without acceleration; the motor is where the spring then holds the link against gravity. Motor torques are
-    at most ``torque`` (N m). Splines have degree 7, that of the elastic motor two degrees less, since its position
-    depends on the link's acceleration. The more ``points``, the less the link vibrates after the end.
+    ``start`` and ``end`` are the link positions (3,) in rad. There is a spring between the last motor and its link: the
+    link is unactuated and its equation of motion must hold (``Unactuated``). At both ends, all coordinates are at rest
+    without acceleration, and the motor is where the spring holds the link against gravity. Motor torques are at most
+    ``torque`` (N m). Splines have degree 7. That of the elastic motor has a degree two lower, because its position
+    depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
     """
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
     still: dict[str, Any] = {"v": 0.0, "a": 0.0}
-    places = [dict(zip(names, map(float, each), strict=True)) for each in (start, end)]
+    places = [dict(zip(names, map(float, positions), strict=True)) for positions in (start, end)]
     ends = Start(q=places[0], **still), End(q=places[1], **still)
     drives = Torques(upper={"joint1": torque, "joint2": torque, "joint3/motor": torque})
     shape = Spline.uniform(points, 7)
@@ -107,7 +107,7 @@ def elastic_arm(
     return MotionProblem(library.elastic_arm(), phase, Time(), [*ends, Unactuated(), drives], name="elastic-arm")
 
 
-# Commercial arms in the least time: from point to point, and along a given joint path.
+# Commercial arms in minimum time, from point to point and along a given joint path.
 
 _UR5_BODIES = (
     Capsule(link="upper_arm_link", start=(0, 0, 0), end=(0, 0, 0.425), radius=0.075),
@@ -136,10 +136,10 @@ def ur5_time(
 ) -> MotionProblem:
     """Return the minimum-time motion of a UR5 from ``start`` to ``end`` (6,) in rad, both at rest.
 
-    Torques and velocities stay within the robot's limits. ``torque_rates`` (N m/s: a number, or one for each joint)
-    bounds torque rates too; the manufacturer publishes none. Accelerations are then zero at both ends and splines have
-    degree 5, otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
-    ``motion.Clearance``); upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
+    Torques and velocities stay within the robot's limits. ``torque_rates`` (N m/s: one number, or one per joint) also
+    bounds torque rates; the manufacturer publishes none. Accelerations are then zero at both ends and splines have
+    degree 5; otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
+    ``motion.Clearance``). Upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
     """
     clear = _UR5_BODIES, tuple(obstacles)
     return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
@@ -154,7 +154,7 @@ def panda_time(
 ) -> MotionProblem:
     """Return the minimum-time motion of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
 
-    As ``ur5_time``; torque rates stay within the manufacturer's 1000 N m/s by default.
+    The arguments are those of ``ur5_time``. By default, torque rates stay within the manufacturer's 1000 N m/s.
     """
     clear = _PANDA_BODIES, tuple(obstacles)
     return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
@@ -169,18 +169,18 @@ def _from_rest_to_rest(
     clear: tuple[Sequence[Any], Sequence[Any]] = ((), ()),
     path: Path | None = None,
 ) -> MotionProblem:
-    """Return the minimum-time problem from rest to rest, within limits.
+    """Return the minimum-time problem from rest to rest within limits.
 
-    ``clear`` are bodies of the robot and obstacles, from which the bodies keep clear.
+    ``clear`` are bodies of the robot and obstacles that these avoid.
     """
     still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
     limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
     if np.isfinite(robot.velocity_limit).any():
         limits.append(Velocities())
     if torque_rates is not None:
-        given = list(torque_rates.values()) if isinstance(torque_rates, Mapping) else torque_rates
-        if not (real_array(given, name, "torque_rates") > 0).all():
-            raise ModelError(argument="torque_rates", value=torque_rates, where=name, allowed="numbers above 0")
+        rate_bounds = list(torque_rates.values()) if isinstance(torque_rates, Mapping) else torque_rates
+        if not (real_array(rate_bounds, name, "torque_rates") > 0).all():
+            raise ModelError(argument="torque_rates", value=torque_rates, where=name, allowed="positive numbers")
         limits.append(TorqueRates(upper=torque_rates))
     if clear[1]:
         limits.append(Clearance(first=clear[0], second=clear[1], least=0.01))
@@ -191,12 +191,12 @@ def _from_rest_to_rest(
 def path_time(
     waypoints: Any = _WAY, robot: Robot | None = None, points: int = 30, torque_rates: Any = None
 ) -> MotionProblem:
-    """Return the minimum-time motion along a joint path, from rest to rest: only the progress along it is free.
+    """Return the minimum-time motion along a joint path from rest to rest; only the progress along it is free.
 
-    The path is the spline through ``waypoints`` (six or more, nv), of a ``robot`` (by default a UR5). Torques and
-    velocities stay within the robot's limits, and torque rates within ``torque_rates`` (N m/s: a number, or one for
-    each joint; None: free), in which case the progress has a spline of degree 5 and no acceleration at the ends,
-    otherwise a cubic one. ``points`` is the number of control points of the progress.
+    The path is the spline through ``waypoints`` (six or more, nv) of a ``robot`` (by default a UR5). Torques and
+    velocities stay within the robot's limits, and torque rates within ``torque_rates`` (N m/s: one number, or one per
+    joint; None: free). With ``torque_rates``, the progress is a spline of degree 5 without acceleration at the ends;
+    otherwise it is cubic. ``points`` is the number of control points of the progress.
     """
     arm = library.ur5() if robot is None else robot
     return _from_rest_to_rest("path-time", arm, (0.0, 1.0), points, torque_rates, path=Path.through(waypoints))
@@ -208,23 +208,23 @@ __all__ = [
 
 POINTS = Argument("points", int, "control points of each profile", metavar="N")
 _START, _END = (
-    Argument(name, float, f"positions at the {name} (rad), one for a joint", "rad", "NUMBER", count="+")
+    Argument(name, float, f"joint positions at the {name} (rad)", "rad", "NUMBER", count="+")
     for name in ("start", "end")
 )
 _RATES = Argument(
-    "torque_rates", float, "bounds of torque rates: one, or one for each joint", "N m/s", "N m/s", count="1+"
+    "torque_rates", float, "bounds of torque rates: one number, or one per joint", "N m/s", "N m/s", count="1+"
 )
-_WAYPOINTS = Argument("waypoints", list, "positions of the joints along the path", "rad")
-_NODES = Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N")
+_WAYPOINTS = Argument("waypoints", list, "joint positions along the path", "rad")
+_NODES = Argument("nodes", int, "moments at which bounds hold (default: ten per control point)", metavar="N")
 _WEIGHT: dict[str, Any] = {"metavar": "U", "option": "weight", "bounds": {"least": 0.0, "most": 1.0}}
 _U = Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT)
 _VARIANT = Argument("variant", str, "reading of the printed data", choices=VARIANTS)
-_FORCE = Argument("force", float, "bound of all forces", "N m", "N m")
-_RATE = Argument("rate", float, "bound of all force rates", "N m/s", "N m/s")
-_TORQUE = Argument("torque", float, "bound of the motor torques", "N m", "N m")
+_FORCE = Argument("force", float, "bound on all forces", "N m", "N m")
+_RATE = Argument("rate", float, "bound on all force rates", "N m/s", "N m/s")
+_TORQUE = Argument("torque", float, "bound on the motor torques", "N m", "N m")
 PROBLEMS: dict[str, NamedProblem] = {
-    each.name: each
-    for each in (
+    problem.name: problem
+    for problem in (
         NamedProblem("two-link-time", two_link_time, (POINTS, _NODES)),
         NamedProblem("slide-link", slide_link, (POINTS, _VARIANT, _U)),
         NamedProblem("stanford-rates", stanford_rates, (POINTS, _FORCE, _RATE)),

@@ -1,4 +1,4 @@
-"""The results of a sequence of solves: along a parameter, or along the weights of two objectives."""
+"""The results of a sequence of solves, over a parameter or over the weights of two objectives."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-WEIGHT, VALUE = "weight", "value"  # what the values of a sequence are
+WEIGHT, VALUE = "weight", "value"  # kinds of sequence values
 MAX_RESULTS = 100_000  # results in a file
 
 
@@ -28,9 +28,9 @@ MAX_RESULTS = 100_000  # results in a file
 class MotionSequence(Result, Sequence[MotionResult]):
     """The results of ``motion.continuation`` or ``motion.pareto``, in the order of their ``values``.
 
-    It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` says what the values are:
-    "value" of a continuation, "weight" of a Pareto front. In files, values other than numbers, text and lists of them
-    are their text.
+    It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` is the kind of the values:
+    "value" for a continuation, "weight" for a Pareto front. Files store values other than numbers, text and lists of
+    them as text.
     """
 
     results: tuple[MotionResult, ...]
@@ -56,7 +56,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def __repr__(self) -> str:
         if not self.results:
             return "<MotionSequence: no results>"
-        solved = sum(each.is_solved for each in self.results)
+        solved = sum(result.is_solved for result in self.results)
         ends = f"{self.parameter} {self.values[0]} to {self.values[-1]}"
         return f"<MotionSequence {self.results[0].problem.name!r}: {solved} of {len(self)} solved, {ends}>"
 
@@ -64,33 +64,33 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def load(
         cls, path: str | Path, problem: MotionProblem | Callable[[Any], MotionProblem] | None = None
     ) -> "MotionSequence":
-        """Return the results in a .npz file; ``problem`` is needed if the file does not include it.
+        """Load results from a .npz file; ``problem`` is needed if the file does not include it.
 
-        It is one problem, or the function of a value that ``motion.continuation`` was given.
+        It is one problem, or the function of a value that was passed to ``motion.continuation``.
         """
-        with reading_archive(Path(path), cls.kind) as found:
-            values, parameter = found.settings["values"], found.settings["parameter"]
+        with reading_archive(Path(path), cls.kind) as archive:
+            values, parameter = archive.settings["values"], archive.settings["parameter"]
             if not isinstance(values, list) or not 0 < len(values) <= MAX_RESULTS or parameter not in (VALUE, WEIGHT):
-                raise ValueError("its header has no list of values")
-            problems = [problem(each) if callable(problem) else problem for each in values]
-            solutions = files.unpacked(found, problems, load_problem)
+                raise ValueError("its header does not have a list of values")
+            problems = [problem(value) if callable(problem) else problem for value in values]
+            solutions = files.unpacked(archive, problems, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), tuple(values), parameter)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw the results and return the figure; ``path`` saves it too.
+        """Plot the results and return the figure; ``path`` also saves it.
 
-        Along a parameter, these are objectives and durations; along weights, the two objectives of the Pareto front.
+        For a parameter, the figure shows objectives and durations; for weights, the two objectives of the Pareto front.
         """
         first = self._some()[0]
         figure, is_front = new_figure(9.0, 4.0), self.parameter == WEIGHT
         is_line = all(map(files.is_number, self.values))
         x = list(self.values) if is_line else list(range(len(self)))
         curves = [
-            (self.parameter, x, [each.outcome.objective for each in self.results], "objective", not is_line),
-            (self.parameter, x, [each.T for each in self.results], "duration (s)", not is_line),
+            (self.parameter, x, [result.outcome.objective for result in self.results], "objective", not is_line),
+            (self.parameter, x, [result.T for result in self.results], "duration (s)", not is_line),
         ]
         if is_front:
-            one, other = ([each.parts[k].value for each in self.results] for k in (0, 1))
+            one, other = ([result.parts[k].value for result in self.results] for k in (0, 1))
             curves[0] = (first.parts[0].title, one, other, first.parts[1].title, True)
         for axes, (across, right, up, what, is_labelled) in zip(figure.subplots(1, 2), curves, strict=True):
             axes.plot(right, up, "o-", color="C0")
@@ -107,7 +107,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def _some(self) -> tuple[MotionResult, ...]:
         """Return the results; raise ModelError if there are none."""
         if not self.results:
-            raise ModelError("a sequence without results", where="motion", fix="give it values to solve for")
+            raise ModelError("the sequence has no results", where="motion", fix="pass values to solve for")
         return self.results
 
     def _archive(self) -> Archive:
@@ -129,7 +129,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     @property
     def _labels(self) -> list[Any]:
         """The values as numbers and text."""
-        return [each if files.is_number(each) else str(each) for each in plain(self.values)]
+        return [value if files.is_number(value) else str(value) for value in plain(self.values)]
 
 
 register_result("sequence", MotionSequence, "a sequence of motions")
@@ -138,10 +138,10 @@ register_result("sequence", MotionSequence, "a sequence of motions")
 def continuation(
     make_problem: Callable[[Any], MotionProblem], values: Iterable[Any], start: Any = None, **settings: Any
 ) -> MotionSequence:
-    """Return the results of ``make_problem(value)`` for each value, each started from the result before.
+    """Solve ``make_problem(value)`` for each value, each from the previous result, and return the results.
 
-    ``start`` is the start of the first, ``settings`` are those of ``MotionProblem.solve``. The results are indexed like
-    a list, and are saved, read and drawn together: ``save``, ``torsor.load_result``, ``plot``.
+    ``start`` is the initial guess of the first solve, and ``settings`` are those of ``MotionProblem.solve``. The
+    results are indexed like a list, and saved, loaded and plotted together: ``save``, ``torsor.load_result``, ``plot``.
 
     Example:
         >>> from torsor import motion
@@ -150,20 +150,20 @@ def continuation(
         ...     ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
         ...     phase, limits = motion.Phase((0.1, 2.0), points=6), motion.Torques(upper=limit)
         ...     return motion.MotionProblem(robot, phase, motion.Time(), [*ends, limits])
-        >>> [round(each.T, 4) for each in motion.continuation(reach, [10.0, 12.0, 15.0])]
+        >>> [round(result.T, 4) for result in motion.continuation(reach, [10.0, 12.0, 15.0])]
         [0.4212, 0.3845, 0.3439]
     """
-    given, found = tuple(values), list[MotionResult]()
-    for value in given:
-        found.append(make_problem(value).solve(start=found[-1] if found else start, **settings))
-    return MotionSequence(tuple(found), given)
+    all_values, results = tuple(values), list[MotionResult]()
+    for value in all_values:
+        results.append(make_problem(value).solve(start=results[-1] if results else start, **settings))
+    return MotionSequence(tuple(results), all_values)
 
 
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
-    """Return the results for an objective u w1 f1 + (1 - u) w2 f2, for each u of ``weights`` from 0 to 1.
+    """Solve for the objective u w1 f1 + (1 - u) w2 f2, for each u in ``weights`` from 0 to 1, and return the results.
 
-    The problem's objective has two terms f1 and f2; their own weights w1 and w2 should give them similar sizes. Each
-    solve starts from the result before.
+    The objective of the problem has two terms f1 and f2. Their own weights w1 and w2 should give them similar sizes.
+    Each solve starts from the previous result.
 
     Example:
         >>> from torsor import motion
@@ -177,8 +177,8 @@ def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) ->
     """
     if len(problem.costs) != 2:
         raise ModelError(f"the objective has {len(problem.costs)} terms", where=problem.name, allowed="two terms")
-    for each in weights:
-        number(each, problem.name, "a weight", least=0.0, most=1.0)
+    for weight in weights:
+        number(weight, problem.name, "a weight", least=0.0, most=1.0)
     first, second = problem.costs
 
     def weighted(u: float) -> MotionProblem:

@@ -1,10 +1,14 @@
-"""Solving a motion problem: a list of strategies, each a function of the state of the solve.
+"""Solving a motion problem: a list of strategies, each a function of the solve state.
 
-In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve with
-smoother costs first, if the objective has such; solve from there; if the result is infeasible, relax groups of
-constraints in their order, minimise the sum of violations, solve again from there, and diagnose the conflict; if it is
-feasible, refine the nodes, and choose among equally fast motions. At last a motion that is optimal but violates rows
-between the nodes is marked.
+The order is as follows:
+
+- Reject constraints that no motion can satisfy.
+- Find a feasible motion first, if requested, and solve with smoother costs first, if there are any.
+- Solve from there.
+- If the result is infeasible, relax groups of constraints in their order, minimise the sum of violations, solve again
+  from there, and diagnose the conflict.
+- If it is feasible, refine the nodes and choose among equally fast motions.
+- Mark motions that are optimal but violate rows between the nodes.
 """
 
 from collections.abc import Callable
@@ -21,7 +25,7 @@ from torsor.base.errors import ModelError, MotionError
 from torsor.base.interrupts import OutOfTimeError, Stoppable
 from torsor.motion.diagnosis import constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
-from torsor.motion.results.solution import HELD, Solution
+from torsor.motion.results.solution import MIN_TOLERANCE, Solution
 from torsor.motion.starts import check_start, is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.limits import Torques
@@ -39,52 +43,54 @@ from torsor.optimisation import (
     row_violations,
 )
 
-# The tie-break of minimum-time motions: where one joint limits the time, the others may move in many ways that are
-# equally fast, and they chatter between their limits. A second problem chooses one of them: the same constraints,
-# durations that are at most LONGER than the least ones, and the integral of squared forces, relative to their bounds.
+# The tie-break of minimum-time motions: if one joint limits the time, the others may move in many equally fast ways,
+# and they chatter between their limits. A second problem chooses one of these motions. It has the same constraints,
+# durations at most MAX_LENGTHENING longer than the shortest ones, and the integral of squared forces relative to their
+# bounds.
 
-LONGER = 1e-4  # fraction of its least duration by which a phase may be longer, so that there is room within the bounds
+# Fraction of its shortest duration by which a phase may be longer, which leaves room within the bounds.
+MAX_LENGTHENING = 1e-4
 
 
 def check_tie_break(problem: ProblemStatement) -> None:
-    """Raise ModelError where the objective is not the time, or no duration is free."""
-    if not all(isinstance(each, Time) for each in problem.costs):
-        found = f"does not apply to the objective {', '.join(each.title for each in problem.costs)}"
-        allowed = "the objective Time alone"
-        raise ModelError(found, argument="tie_break", where=problem.name, allowed=allowed, fix="leave it out")
+    """Raise ModelError if the objective is not the time, or if no duration is free."""
+    if not all(isinstance(cost, Time) for cost in problem.costs):
+        message = f"does not apply to the objective {', '.join(each.title for each in problem.costs)}"
+        allowed = "only the objective Time"
+        raise ModelError(message, argument="tie_break", where=problem.name, allowed=allowed, fix="omit it")
     if all(phase.bounds[0] == phase.bounds[1] for phase in problem.stages):
-        fix = "leave it out, or give bounds (least, most) of a duration"
-        raise ModelError("does not apply to given durations", argument="tie_break", where=problem.name, fix=fix)
+        fix = "omit it, or give a duration as bounds (least, most)"
+        raise ModelError("does not apply to fixed durations", argument="tie_break", where=problem.name, fix=fix)
 
 
 def least_effort_problem(found: Solution) -> ProblemStatement:
-    """Return the problem of least effort whose phases last as long as those of a solution, or slightly longer.
+    """Return the least-effort problem whose phases last as long as those of a solution, or slightly longer.
 
-    Its variables are those of the given problem.
+    It has the same variables.
     """
     problem, phases = found.problem, []
     for phase, T in zip(found.problem.stages, found.durations, strict=True):
         least, most = phase.bounds
-        bounds = (least, max(least, min(most, float(T) * (1 + LONGER))))
+        bounds = (least, max(least, min(most, float(T) * (1 + MAX_LENGTHENING))))
         phases.append(phase if least == most else replace(phase, duration=bounds))
-    # The scale of a force is its largest bound in the problem, or else in the robot, or 1.
+    # The scale of a force is its largest bound in the problem, otherwise that of the robot, otherwise 1.
     robot, names = problem.model.robot, problem.node.force_names
     scales = robot.effort_limit[[robot.coordinate_names.index(name) for name in names]]
     for term in problem.conditions:
         if type(term) is Torques and (term.lower is not None or term.upper is not None):
-            own = np.abs(term.bounds_of(robot, names)).max(axis=0)
-            scales = np.where(np.isfinite(own), own, scales)
+            bound = np.abs(term.bounds_of(robot, names)).max(axis=0)
+            scales = np.where(np.isfinite(bound), bound, scales)
     scales = np.where((scales > 0) & np.isfinite(scales), scales, 1.0)
     return replace(problem, objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
 
 
-LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
-REFINED = 1e-4  # scaled violation at which refinement ends by default
+LARGEST_FLOAT = float(np.finfo(float).max)  # larger integers are not floats
+DEFAULT_REFINEMENT = 1e-4  # default scaled violation at which refinement ends
 
 
 @dataclass(frozen=True)
 class SolveSettings:
-    """The settings of a solve; ``MotionProblem.solve`` describes them."""
+    """The settings of a solve; ``MotionProblem.solve`` documents them."""
 
     solver: str = "ipopt"
     tolerance: float = 1e-6
@@ -98,10 +104,10 @@ class SolveSettings:
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "SolveSettings":
-        """Return validated settings; those that are None or not given have their defaults."""
+        """Return validated settings, with defaults for those that are None or not given."""
         for key in given:
             if key not in DEFAULTS:
-                raise ModelError(f"unknown setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))
+                raise ModelError(f"there is no setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))
         values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
         one_of(values["solver"], list(SOLVERS), where, "solver")
         number(values["tolerance"], where, "tolerance", least=1e-12, most=0.1)
@@ -111,8 +117,8 @@ class SolveSettings:
             if values[key] is not None:  # the default of ``progress``
                 flag(values[key], where, key)
         refine = values["refine"]
-        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):
-            allowed = "True, False, or a tolerance above 0 of the scaled rows"
+        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST_FLOAT):
+            allowed = "True, False, or a positive tolerance of the scaled rows"
             raise ModelError(argument="refine", value=refine, where=where, allowed=allowed)
         return cls(**values)
 
@@ -120,20 +126,20 @@ class SolveSettings:
 DEFAULTS: dict[str, Any] = asdict(SolveSettings())
 
 
-LOOSE = 1e-2  # tolerance of the problem with smoother costs
-RELAXING = 200  # largest number of iterations that relax one group of constraints
+LOOSE_TOLERANCE = 1e-2  # tolerance of the problem with smoother costs
+MAX_RELAXING_ITERATIONS = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
-GRACE = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
-ONLY_AT_NODES = "at the nodes only"  # added to the status of motions that violate rows between the nodes
+GRACE_SECONDS = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
+ONLY_AT_NODES = "at the nodes only"  # appended to the status of motions that violate rows between the nodes
 
 
 @dataclass(frozen=True, eq=False)
 class SolveState:
-    """The state of a solve: the problem, the point where the solver starts, and the results of the strategies so far.
+    """The state of a solve: the problem, the starting point of the solver, and the results of the strategies so far.
 
-    ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome whose
-    multipliers it starts with, ``began`` the time of ``perf_counter`` at the start. ``result`` is the best solution so
-    far; ``nearest`` the outcome with the least sum of violations; ``diagnosis`` says why there is no feasible motion.
+    ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome with
+    the initial multipliers, ``began`` the ``perf_counter`` time at the start. ``result`` is the best solution so far,
+    ``nearest`` the outcome with the smallest sum of violations, and ``diagnosis`` the reason why no motion is feasible.
     """
 
     problem: ProblemStatement
@@ -149,12 +155,12 @@ class SolveState:
     @property
     def tolerance(self) -> float:
         """The scaled violation that counts as feasible."""
-        return max(10 * self.settings.tolerance, HELD)
+        return max(10 * self.settings.tolerance, MIN_TOLERANCE)
 
     @property
     def setup_seconds_left(self) -> float:
-        """The time that is left to compiling (s): a second more, since without it there is no result."""
-        return self.began + self.settings.seconds + GRACE - perf_counter()
+        """The time (s) left for compilation: a second more, because there is no result without it."""
+        return self.began + self.settings.seconds + GRACE_SECONDS - perf_counter()
 
     @property
     def is_open(self) -> bool:
@@ -168,13 +174,13 @@ class SolveState:
         return Settings(self.settings.tolerance, iterations or self.settings.iterations, seconds)
 
     def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
-        """Return the state with a diagnosis that names no conflict."""
+        """Return the state with a diagnosis that does not name a conflict."""
         assert self.result is not None
         error = MotionError(f"{diagnosis}: {self.result.status}", where=self.problem.name, fix=fix)
         return replace(self, diagnosis=error.but(violation=self.result.max_violation))
 
     def infeasible(self, outcome: Outcome, x: Array, diagnosis: MotionError, reason: str) -> "SolveState":
-        """Return the state with an infeasible result at x and its diagnosis; multipliers are of another program."""
+        """Return the state with an infeasible result at x and its diagnosis, without multipliers."""
         assert self.result is not None
         program = self.problem.program
         status = f"infeasible: {', '.join(diagnosis.conflict)} {reason}"
@@ -196,7 +202,7 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
     """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
     if settings.tie_break:
         check_tie_break(problem)
-    with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
+    with threadpool_limits(1):  # matrices are small, so linear-algebra threads would only wait for each other
         nothing = np.zeros(0)
         state = SolveState(problem, settings, nothing, nothing, None, perf_counter())
         try:
@@ -205,19 +211,19 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
                 state = replace(state, guess=guess, x=guess, warm=_warm_start(problem, start))
             for strategy in STRATEGIES:
                 state = strategy(state)
-        except OutOfTimeError:  # while functions were compiled
+        except OutOfTimeError:  # during compilation
             if state.result is None:
-                found = f"the {settings.seconds:g} s ended while its functions were compiled, before the search began"
-                fix = "give more seconds; what is compiled is kept, so that the next try takes less time"
-                return replace(state, diagnosis=MotionError(found, where=problem.name, fix=fix))
-            status = f"{state.result.status}; the time limit ended the next step while it was compiled"
+                message = f"the limit of {settings.seconds:g} s was reached during compilation, before the search began"
+                fix = "increase seconds; compiled functions are cached, so the next attempt is faster"
+                return replace(state, diagnosis=MotionError(message, where=problem.name, fix=fix))
+            status = f"{state.result.status}; the time limit was reached while the next step was compiled"
             outcome = replace(state.result.outcome, status=status)
             return mark_between_nodes(replace(state, result=replace(state.result, outcome=outcome)))
         return state
 
 
 def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
-    """Return the outcome of an earlier solution of the same program, whose multipliers make a warm start."""
+    """Return the outcome of an earlier solution of the same program, for a warm start, otherwise None."""
     if not isinstance(start, Solution) or not start.is_solved or not np.isfinite(start.outcome.multipliers).all():
         return None
     is_same = is_same_program(problem, start) and problem.program.m == start.program.m
@@ -228,7 +234,7 @@ def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
 
 
 def reject_constant_violations(state: SolveState) -> SolveState:
-    """Diagnose rows that are violated and depend on no variable; nothing is solved then."""
+    """Diagnose violated rows that depend on no variable; nothing is solved in this case."""
     if not state.settings.check:
         return state
     with Stoppable(state.setup_seconds_left):
@@ -236,7 +242,7 @@ def reject_constant_violations(state: SolveState) -> SolveState:
 
 
 def find_feasible_first(state: SolveState) -> SolveState:
-    """Solve with a constant objective, if that is wanted (Barman 2020, chapter V: J = const), and start from there."""
+    """Solve with a constant objective, if requested (Barman 2020, chapter V: J = const), and start from there."""
     if state.diagnosis is not None or not state.settings.feasible_first:
         return state
     feasible = _solve_from(state, state.x, program=replace(state.problem.program, factor=0.0))
@@ -244,31 +250,33 @@ def find_feasible_first(state: SolveState) -> SolveState:
 
 
 def solve_smoother_first(state: SolveState) -> SolveState:
-    """Solve with smoother costs to a loose tolerance, if the objective has such, and start from there.
+    """Solve with smoother costs to a loose tolerance, if the objective has any, and start from there.
 
-    Costs with kinks, as of positive and negative work, take short steps from one kink to the next otherwise.
+    With kinked costs, such as positive and negative work, the solver would take short steps from kink to kink.
     """
-    costs = [each.smoother() for each in state.problem.costs]
+    costs = [cost.smoother() for cost in state.problem.costs]
     is_same = all(one is other for one, other in zip(costs, state.problem.costs, strict=True))
     if state.diagnosis is not None or state.warm is not None or is_same:
         return state
-    problem, given = replace(state.problem, objective=costs), state.settings
-    loose = replace(given, tolerance=max(LOOSE, given.tolerance), iterations=max(1, given.iterations // 2))
-    found = _solve_from(replace(state, problem=problem, settings=loose), state.x)
-    warm = found.outcome if found.is_solved and found.is_feasible else None
-    left = replace(given, iterations=max(1, given.iterations - found.iterations))
-    return replace(state, settings=left, x=found.x, result=_of_problem(state, found), warm=warm)
+    problem, settings = replace(state.problem, objective=costs), state.settings
+    loose = replace(
+        settings, tolerance=max(LOOSE_TOLERANCE, settings.tolerance), iterations=max(1, settings.iterations // 2)
+    )
+    result = _solve_from(replace(state, problem=problem, settings=loose), state.x)
+    warm = result.outcome if result.is_solved and result.is_feasible else None
+    left = replace(settings, iterations=max(1, settings.iterations - result.iterations))
+    return replace(state, settings=left, x=result.x, result=_of_problem(state, result), warm=warm)
 
 
 def solve_from_start(state: SolveState) -> SolveState:
-    """Solve the problem from the initial guess, or from the motion that was found first."""
+    """Solve the problem from the initial guess, or from the motion of an earlier strategy."""
     if state.diagnosis is not None or (state.result is not None and state.result.is_stopped):
         return state
     return replace(state, result=_of_problem(state, _solve_from(state, state.x, warm=state.warm)))
 
 
 def relax_groups(state: SolveState) -> SolveState:
-    """Relax the groups of ``relaxation_order`` one after the other, leaving out the groups before."""
+    """Relax the groups of ``relaxation_order`` one after the other, omitting the groups before."""
     for index in range(len(state.problem.relaxation_order)):
         if state.is_open:
             state = _relax_group(state, index)
@@ -276,7 +284,7 @@ def relax_groups(state: SolveState) -> SolveState:
 
 
 def minimise_violations(state: SolveState) -> SolveState:
-    """Find the motion with the least sum of violations."""
+    """Find the motion with the smallest sum of violations."""
     if not state.is_open or state.result is None:
         return state
     program = state.problem.program
@@ -289,7 +297,7 @@ def minimise_violations(state: SolveState) -> SolveState:
 
 
 def retry_from_nearest(state: SolveState) -> SolveState:
-    """Solve again from the motion with the least sum of violations, if it is feasible."""
+    """Solve again from the motion with the smallest sum of violations, if it is feasible."""
     nearest = state.nearest
     if nearest is None or not row_violations(state.problem.program, nearest.x).max(initial=0.0) <= state.tolerance:
         return state
@@ -299,7 +307,7 @@ def retry_from_nearest(state: SolveState) -> SolveState:
 
 
 def diagnose(state: SolveState) -> SolveState:
-    """Name the constraints in conflict, from the motion whose largest violation is least."""
+    """Name the conflicting constraints, based on the motion with the smallest largest violation."""
     if not state.is_open or state.nearest is None:
         return state
     if not state.nearest.is_solved:
@@ -315,11 +323,11 @@ def diagnose(state: SolveState) -> SolveState:
 
 
 def refine_nodes(state: SolveState) -> SolveState:
-    """Add nodes where bounds are violated on a finer grid, if that is wanted, and solve again."""
-    wanted = state.settings.refine
-    if wanted is False or state.result is None or not state.result.is_feasible:
+    """Add nodes where bounds are violated on a finer grid, if requested, and solve again."""
+    setting = state.settings.refine
+    if setting is False or state.result is None or not state.result.is_feasible:
         return state
-    tolerance = REFINED if wanted is True else float(wanted)
+    tolerance = DEFAULT_REFINEMENT if setting is True else float(setting)
 
     def solve_again(problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
         settings, begun = replace(state.settings, iterations=iterations), perf_counter()
@@ -330,27 +338,27 @@ def refine_nodes(state: SolveState) -> SolveState:
 
 
 def break_ties(state: SolveState) -> SolveState:
-    """Choose the motion of least effort among the fastest, if that is wanted; multipliers stay those of the time."""
+    """Choose the motion of least effort among the fastest, if requested; multipliers remain those of the time."""
     fastest = state.result
     if not state.settings.tie_break or fastest is None or not fastest.is_solved or not fastest.is_feasible:
         return state
     problem = least_effort_problem(fastest)
     x = np.clip(fastest.x, problem.program.lower, problem.program.upper)
-    found = _solve_from(replace(state, problem=problem, result=None), x, since=perf_counter())
-    outcome, count = fastest.outcome, fastest.outcome.iterations + found.outcome.iterations
-    status = f"{outcome.status}; the tie-break ended: {found.status}"
-    if not found.is_feasible:
+    smoothest = _solve_from(replace(state, problem=problem, result=None), x, since=perf_counter())
+    outcome, count = fastest.outcome, fastest.outcome.iterations + smoothest.outcome.iterations
+    status = f"{outcome.status}; the tie-break ended: {smoothest.status}"
+    if not smoothest.is_feasible:
         return replace(state, result=replace(fastest, outcome=replace(outcome, status=status)))
-    status = outcome.status if found.is_solved else status
-    objective = float(fastest.program.value(found.x)[0])
-    log = [*outcome.log, *found.outcome.log]
-    outcome = replace(outcome, x=found.x, objective=objective, iterations=count, status=status, log=log)
-    setup, seconds = fastest.setup_seconds + found.setup_seconds, fastest.solve_seconds + found.solve_seconds
+    status = outcome.status if smoothest.is_solved else status
+    objective = float(fastest.program.value(smoothest.x)[0])
+    log = [*outcome.log, *smoothest.outcome.log]
+    outcome = replace(outcome, x=smoothest.x, objective=objective, iterations=count, status=status, log=log)
+    setup, seconds = fastest.setup_seconds + smoothest.setup_seconds, fastest.solve_seconds + smoothest.solve_seconds
     return replace(state, result=replace(fastest, outcome=outcome, setup_seconds=setup, solve_seconds=seconds))
 
 
 def mark_between_nodes(state: SolveState) -> SolveState:
-    """Say in the status if a motion is optimal, but violates rows between the nodes by more than ``BETWEEN``."""
+    """Mark in the status that a motion is optimal but violates rows between the nodes by more than ``BETWEEN``."""
     if state.result is None or not state.result.is_only_at_nodes:
         return state
     outcome = state.result.outcome
@@ -387,50 +395,52 @@ def _solve_from(
 ) -> Solution:
     """Return the solution from variables x (n,), by default of the problem's own program.
 
-    Compiling counts as setup, and so does all that was done between ``since`` (by default the start of the solve) and
-    the first solver call.
+    Setup time includes compilation and everything between ``since`` (by default the start of the solve) and the first
+    solver call.
     """
     problem, settings, since = state.problem, state.settings, state.began if since is None else since
-    with Stoppable(state.setup_seconds_left):  # all functions are traced and compiled here
+    with Stoppable(state.setup_seconds_left):  # traces and compiles all functions
         program = problem.program if program is None else program
         if not program.n:
-            fix = "give phases more points, or bounds (least, most) of a duration"
-            raise ModelError("no variables: all control points are known", where=problem.name, fix=fix)
+            fix = "give phases more points, or a duration as bounds (least, most)"
+            raise ModelError("there are no variables: all control points are known", where=problem.name, fix=fix)
         check_start(problem, x)
         program.jacobian(x)
         program.hessian(x, np.zeros(program.m), 1.0)
     is_first = state.result is None or state.result.problem is not problem
     setup = perf_counter() - since if is_first or state.result is None else state.result.setup_seconds
     with Watch(settings.progress, problem.name) as watch:
-        given = replace(state.optimiser_settings(), watch=watch)
+        solver_settings = replace(state.optimiser_settings(), watch=watch)
         if warm is not None:
-            given = replace(given, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
-        outcome = SOLVERS[settings.solver](program, x, given)
+            solver_settings = replace(
+                solver_settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers
+            )
+        outcome = SOLVERS[settings.solver](program, x, solver_settings)
     if watch.interrupted and not outcome.is_solved:
         outcome = replace(outcome, status=CTRL_C)
     return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
 
 
 def _of_problem(state: SolveState, found: Solution) -> Solution:
-    """Return a solution with the problem's own objective; the iterations of the search before it are counted too."""
+    """Return a solution with the problem's own objective and the iterations of the searches before it."""
     searches = [found.outcome] if state.result is None else [state.result.outcome, found.outcome]
-    log = [line for each in searches for line in each.log]
+    log = [line for search in searches for line in search.log]
     objective = float(state.problem.program.value(found.x)[0])
-    count = sum(each.iterations for each in searches)
+    count = sum(search.iterations for search in searches)
     outcome = replace(found.outcome, objective=objective, iterations=count, log=log)
     return replace(found, problem=state.problem, outcome=outcome)
 
 
 def _relax_group(state: SolveState, index: int) -> SolveState:
-    """Minimise the violation of one group of constraints, leaving out the groups before it.
+    """Minimise the violation of one group of constraints, omitting the groups before it.
 
     If the other constraints cannot hold either, the state stays open. If nothing is violated, the problem is solved
-    from there; otherwise the diagnosis says by how much the group has to be relaxed.
+    from there. Otherwise the diagnosis states by how much the group has to be relaxed.
     """
     problem, program, order = state.problem, state.problem.program, state.problem.relaxation_order
     without = [name for group in order[:index] for name in group]
     soft, left_out = (np.array([row.title in names for row in program.rows]) for names in (order[index], without))
-    iterations = min(state.settings.iterations, RELAXING)
+    iterations = min(state.settings.iterations, MAX_RELAXING_ITERATIONS)
     with Watch(state.settings.progress, f"{problem.name}: relaxing {', '.join(order[index])}") as watch:
 
         def settings() -> Settings:
@@ -454,9 +464,12 @@ def _relax_group(state: SolveState, index: int) -> SolveState:
 
 
 def _is_nearer(state: SolveState, x: Array, y: Array, soft: Flags, kept: Flags) -> bool:
-    """Whether hard rows are violated less at x than at y, or equally while soft rows are violated less."""
+    """Return whether hard rows are violated less at x than at y, or equally with smaller violations of soft rows."""
     (hard, gives), (other_hard, other_gives) = (
-        (max(float(each[kept & ~soft].max(initial=0.0)), state.tolerance), float(each[soft].max(initial=0.0)))
-        for each in (row_violations(state.problem.program, at) for at in (x, y))
+        (
+            max(float(violations[kept & ~soft].max(initial=0.0)), state.tolerance),
+            float(violations[soft].max(initial=0.0)),
+        )
+        for violations in (row_violations(state.problem.program, at) for at in (x, y))
     )
     return hard < other_hard or (hard == other_hard and gives < other_gives)

@@ -11,7 +11,7 @@ from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.variables import Layout, PhaseLayout
 
-SAMPLES = 8  # samples of a profile per control point, to which the control points are fitted
+SAMPLES_PER_POINT = 8  # samples per control point to which a profile is fitted
 DURATION_SPREAD = 0.3  # standard deviation of the logarithm of a random duration
 
 
@@ -19,7 +19,7 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
     """Return the initial guess (n,).
 
     ``start`` is None (straight lines), a ``MotionResult``, variables (n,), or profiles (K, N) at equal time steps from
-    the start to the end of the whole motion.
+    the start to the end of the full motion.
     """
     program, names = problem.program, problem.model.names
     if start is None:
@@ -28,20 +28,20 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
         x = from_result(problem, start)
     else:
         numbers = real_numbers(start)
-        given = np.zeros(0) if numbers is None else numbers.astype(float)
-        is_x, is_profiles = given.shape == (program.n,), given.ndim == 2 and given.shape[1:] == (len(names),)
-        if not (is_x or (is_profiles and len(given) > 1)) or not np.isfinite(given).all():
+        values = np.zeros(0) if numbers is None else numbers.astype(float)
+        is_x, is_profiles = values.shape == (program.n,), values.ndim == 2 and values.shape[1:] == (len(names),)
+        if not (is_x or (is_profiles and len(values) > 1)) or not np.isfinite(values).all():
             allowed = f"a MotionResult, profiles (K, {len(names)}) of {', '.join(names)}, or variables ({program.n},)"
-            found = f"start has shape {given.shape}" if given.size else f"start is {type(start).__name__}"
-            if given.size and not np.isfinite(given).all():
-                found = "start has values that are not finite"
-            raise ModelError(found, where=problem.name, allowed=allowed)
-        x = given if is_x else from_profiles(problem, given)
+            message = f"start has shape {values.shape}" if values.size else f"start is a {type(start).__name__}"
+            if values.size and not np.isfinite(values).all():
+                message = "start has values that are not finite"
+            raise ModelError(message, where=problem.name, allowed=allowed)
+        x = values if is_x else from_profiles(problem, values)
     return np.clip(x, program.lower, program.upper)
 
 
 def from_profiles(problem: ProblemStatement, profiles: Array) -> Array:
-    """Return variables whose profiles fit samples (K, N) at equal time steps over the whole motion."""
+    """Return variables whose profiles fit samples (K, N) at equal time steps over the full motion."""
     x, layout = problem.guess(), problem.program.layout
     seconds = np.array([phase_layout.seconds(x) for phase_layout in layout.phases])
     begun, at = np.cumsum(seconds) - seconds, np.linspace(0.0, seconds.sum(), len(profiles))
@@ -53,11 +53,11 @@ def from_profiles(problem: ProblemStatement, profiles: Array) -> Array:
 
 
 def from_result(problem: ProblemStatement, result: Solution) -> Array:
-    """Return variables whose motion is that of a solution; profiles with names that it lacks stay straight lines.
+    """Return variables whose motion is that of a solution; profiles that it does not have remain straight lines.
 
-    With as many phases as the solution has, each phase takes the profiles and duration of the phase with its index;
-    otherwise the whole motion is split into phases of equal duration. A spline that has all knots of the earlier one
-    reproduces its profile exactly.
+    If the problem has as many phases as the solution, each phase takes the profiles and duration of the phase with the
+    same index. Otherwise the motion is split into phases of equal duration. A spline that has all knots of the earlier
+    one reproduces its profile exactly.
     """
     if is_same_program(problem, result):
         return np.array(result.x)
@@ -65,9 +65,9 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
     names, old = problem.model.names, result.problem.model.names
     common = [name for name in names if name in old]
     if not common:
-        found = f"the result has no profile of {', '.join(names)}"
-        raise ModelError(found, where=problem.name, allowed="a result with profiles of the same names")
-    seconds = np.array([each.seconds(result.x) for each in before.phases])
+        message = f"the result has no profile of {', '.join(names)}"
+        raise ModelError(message, where=problem.name, allowed="a result with profiles of the same names")
+    seconds = np.array([phase.seconds(result.x) for phase in before.phases])
     paired = len(layout.phases) == len(before.phases)
     for index, phase_layout in enumerate(layout.phases):
         T = seconds[index] if paired else seconds.sum() / len(layout.phases)
@@ -78,18 +78,18 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
             values = before.phases[index].profiles(result.x, s, 1)[0]
         else:
             values = _profiles_at(before, seconds, result.x, (index + s) * T)
-        own = np.full((len(s), len(names)), np.nan)
+        samples = np.full((len(s), len(names)), np.nan)
         for name in common:
-            own[:, names.index(name)] = values[:, old.index(name)]
-        fit(phase_layout, x, s, own)
+            samples[:, names.index(name)] = values[:, old.index(name)]
+        fit(phase_layout, x, s, samples)
     for name, column in layout.numbers.items():
-        if name in result.numbers:  # also those with given values
+        if name in result.numbers:  # including those with fixed values
             x[column] = result.numbers[name]
     return x
 
 
 def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
-    """Whether variables of a solution have the same meaning in a problem: equal profiles, splines and known points."""
+    """Return whether the variables of a solution mean the same in a problem: profiles, splines and known points."""
     a, b = problem.program.layout, result.problem.program.layout
     if a is b:
         return True
@@ -98,25 +98,25 @@ def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
 
 
 def _meaning(phase_layout: PhaseLayout) -> Any:
-    """Return what the variables of a phase mean, for comparison: their columns, the duration's column, the splines."""
+    """Return a comparable description of the variables of a phase: their columns, the duration column, the splines."""
     splines = [(spline.degree, spline.inner.tolist()) for spline in phase_layout.splines]
     return phase_layout.columns.tolist(), phase_layout.duration, splines
 
 
 def _fit_points(phase_layout: PhaseLayout) -> Array:
-    return np.linspace(0.0, 1.0, SAMPLES * max(spline.count for spline in phase_layout.splines) + 1)
+    return np.linspace(0.0, 1.0, SAMPLES_PER_POINT * max(spline.count for spline in phase_layout.splines) + 1)
 
 
 def _profiles_at(layout: Layout, seconds: Array, x: Array, times: Array) -> Array:
     """Return the profiles (K, N) at times since the start of the motion."""
     ends = np.cumsum(seconds)
     phase = np.searchsorted(ends[:-1], times, side="right")
-    found = np.empty((len(times), len(layout.phases[0].splines)))
+    result = np.empty((len(times), len(layout.phases[0].splines)))
     for index, phase_layout in enumerate(layout.phases):
-        own = phase == index
-        s = np.clip((times[own] - ends[index] + seconds[index]) / seconds[index], 0.0, 1.0)
-        found[own] = phase_layout.profiles(x, s, 1)[0]
-    return found
+        is_inside = phase == index
+        s = np.clip((times[is_inside] - ends[index] + seconds[index]) / seconds[index], 0.0, 1.0)
+        result[is_inside] = phase_layout.profiles(x, s, 1)[0]
+    return result
 
 
 def fit(phase_layout: PhaseLayout, x: Array, s: Array, values: Array) -> None:
@@ -131,11 +131,11 @@ def fit(phase_layout: PhaseLayout, x: Array, s: Array, values: Array) -> None:
 
 
 def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> Array:
-    """Return random variables (n,) around the initial guess, the same for the same seed.
+    """Return random variables (n,) around the initial guess; the same seed gives the same variables.
 
-    Each free control point is moved by a normally distributed number whose standard deviation is ``spread`` times the
-    distance that its profile covers (or the mean distance of all profiles, if that is longer); durations are multiplied
-    by a factor, and shared numbers are moved within their bounds.
+    Each free control point is moved by a normally distributed number. Its standard deviation is ``spread`` times the
+    distance that its profile covers, or the mean distance of all profiles if that is longer. Durations are multiplied
+    by a random factor, and shared numbers are moved within their bounds.
     """
     whole_number(seed, problem.name, "seed", least=0)
     number(spread, problem.name, "spread", least=0.0)
@@ -151,14 +151,14 @@ def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> A
         if phase_layout.duration >= 0:
             x[phase_layout.duration] *= np.exp(spread * DURATION_SPREAD * rng.normal())
     for name, column in layout.numbers.items():
-        own = problem.shared[name]
-        width = own.upper - own.lower
-        x[column] += spread * rng.normal() * (width / 4 if np.isfinite(width) else max(abs(own.start), 1e-3))
+        shared_number = problem.shared[name]
+        width = shared_number.upper - shared_number.lower
+        x[column] += spread * rng.normal() * (width / 4 if np.isfinite(width) else max(abs(shared_number.start), 1e-3))
     return np.clip(x, program.lower, program.upper)
 
 
 def check_start(problem: ProblemStatement, x: Array) -> None:
-    """Raise ModelError where a row or the objective is not a number at the start."""
+    """Raise ModelError if a row or the objective is not a number at the start."""
     with np.errstate(all="ignore"):
         f, rows = problem.program.value(x)
     fix = "give another initial guess (start=, random_start)"
@@ -166,8 +166,8 @@ def check_start(problem: ProblemStatement, x: Array) -> None:
     if wrong.size:
         row = problem.program.rows[wrong[0]]
         place = "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
-        cause = ": loops that cannot be closed?" if problem.model.is_closed else ""
+        cause = "; the loops may not close there" if problem.model.is_closed else ""
         where = f"{problem.name}: {row.title}: {row.label}"
-        raise ModelError(f"not a number at the start{place}{cause}", where=where, fix=fix)
+        raise ModelError(f"the row is not a number at the start{place}{cause}", where=where, fix=fix)
     if not np.isfinite(f):
         raise ModelError("the objective is not a number at the start", where=problem.name, fix=fix)

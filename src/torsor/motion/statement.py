@@ -1,4 +1,4 @@
-"""The statement of a motion problem as data: robot, phases, objective and constraints, and their nonlinear program."""
+"""The data of a motion problem: robot, phases, objective and constraints, and their nonlinear program."""
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from torsor.motion.transcription.known_points import KnownPoints, bound_control_
 from torsor.motion.transcription.motion_model import MotionModel, Path
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.node_kernels import NodeKernels, grouped
-from torsor.motion.transcription.phase import LARGEST, Clock, Phase
+from torsor.motion.transcription.phase import MAX_CLOCK_VARIABLE, Clock, Phase
 from torsor.motion.transcription.program import Program, RowRates
 from torsor.motion.transcription.variables import Layout, Linear
 from torsor.robot.parallel import ParallelRobot
@@ -30,21 +30,21 @@ from torsor.robot.robot import Robot
 
 
 def check_types(where: str, what: str, given: Iterable[Any], types: tuple[type, ...], allowed: str) -> None:
-    """Raise ModelError where one of several values has another type."""
-    for each in given:
-        if not isinstance(each, types):
-            raise ModelError(f"{what}: {each!r}", value=each, where=where, allowed=allowed)
+    """Raise ModelError if one of several values has the wrong type."""
+    for value in given:
+        if not isinstance(value, types):
+            raise ModelError(f"{what} contains {value!r}", value=value, where=where, allowed=allowed)
 
 
 def check_number(number: Any, where: str) -> None:
-    """Raise ModelError where a shared number has no finite start, or its bounds are not lower <= upper."""
+    """Raise ModelError if a shared number has no finite start, or if its bounds are not lower <= upper."""
     if not isinstance(number, Number):
-        raise ModelError(f"{number!r}", value=number, where=where, allowed="a Number(start, lower, upper)")
-    bounds = np.array([each for each in number[1:] if isinstance(each, (int, float))], dtype=float)
+        raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a Number(start, lower, upper)")
+    bounds = np.array([bound for bound in number[1:] if isinstance(bound, (int, float))], dtype=float)
     if finite_vector([number.start]) is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:
-        raise ModelError(f"{number!r}", value=number, where=where, allowed="a finite start, and lower <= upper")
+        raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite start, and lower <= upper")
     if bounds[0] == bounds[1] and not np.isfinite(bounds[0]):
-        raise ModelError(f"{number!r}", value=number, where=where, allowed="a finite value where lower == upper")
+        raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite value if lower == upper")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,55 +66,57 @@ class ProblemStatement:
     def __post_init__(self) -> None:
         where = str(self.name)
         if not isinstance(self.robot, (Robot, Parametric)):
-            fix = "give robot.as_robot()" if isinstance(self.robot, ParallelRobot) else ""
+            fix = "pass robot.as_robot()" if isinstance(self.robot, ParallelRobot) else ""
             raise ModelError(
-                argument="robot", value=self.robot, where=where, allowed="a Robot, or a parametric one", fix=fix
+                argument="robot", value=self.robot, where=where, allowed="a Robot or a parametric one", fix=fix
             )
         check_types(where, "phases", self.stages, (Phase,), "a Phase, or several")
         if not self.stages:
-            raise ModelError("no phase is given", where=where, fix="give one or more")
+            raise ModelError("there are no phases", where=where, fix="pass at least one")
         if len(self.stages) > 1 and any(phase.clock for phase in self.stages):
-            raise ModelError(f"{len(self.stages)} phases with a clock", where=where, allowed="a clock of one phase")
+            raise ModelError(f"a clock is used with {len(self.stages)} phases", where=where, allowed="one phase")
         names = [phase.name for phase in self.stages if phase.name]
         for name in names:
             if names.count(name) > 1:
-                fix = "give each a name of its own"
-                raise ModelError(f"two phases are called {name!r}", value=name, where=where, fix=fix)
+                fix = "give each a different name"
+                raise ModelError(f"two phases are named {name!r}", value=name, where=where, fix=fix)
         check_types(where, "name", [self.name], (str,), "a string")
-        check_types(where, "objective", self.costs, (Cost,), "terms with a weight, as motion.Time()")
-        allowed = "terms with bounds, as motion.Torques(), or conditions at the ends of phases"
+        check_types(where, "objective", self.costs, (Cost,), "terms with a weight, such as motion.Time()")
+        allowed = "terms with bounds, such as motion.Torques(), or conditions at the ends of phases"
         check_types(where, "constraints", self.conditions, (Constraint, Ends), allowed)
         check_types(where, "path", [self.path], (Path, NoneType), "a Path")
         check_types(where, "numbers", [self.numbers], (Mapping,), "{name: motion.Number(start, lower, upper)}")
         check_types(where, "settings", [self.settings], (Mapping,), "{setting of solve: value}")
         groups = [self.relaxation_order, *several(self.relaxation_order)]
-        check_types(where, "relaxation_order", groups, (list, tuple), "groups of names of constraints")
-        titles = [each.title for each in self.conditions]
+        check_types(where, "relaxation_order", groups, (list, tuple), "groups of constraint names")
+        titles = [condition.title for condition in self.conditions]
         for name in (name for group in self.relaxation_order for name in group):
             if name not in titles:
-                text = f"names {name!r}"
-                raise ModelError(text, value=name, argument="relaxation_order", where=where, allowed=", ".join(titles))
+                message = f"contains {name!r}"
+                raise ModelError(
+                    message, value=name, argument="relaxation_order", where=where, allowed=", ".join(titles)
+                )
         for term in self.terms:
             term.check()
             if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
                 allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
-                text = f"{term.title}: no phase {term.phase!r}"
-                raise ModelError(text, value=term.phase, where=where, allowed=allowed)
+                message = f"{term.title}: there is no phase {term.phase!r}"
+                raise ModelError(message, value=term.phase, where=where, allowed=allowed)
 
     def __repr__(self) -> str:
-        costs = " + ".join(each.title for each in self.costs)
-        conditions = ", ".join(each.title for each in self.conditions)
+        costs = " + ".join(cost.title for cost in self.costs)
+        conditions = ", ".join(condition.title for condition in self.conditions)
         who = f"{type(self).__name__} {self.name!r} of {self.model.robot.name!r}"
         return f"<{who}: minimise {costs} subject to {conditions}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the fields alone: cached CasADi expressions and compiled kernels cannot be pickled."""
+        """Pickle only the fields, because cached CasADi expressions and compiled kernels cannot be pickled."""
         for term in self.terms:
             for name, value in vars(term).items():
-                if "<" in getattr(value, "__qualname__", ""):  # a lambda, or a function within another
-                    found = f"{self.name}: {term.title}: {name} is {value.__qualname__}, which cannot be pickled"
-                    raise pickle.PicklingError(f"{found}; fix: define the function at the top of a module")
-        return {each.name: self.__dict__[each.name] for each in fields(self)}
+                if "<" in getattr(value, "__qualname__", ""):  # a lambda or a nested function
+                    message = f"{self.name}: {term.title}: {name} is {value.__qualname__}, which cannot be pickled"
+                    raise pickle.PicklingError(f"{message}; fix: define the function at the top of a module")
+        return {entry.name: self.__dict__[entry.name] for entry in fields(self)}
 
     # Parts
 
@@ -132,77 +134,79 @@ class ProblemStatement:
     def conditions(self) -> tuple[Constraint | Ends, ...]:
         """All constraints; with several phases and no ``Linked``, continuity up to accelerations is added."""
         indices = {phase.name: index for index, phase in enumerate(self.stages) if phase.name}
-        given = tuple(
-            replace(each, phase=indices[each.phase])
-            if isinstance(each, EndState) and isinstance(each.phase, str) and each.phase in indices
-            else each
-            for each in several(self.constraints)
+        resolved = tuple(
+            replace(constraint, phase=indices[constraint.phase])
+            if isinstance(constraint, EndState) and isinstance(constraint.phase, str) and constraint.phase in indices
+            else constraint
+            for constraint in several(self.constraints)
         )
         if self.path is not None:
-            given = whole_path(given)
-        is_linked = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)
-        return given if is_linked else (*given, Linked())
+            resolved = whole_path(resolved)
+        is_linked = len(self.stages) < 2 or any(isinstance(condition, Linked) for condition in resolved)
+        return resolved if is_linked else (*resolved, Linked())
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """Terms that are evaluated at nodes, including their companions."""
-        own = [each for each in (*self.costs, *self.conditions) if isinstance(each, Term)]
-        return (*own, *(other for each in own for other in each.companions()))
+        stated = [term for term in (*self.costs, *self.conditions) if isinstance(term, Term)]
+        return (*stated, *(other for term in stated for other in term.companions()))
 
     @cached_property
     def model(self) -> MotionModel:
-        """The robot and how profiles over time move its coordinates."""
+        """The robot, and the relation of its coordinates to the profiles."""
         return MotionModel(self.robot, self.frozen, self.path, tuple(self.extra_profiles), self.assembly)
 
     @cached_property
     def extra_profiles(self) -> dict[str, tuple[float | None, float | None]]:
         """Profiles that terms add, with their first and last values."""
-        found: dict[str, tuple[float | None, float | None]] = {}
+        result: dict[str, tuple[float | None, float | None]] = {}
         for term in self.terms:
             for name, ends in term.profiles().items():
-                if found.setdefault(name, ends) != ends:
+                if result.setdefault(name, ends) != ends:
                     where = f"{self.name}: {term.title}"
                     raise ModelError(f"profile {name!r} has other end values in another term", value=name, where=where)
-        return found
+        return result
 
     @property
     def _extra_phases(self) -> list[list[int]]:
         """The indices of the phases in which each extra profile is used."""
         stages = list(enumerate(self.stages))
         users = [[term for term in self.terms if name in term.profiles()] for name in self.extra_profiles]
-        return [[index for index, phase in stages if any(term.holds_in(index, phase) for term in own)] for own in users]
+        return [
+            [index for index, phase in stages if any(term.holds_in(index, phase) for term in terms)] for terms in users
+        ]
 
     # Shared numbers
 
     @property
     def shared(self) -> dict[str, Number]:
         """Numbers that are variables of all phases: free parameters of the robot, and numbers of terms."""
-        return {name: each for name, each in self._all_shared.items() if name not in self.held}
+        return {name: number for name, number in self._all_shared.items() if name not in self.held}
 
     @cached_property
     def held(self) -> dict[str, float]:
-        """Shared numbers with equal bounds: not variables, but inputs of the compiled kernels."""
-        return {name: each.lower for name, each in self._all_shared.items() if each.lower == each.upper}
+        """Shared numbers with equal bounds, which are not variables but inputs of the compiled kernels."""
+        return {name: number.lower for name, number in self._all_shared.items() if number.lower == number.upper}
 
     @cached_property
     def _all_shared(self) -> dict[str, Number]:
         values = () if isinstance(self.robot, Robot) else self.robot.values
-        found = {name: Number(float(value)) for name, value in zip(self.model.parameters, values, strict=True)}
+        result = {name: Number(float(value)) for name, value in zip(self.model.parameters, values, strict=True)}
         for term in self.terms:
             for name, number in term.numbers().items():
-                if name in found:
-                    fix = "give one of them another name"
+                if name in result:
+                    fix = "rename one of them"
                     raise ModelError(f"two terms have a number {name!r}", value=name, where=self.name, fix=fix)
-                found[name] = number
-        found |= dict.fromkeys(self._clock.names, Number(0.0, -LARGEST, LARGEST))
+                result[name] = number
+        result |= dict.fromkeys(self._clock.names, Number(0.0, -MAX_CLOCK_VARIABLE, MAX_CLOCK_VARIABLE))
         for name, number in self.numbers.items():
-            if name not in found:
-                allowed = ", ".join(found) or "none: the robot has no free numbers"
-                raise ModelError(f"names {name!r}", argument="numbers", where=self.name, allowed=allowed)
-            found[name] = number
-        for name, number in found.items():
+            if name not in result:
+                allowed = ", ".join(result) or "none: the robot has no free parameters"
+                raise ModelError(f"contains {name!r}", argument="numbers", where=self.name, allowed=allowed)
+            result[name] = number
+        for name, number in result.items():
             check_number(number, f"{self.name}: numbers: {name}")
-        return found
+        return result
 
     @property
     def _clock(self) -> Clock:
@@ -212,8 +216,8 @@ class ProblemStatement:
 
     @cached_property
     def node(self) -> Node:
-        """The symbols of one node, from which terms make their expressions."""
-        shared = [each for each in self._all_shared if each not in self.model.parameters]
+        """The symbols of one node, from which terms build their expressions."""
+        shared = [name for name in self._all_shared if name not in self.model.parameters]
         return Node(self.model, shared, self.held, self._clock)
 
     @cached_property
@@ -222,15 +226,15 @@ class ProblemStatement:
 
     @cached_property
     def samplers(self) -> dict[tuple[str, ...], Any]:
-        """Kernels of sampled quantities by their names, filled by ``results.samples``."""
+        """Kernels of sampled quantities by name, filled by ``results.samples``."""
         return {}
 
     def kernels_of(self, terms: Sequence[Term]) -> NodeKernels:
-        """Return the kernels of some terms at one node."""
+        """Return the kernels of given terms at one node."""
         key = tuple(map(id, terms))
         if key not in self._kernels:
-            constraints = [each for each in terms if isinstance(each, Constraint)]
-            costs = [each for each in terms if isinstance(each, Cost)]
+            constraints = [term for term in terms if isinstance(term, Constraint)]
+            costs = [term for term in terms if isinstance(term, Cost)]
             self._kernels[key] = NodeKernels(self.node, constraints, costs)
         return self._kernels[key]
 
@@ -241,8 +245,8 @@ class ProblemStatement:
         for index, phase in enumerate(self.stages):
             for name in phase.own or {}:
                 if name not in self.model.names:
-                    found = f"phase {phase.name or index!r}: own names {name!r}"
-                    raise ModelError(found, where=self.name, allowed=", ".join(self.model.names))
+                    message = f"own of phase {phase.name or index!r} contains {name!r}"
+                    raise ModelError(message, where=self.name, allowed=", ".join(self.model.names))
         return KnownPoints(self.stages, self.model.names, self.conditions, self.extra_profiles, self._extra_phases)
 
     @cached_property
@@ -262,31 +266,33 @@ class ProblemStatement:
             lower[layout.numbers[name]], upper[layout.numbers[name]] = number.lower, number.upper
         for term in (*self.terms, *([] if self.path is None else [OnPath()])):
             bound_control_points(term, self.model, layout, lower, upper, self.name)
-        rates = tuple(self.rates_of(each, batches) for each in self.costs if isinstance(each, Rates))
+        rates = tuple(self.rates_of(cost, batches) for cost in self.costs if isinstance(cost, Rates))
         return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper, rates=rates)
 
     def rates_of(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
-        """Return the cost of the rates of the rows of a constraint."""
+        """Return the cost of the rates of a constraint's rows."""
         ends = tuple(cost.only or ("",))
         for batch in batches:
             rows = enumerate(batch.kernels.labels)
             chosen = [k for k, (title, label) in rows if title == cost.of and label.endswith(ends)]
             if chosen:
                 return RowRates(batch, np.array(chosen), cost.weight / self.held.get(cost.per, 1.0), cost.per)
-        titles = ", ".join(each.title for each in self.conditions)
-        raise ModelError(f"no rows of {cost.of!r}", value=cost.of, where=f"{self.name}: {cost.title}", allowed=titles)
+        titles = ", ".join(condition.title for condition in self.conditions)
+        raise ModelError(
+            f"there are no rows of {cost.of!r}", value=cost.of, where=f"{self.name}: {cost.title}", allowed=titles
+        )
 
     def guess(self) -> Array:
-        """Return the initial guess (n,): straight lines between the positions given at ends of phases.
+        """Return the initial guess (n,): straight lines between the positions given at the ends of phases.
 
-        A profile without a given position is 0, or the position in ``assembly``.
+        A profile without a given position is 0, or has the position in ``assembly``.
         """
         program = self.program
         x, ends = np.zeros(program.n), np.cumsum([0.0, *(phase.first_duration for phase in self.stages)])
         known = self._known.positions(ends.tolist())
-        for profile, own in enumerate(known):
-            if not own:
-                own[0.0] = 0.0 if self.assembly is None else float(self.assembly[self.model.places[profile]])
+        for profile, positions in enumerate(known):
+            if not positions:
+                positions[0.0] = 0.0 if self.assembly is None else float(self.assembly[self.model.places[profile]])
         for index, phase_layout in enumerate(program.layout.phases):
             for profile, spline in enumerate(phase_layout.splines):
                 times = ends[index] + spline.greville * (ends[index + 1] - ends[index])
@@ -300,9 +306,9 @@ class ProblemStatement:
         return np.clip(x, program.lower, program.upper)
 
     def contact(self, solution: Any) -> tuple[Array, Array] | None:
-        """Return forces (K, nv) together with contact, and the wrenches (K, L, 6) of contact, at the solution's times.
+        """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at the times.
 
-        None where nothing touches the robot; problems with contact that their terms know replace this.
+        Returns None if nothing touches the robot. Problems whose terms describe contact override this.
         """
         return None
 

@@ -1,12 +1,12 @@
-"""Bang-bang motions: the least time under torque limits, with the switching times of the torques as unknowns.
+"""Bang-bang motions: minimum time under torque limits, with the switching times of the torques as unknowns.
 
-In a minimum-time motion from rest to rest every torque is almost always at one of its bounds and jumps between them. A
-spline solution comes close and shows which torque is at which bound when. With the switching times and the duration as
-unknowns z, the robot's forward dynamics leads from the start to a state y(T; z), and
+In a minimum-time motion from rest to rest, every torque is almost always at one of its bounds and jumps between them. A
+spline solution comes close and shows which torque is at which bound and when. With the switching times and the duration
+as unknowns z, the forward dynamics leads from the start to a state y(T; z), and
 
     y(T; z) - (q_end, v_end) = 0
 
-are 2 nv equations, solved by Newton's method if there are as many unknowns: usually there are 2 nv - 1 switches. The
+are 2 nv equations. Newton's method solves them if there are as many unknowns; usually there are 2 nv - 1 switches. The
 motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque, have the sign of
 the bound at which the torque is (Pontryagin's principle).
 """
@@ -29,14 +29,14 @@ from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Time
 from torsor.robot.robot import Robot
 
-AT_BOUND = 0.8  # fraction of half the range of a torque beyond which a spline counts as at the bound
-STEPS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
-CLEAR = 0.02  # scaled switching functions below this are close to a switch and do not count
-SAMPLES = 2001  # of the spline's torques
+AT_BOUND_FRACTION = 0.8  # fraction of half the torque range beyond which a spline counts as at the bound
+STEP_COUNTS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
+MIN_CLEAR_VALUE = 0.02  # scaled switching functions below this are close to a switch and are ignored
+TORQUE_SAMPLES = 2001  # samples of the spline torques
 
 
 class _Task(NamedTuple):
-    """The boundary-value problem: from a state (2 nv,) to another, torques between bounds (nv,)."""
+    """The boundary-value problem from one state (2 nv,) to another, with torques between bounds (nv,)."""
 
     robot: Robot
     start: Array
@@ -47,13 +47,13 @@ class _Task(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BangBang:
-    """A motion whose torques are at their bounds, and jump.
+    """A motion whose torques are at their bounds and jump between them.
 
-    ``T`` is its duration (s), ``switches`` are the times (s) at which each torque jumps, ``first`` (nv,) is +1 where a
-    torque begins at its upper bound and -1 at the lower. ``residual`` is the largest error of a position or velocity at
-    the end, ``iterations`` are those of Newton's method. ``margin`` is the least of the sampled switching functions
-    away from the switches, each scaled to 1 at most and signed by the side at which its torque is: below 0 some torque
-    is at the wrong bound, and another order of switches is faster.
+    ``T`` is the duration (s), ``switches`` are the times (s) at which each torque jumps, and ``first`` (nv,) is +1 for
+    torques that start at the upper bound and -1 at the lower. ``residual`` is the largest position or velocity error at
+    the end, ``iterations`` is the number of Newton iterations. ``margin`` is the smallest sampled switching function
+    away from the switches, each scaled to at most 1 and signed by the side of its torque. If it is negative, some
+    torque is at the wrong bound, and another order of switches is faster.
     """
 
     robot: Robot
@@ -70,98 +70,104 @@ class BangBang:
     def torques(self, t: ArrayLike) -> Array:
         """Return the torques (..., nv) at times (...)."""
         at = np.asarray(t, dtype=float)
-        count = np.stack([np.searchsorted(each, at, side="right") for each in self.switches], axis=-1)
+        count = np.stack([np.searchsorted(switch, at, side="right") for switch in self.switches], axis=-1)
         return np.where(self.first * (-1.0) ** count > 0, self.upper, self.lower)
 
     def states(self, samples: int = 201) -> tuple[Array, Array, Array]:
         """Return equidistant times (samples,), positions (samples, nv) and velocities (samples, nv)."""
         times = np.linspace(0.0, self.T, samples)
-        found, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), partial(_rate, self.robot)
+        result, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), partial(_rate, self.robot)
         for begin, end in pairwise(times):
-            y = found[-1]
+            y = result[-1]
             for a, b in pairwise([begin, *jumps[(jumps > begin) & (jumps < end)], end]):
                 y = _integrate(rate, y, self.torques((a + b) / 2), np.array(b - a), 1)
-            found.append(y)
+            result.append(y)
         n = self.robot.nv
-        return times, np.array(found)[:, :n], np.array(found)[:, n:]
+        return times, np.array(result)[:, :n], np.array(result)[:, n:]
 
 
 def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, iterations: int = 50) -> BangBang:
-    """Return the bang-bang motion near the minimum-time motion of splines, from a problem or its result.
+    """Return the bang-bang motion near the minimum-time spline motion of a problem or its result.
 
-    The problem has one phase, all positions and velocities given at both ends, ``Time`` as its objective and bounds on
-    all torques, and nothing else. ``tolerance`` is that of the state at the end (rad, m, and per s).
+    The problem must have one phase, all positions and velocities given at both ends, ``Time`` as its objective and
+    bounds on all torques, and nothing else. ``tolerance`` applies to the end state (rad, m, and per s).
 
     Example:
         >>> from torsor import motion
         >>> ends = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
         >>> arm, phase = torsor.library.two_link(), motion.Phase((0.1, 2.0), points=12)
         >>> best = motion.switching(motion.MotionProblem(arm, phase, motion.Time(), [*ends, motion.Torques()]))
-        >>> round(best.T, 9), [each.round(6).tolist() for each in best.switches]
+        >>> round(best.T, 9), [times.round(6).tolist() for times in best.switches]
         (0.39185454, [[0.195927], [0.045709, 0.2353]])
     """
     problem = solved if isinstance(solved, MotionProblem) else getattr(solved, "problem", None)
     if not isinstance(problem, MotionProblem):
-        raise ModelError(f"switching of {solved!r}", value=solved, allowed="a MotionProblem or its MotionResult")
+        raise ModelError(f"switching got {solved!r}", value=solved, allowed="a MotionProblem or its MotionResult")
     positive(tolerance, problem.name, "tolerance")
     whole_number(iterations, problem.name, "iterations")
     task = _task(problem)
     x = problem.solve().x if isinstance(solved, MotionProblem) else solved.x
     first, switches, T = _structure(problem, task, x)
-    found = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(each) for each in switches]))
-    if len(found.order) + 1 != 2 * task.robot.nv:
+    result = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(switch) for switch in switches]))
+    if len(result.order) + 1 != 2 * task.robot.nv:
         seen = "; ".join(f"{name}: {at.size}" for name, at in zip(task.robot.coordinate_names, switches, strict=True))
-        needed = f"{2 * task.robot.nv - 1} in all, one fewer than equations"
-        fix = "solve with more control points; where torques stay between their bounds there is no bang-bang motion"
-        raise ModelError(f"switches of {seen}", where=problem.name, allowed=needed, fix=fix)
-    return found.solve(np.concatenate([*switches, [T]]), tolerance, iterations, problem.name)
+        needed = f"{2 * task.robot.nv - 1} in total, one fewer than equations"
+        fix = "solve with more control points; if torques stay between their bounds, no bang-bang motion exists"
+        raise ModelError(f"the numbers of switches are {seen}", where=problem.name, allowed=needed, fix=fix)
+    return result.solve(np.concatenate([*switches, [T]]), tolerance, iterations, problem.name)
 
 
 def _task(problem: MotionProblem) -> _Task:
-    """Return the boundary-value problem; raise ModelError for terms that a bang-bang motion cannot satisfy."""
+    """Return the boundary-value problem; raise ModelError if it has terms that a bang-bang motion cannot satisfy."""
     model, where = problem.model, problem.name
     if model.is_closed or model.path is not None or model.frozen or model.parameters or len(problem.stages) > 1:
         allowed = "one phase of a robot whose coordinates are all free"
-        raise ModelError("loops, a path, or frozen coordinates", where=where, allowed=allowed)
-    if not all(isinstance(each, Time) for each in problem.costs):
-        raise ModelError("an objective besides time", where=where, allowed="Time alone")
-    extra = [each.title for each in problem.conditions if not isinstance(each, (Start, End, Torques))]
+        raise ModelError(
+            "the problem has loops, a path, free parameters, frozen coordinates or several phases",
+            where=where,
+            allowed=allowed,
+        )
+    if not all(isinstance(cost, Time) for cost in problem.costs):
+        raise ModelError("the objective is not only the time", where=where, allowed="only Time")
+    extra = [condition.title for condition in problem.conditions if not isinstance(condition, (Start, End, Torques))]
     if extra:
-        raise ModelError(f"{extra[0]}", where=where, allowed="Start, End and Torques")
+        raise ModelError(f"the problem has {extra[0]}", where=where, allowed="only Start, End and Torques")
     names, n = model.names, model.robot.nv
     states = []
     for kind in (Start, End):
-        given = dict[tuple[int, int], float]()
-        for each in problem.conditions:
-            given |= each.values(names) if isinstance(each, kind) else {}
-        if set(given) != {(profile, order) for profile in range(n) for order in (0, 1)}:
-            found = f"{kind.__name__} has other values than q and v of every coordinate"
-            raise ModelError(found, where=where, fix="give q and v, and no more")
-        states.append(np.array([given[profile, order] for order in (0, 1) for profile in range(n)]))
-    limits = [each for each in problem.conditions if isinstance(each, Torques)]
-    if any(each.at is not None or tuple(each.during) != (0.0, 1.0) for each in limits):
-        raise ModelError("torques with bounds at times", where=where, allowed="bounds all the time")
-    bounds = [each.rows(problem.node) for each in limits]
+        state = dict[tuple[int, int], float]()
+        for condition in problem.conditions:
+            state |= condition.values(names) if isinstance(condition, kind) else {}
+        if set(state) != {(profile, order) for profile in range(n) for order in (0, 1)}:
+            message = f"{kind.__name__} must have q and v of every coordinate"
+            raise ModelError(message, where=where, fix="give only q and v")
+        states.append(np.array([state[profile, order] for order in (0, 1) for profile in range(n)]))
+    limits = [condition for condition in problem.conditions if isinstance(condition, Torques)]
+    if any(limit.at is not None or tuple(limit.during) != (0.0, 1.0) for limit in limits):
+        raise ModelError("the torque bounds hold only at some times", where=where, allowed="bounds at all times")
+    bounds = [limit.rows(problem.node) for limit in limits]
     if len(bounds) != 1 or bounds[0].labels != names or not np.isfinite([bounds[0].lower, bounds[0].upper]).all():
-        raise ModelError("torques without both bounds", where=where, fix="give Torques of every coordinate")
+        raise ModelError(
+            "some torques lack a bound", where=where, fix="give lower and upper Torques of every coordinate"
+        )
     return _Task(model.robot, states[0], states[1], bounds[0].lower, bounds[0].upper)
 
 
 def _structure(problem: MotionProblem, task: _Task, x: Array) -> tuple[Array, tuple[Array, ...], float]:
-    """Return the first sides (nv,) of the torques, their switching times and the duration, from the splines."""
-    phase_layout, s = problem.program.layout.phases[0], np.linspace(0.0, 1.0, SAMPLES)
+    """Return the initial sides (nv,) of the torques, their switching times and the duration, based on the splines."""
+    phase_layout, s = problem.program.layout.phases[0], np.linspace(0.0, 1.0, TORQUE_SAMPLES)
     tau = task.robot.inverse_dynamics(*phase_layout.profiles(x, s, 3))
     scaled = (tau - (task.lower + task.upper) / 2) / ((task.upper - task.lower) / 2)
     T, first, switches = phase_layout.seconds(x), np.zeros(task.robot.nv), list[Array]()
     for k, level in enumerate(scaled.T):
-        at = np.flatnonzero(np.abs(level) > AT_BOUND)
+        at = np.flatnonzero(np.abs(level) > AT_BOUND_FRACTION)
         if not at.size:
             name = task.robot.coordinate_names[k]
-            raise ModelError(f"the torque of {name} reaches no bound", where=problem.name)
+            raise ModelError(f"the torque of {name} does not reach a bound", where=problem.name)
         sides = np.sign(level[at])
         first[k] = sides[0]
         jumps = np.flatnonzero(np.diff(sides))
-        switches.append(np.array([_crossing(level, at[j], at[j + 1]) for j in jumps]) * T / (SAMPLES - 1))
+        switches.append(np.array([_crossing(level, at[j], at[j + 1]) for j in jumps]) * T / (TORQUE_SAMPLES - 1))
     return first, tuple(switches), T
 
 
@@ -180,7 +186,7 @@ class _Shooting:
     order: Indices
 
     def _pieces(self, z: Array) -> tuple[Array, Array]:
-        """Return the lengths (..., pieces) between jumps, and the torques (..., pieces, nv) there, of many z."""
+        """Return the lengths (..., pieces) between jumps, and the torques (..., pieces, nv) there, for many z."""
         jumps, T = z[..., :-1], z[..., -1:]
         ranks = np.argsort(jumps, axis=-1, kind="stable")
         edges = np.concatenate([np.zeros_like(T), np.take_along_axis(jumps, ranks, -1), T], axis=-1)
@@ -199,13 +205,13 @@ class _Shooting:
         return y
 
     def jacobians(self, z: Array, parts: int) -> Array:
-        """Return the derivatives (2 nv, z) of the state at the end, by central differences."""
+        """Return the derivatives (2 nv, z) of the end state, by central differences."""
         step = 1e-6 * z[-1]
         ahead, behind = (self.end(z + sign * step * np.eye(len(z)), parts) for sign in (1, -1))
         return np.asarray((ahead - behind).T / (2 * step))
 
     def solve(self, z: Array, tolerance: float, iterations: int, where: str) -> BangBang:
-        """Return the motion by Newton's method with steps that keep the switches of each torque in order."""
+        """Return the motion, by Newton's method with steps that keep the switches of each torque in order."""
         parts, off = 2, self.end(z, 2) - self.task.end
         for iteration in range(iterations):
             if np.abs(off).max() < tolerance:
@@ -218,11 +224,11 @@ class _Shooting:
                 continue
             jacobians = self.jacobians(z, parts)
             if np.linalg.cond(jacobians) > 1e12:
-                raise ModelError("the equations of switches are singular", where=where)
+                raise ModelError("the switching equations are singular", where=where)
             step, fraction = np.linalg.solve(jacobians, -off), 1.0
             for _ in range(30):
                 new = z + fraction * step
-                if all((np.diff([0.0, *each, new[-1]]) > 0).all() for each in self._switches(new)):
+                if all((np.diff([0.0, *switch, new[-1]]) > 0).all() for switch in self._switches(new)):
                     moved = self.end(new, parts) - self.task.end
                     if np.linalg.norm(moved) < np.linalg.norm(off):
                         break
@@ -230,15 +236,15 @@ class _Shooting:
             else:
                 break
             z, off = new, moved
-        found = f"Newton's method did not converge: the error of the end state is {np.abs(off).max():.3g}"
-        raise ModelError(found, where=where, fix="solve with more control points")
+        message = f"Newton's method did not converge: the error of the end state is {np.abs(off).max():.3g}"
+        raise ModelError(message, where=where, fix="solve with more control points")
 
     def _switches(self, z: Array) -> tuple[Array, ...]:
         """Return the switching times of each torque."""
         return tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
 
     def _margin(self, z: Array, parts: int) -> float:
-        """Return the least signed switching function, from costates p' = -(df/dy)^T p integrated back from the end."""
+        """Return the smallest signed switching function, by integrating costates p' = -(df/dy)^T p backwards."""
         jacobians, n = self.jacobians(z, parts), self.task.robot.nv
         p = np.linalg.svd(jacobians[:, :-1])[0][:, -1]  # p y(T) does not depend on the switches; p y'(T) > 0
         y = np.concatenate([self.task.end, p * np.sign(p @ jacobians[:, -1])])
@@ -251,7 +257,7 @@ class _Shooting:
                 sides.append(np.sign(tau - (self.task.lower + self.task.upper) / 2))
                 y = _integrate(rate, y, tau, np.array(-length / samples), 1)
         scaled = np.array(switching_functions) / np.abs(switching_functions).max(axis=0) * np.array(sides)
-        return float(scaled[np.abs(scaled) > CLEAR].min())
+        return float(scaled[np.abs(scaled) > MIN_CLEAR_VALUE].min())
 
 
 def _rate(robot: Robot, y: Array, tau: Array) -> Array:
@@ -268,16 +274,16 @@ def _costate_rate(robot: Robot, y: Array, tau: Array) -> Array:
 
 
 def _integrate(rate: Callable[[Array, Array], Array], y: Array, tau: Array, length: Array, parts: int) -> Array:
-    """Return states (..., y) after a time (...) with constant torques: midpoint rules, extrapolated (Gragg 1965)."""
+    """Return states (..., y) after a time (...) with constant torques, by extrapolated midpoint rules (Gragg 1965)."""
     for _ in range(parts):
         H, table = (length / parts)[..., None], list[Array]()
-        for row, count in enumerate(STEPS):
+        for row, count in enumerate(STEP_COUNTS):
             h, before, now = H / count, y, y + H / count * rate(y, tau)
             for _ in range(count - 1):
                 before, now = now, before + 2 * h * rate(now, tau)
             new = [(before + now + h * rate(now, tau)) / 2]
             for k in range(row):
-                new.append(new[k] + (new[k] - table[k]) / ((count / STEPS[row - k - 1]) ** 2 - 1))
+                new.append(new[k] + (new[k] - table[k]) / ((count / STEP_COUNTS[row - k - 1]) ** 2 - 1))
             table = new
         y = table[-1]
     return y

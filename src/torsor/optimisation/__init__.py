@@ -1,12 +1,12 @@
-"""Nonlinear programs and their solvers, independent of robots; each solver is a function (program, start, settings).
+"""Nonlinear programs and their solvers, independent of robots. Each solver is a function (program, start, settings).
 
-- ``ipopt``: interior-point method for sparse programs, the default choice;
-- ``condensed``: interior-point method for few variables and many inequalities, several times faster on these;
-- ``sqp``: sequential quadratic programming, needs the fewest iterations, above all from a good initial guess; with
-  several phases of free durations, or force rates of a whole arm, it takes hundreds of iterations, the others far
+- ``ipopt``: interior-point method for sparse programs, the default choice
+- ``condensed``: interior-point method for few variables and many inequalities, several times faster on these
+- ``sqp``: sequential quadratic programming. It needs the fewest iterations, especially from a good initial guess. With
+  several phases of free duration, or force rates of a whole arm, it takes hundreds of iterations, and the others far
   fewer.
 
-Measures of infeasibility are programs too: ``MinSumViolation``, ``MinMaxViolation`` and ``SquaredPenalty``.
+Infeasibility measures are programs too: ``MinSumViolation``, ``MinMaxViolation`` and ``SquaredPenalty``.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""An interior-point method for few variables and many inequalities: each step solves a dense system in the variables.
+"""Interior-point method for few variables and many inequalities: each step solves a dense system in the variables.
 
 It is a primal-dual method with a filter line search, second-order corrections and an adaptive barrier parameter
 (Waechter and Biegler 2006; Nocedal, Waechter and Waltz 2009), on the condensed system of ``newton``.
@@ -14,16 +14,16 @@ from torsor.base.arrays import Array
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
 from torsor.optimisation.program import NonlinearProgram, Outcome, Settings
 from torsor.optimisation.record import Record, run_solver
-from torsor.optimisation.standard import SIGNS, Jacobians, StandardForm, restore_feasibility
+from torsor.optimisation.standard import BOUND_SIGNS, Jacobians, StandardForm, restore_feasibility
 
 # The barrier problem of an interior-point method: its point, the Newton step, and the choice of the barrier parameter.
 #
-# w = (x, s) are the variables and the slacks of the inequalities, with one pair of bounds each; y and u are the
-# multipliers of c(x) = 0 and h(x) - s = 0, z (2, w) those of the lower and upper bounds. Infinite bounds
-# have infinite gaps and zero multipliers.
+# w = (x, s) are the variables and the slacks of the inequalities, each with a pair of bounds. y and u are the
+# multipliers of c(x) = 0 and h(x) - s = 0, and z (2, w) those of the lower and upper bounds. Infinite bounds have
+# infinite gaps and zero multipliers.
 
-WEIGHTS = 9  # weights of the corrector that are tried
-NEAREST = 0.99  # largest fraction of the distance to a bound that a step covers
+CORRECTOR_WEIGHTS = 9  # corrector weights that are tried
+MAX_BOUND_FRACTION = 0.99  # largest fraction of the distance to a bound that a step covers
 
 
 def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
@@ -34,7 +34,7 @@ def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
 
 
 class Step(NamedTuple):
-    """Changes of w, y, u and of the multipliers z (2, w) of bounds; also of k steps at once (k, ...)."""
+    """Changes of w, y, u and of the bound multipliers z (2, w), or of k steps at once (k, ...)."""
 
     w: Array
     y: Array
@@ -85,7 +85,7 @@ class Point:
         return self.value[0] - mu * logs
 
     def merit_gradient(self, mu: float) -> Array:
-        """Return the gradient by w of the merit."""
+        """Return the gradient of the merit function by w."""
         gradient = np.concatenate([self.jacobians.gradient, np.zeros(len(self.w) - self.n)])
         return np.asarray(gradient - mu / self.gaps[0] + mu / self.gaps[1])
 
@@ -96,18 +96,18 @@ class Point:
 
     @cached_property
     def stationarity(self) -> Array:
-        """The gradient by w of the Lagrangian without the bounds' multipliers."""
+        """The gradient of the Lagrangian by w, without the bound multipliers."""
         gradient, E, H = self.jacobians
         return np.concatenate([gradient + self.y @ E + H.transposed_times(self.u), -self.u])
 
     @cached_property
     def dual(self) -> Array:
-        """The gradient by w of the Lagrangian."""
+        """The gradient of the Lagrangian by w."""
         return np.asarray(self.stationarity - self.z[0] + self.z[1])
 
     @cached_property
     def products(self) -> Array:
-        """Gaps times their multipliers, of finite bounds."""
+        """Products of gaps and multipliers of finite bounds."""
         finite = np.isfinite(self.gaps)
         return self.gaps[finite] * self.z[finite]
 
@@ -117,7 +117,7 @@ class Point:
         return float(self.products.mean()) if self.products.size else 0.0
 
     def error(self, mu: float) -> float:
-        """Return the largest residual of the barrier problem's optimality conditions, scaled for large multipliers."""
+        """Return the largest optimality residual of the barrier problem, scaled for large multipliers."""
         z = float(self.z[0].sum() + self.z[1].sum())
         bounds = max(self.products.size, 1)
         all_ = float(np.abs(self.y).sum() + np.abs(self.u).sum()) + z
@@ -130,7 +130,7 @@ class Point:
         )
 
     def moved(self, step: Step, length: float, dual_length: float, mu: float) -> "Point":
-        """Return the point after a step, with the bounds' multipliers clipped to fit its gaps."""
+        """Return the point after a step, with the bound multipliers clipped to fit its gaps."""
         w = np.clip(self.w + length * step.w, *self.form.inner)
         centre = mu / self.form.gaps(w)
         z = np.clip(self.z + dual_length * step.z, centre * 1e-10, centre * 1e10)
@@ -138,7 +138,7 @@ class Point:
 
 
 class Direction:
-    """Newton's equations at a point, factorised; ``curvature`` is the weight of the constraints in the Hessian."""
+    """The factorised Newton equations at a point; ``curvature`` is the weight of the constraints in the Hessian."""
 
     def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces, curvature: float = 1.0):
         self.point, n = point, point.n
@@ -151,8 +151,8 @@ class Direction:
     def steps(self, mu: Array, second_order: Array | None = None, equations: Array | None = None) -> Step:
         """Return steps (k, ...) for barrier parameters mu (k,).
 
-        ``second_order``, (2, w) or (k, 2, w), are the products of the changes of gaps and multipliers that the linear
-        equations leave out; ``equations`` replaces the residuals (c, h - s).
+        ``second_order``, (2, w) or (k, 2, w), are the products of gap and multiplier changes that the linear equations
+        neglect. ``equations`` replaces the residuals (c, h - s).
         """
         point, n, e = self.point, self.point.n, len(self.point.y)
         H = point.jacobians.inequalities
@@ -167,54 +167,57 @@ class Direction:
         ds = H.times(dx) + d
         du = self._S[n:, None] * ds + r[n:]
         dw = np.concatenate([dx, ds]).T
-        return Step(dw, dy.T, du.T, centre - point.z - SIGNS * point.z / point.gaps * dw[:, None])
+        return Step(dw, dy.T, du.T, centre - point.z - BOUND_SIGNS * point.z / point.gaps * dw[:, None])
 
     def lengths(self, step: Step, nearest: float) -> tuple[Array, Array]:
-        """Return the longest steps (k,) of variables and of multipliers of bounds."""
-        primal = longest_steps(self.point.gaps, SIGNS * step.w[:, None], nearest)
+        """Return the longest steps (k,) of the variables and of the bound multipliers."""
+        primal = longest_steps(self.point.gaps, BOUND_SIGNS * step.w[:, None], nearest)
         return primal, longest_steps(self.point.z, step.z, nearest)
 
     def corrected(self, least: float, most: float) -> tuple[float, Array, Step]:
         """Return a barrier parameter, second-order products (2, w), and the step with both.
 
-        They follow from Mehrotra's predictor, the step without a barrier: its length determines the barrier parameter,
-        and the products of its changes are the terms that the linear equations leave out. These are weighted so that
-        the step is longest (Colombo and Gondzio 2008), with weights from the predictor's own length to 1.
+        They are based on Mehrotra's predictor, the step without a barrier. Its length determines the barrier parameter,
+        and the products of its changes are the terms that the linear equations neglect. The products are weighted to
+        make the step as long as possible (Colombo and Gondzio 2008), with weights from the predictor's length to 1.
         """
         point, step = self.point, self.steps(np.zeros(1))
-        primal, dual = (float(each[0]) for each in self.lengths(step, 1.0))
+        primal, dual = (float(length[0]) for length in self.lengths(step, 1.0))
         finite = np.isfinite(point.gaps)
-        gaps, z = point.gaps + primal * SIGNS * step.w[0], point.z + dual * step.z[0]
+        gaps, z = point.gaps + primal * BOUND_SIGNS * step.w[0], point.z + dual * step.z[0]
         total = sum(float((gaps[k][finite[k]] * z[k][finite[k]]).sum()) for k in range(2))
-        products = np.where(finite, SIGNS * step.w[0] * step.z[0], 0.0)
+        products = np.where(finite, BOUND_SIGNS * step.w[0] * step.z[0], 0.0)
         average = total / max(point.products.size, 1)
         mu = (average / point.mu) ** 3 * point.mu if point.mu else 0.0
         mu = min(max(mu, least), most)
         both = self.steps(np.array([mu, mu]), np.stack([np.zeros_like(products), products]))  # weights 0 and 1
-        weights = np.linspace(primal * dual, 1.0, WEIGHTS)
-        several = Step(*(each[0] + np.multiply.outer(weights, each[1] - each[0]) for each in both))
-        lengths = self.lengths(several, NEAREST)
+        weights = np.linspace(primal * dual, 1.0, CORRECTOR_WEIGHTS)
+        several = Step(*(change[0] + np.multiply.outer(weights, change[1] - change[0]) for change in both))
+        lengths = self.lengths(several, MAX_BOUND_FRACTION)
         best = int(np.argmax(lengths[0] * lengths[1]))
-        return mu, weights[best] * products, Step(*(each[best] for each in several))
+        return mu, weights[best] * products, Step(*(change[best] for change in several))
 
 
-PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
+START_PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
 WARM_PUSH = 1e-6
-LOOSER = 100.0  # factor on the tolerance that is accepted where no better step is found
-CORRECTIONS = 4  # second-order corrections of a step
-SHORTEST = 1e-8  # fraction of the largest step at which the line search gives up
-FAR, OFF = 10.0, 0.3  # largest growth of the residual in a step, or largest mean residual
-SOFT = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
-RESTARTS, RESTART_MU = 5, 1e-4
-STILL, STILLS = 1e-14, 20  # relative step that counts as 0, and how many of them in a row are accepted
-SHARE, LESS = 0.25, 0.1  # first gap of the barrier problem relative to the objective, and the factor that shrinks it
-SETTLED = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
-CLOSE = 3e-3  # mean residual below which the gap shrinks, and all curvature of the constraints counts
-SHORT, SHORTS = 1e-2, 4  # step length that counts as short, and how many of them in a row count as stuck
+LOOSER_FACTOR = 100.0  # factor of the tolerance that is accepted if no better step is found
+MAX_CORRECTIONS = 4  # second-order corrections of a step
+MIN_STEP_FRACTION = 1e-8  # fraction of the largest step at which the line search gives up
+MAX_RESIDUAL_GROWTH, MAX_MEAN_RESIDUAL = 10.0, 0.3  # largest growth of the residual in a step, or largest mean residual
+SOFT_ERROR_FACTOR = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
+MAX_RESTARTS, RESTART_MU = 5, 1e-4
+# Relative step that counts as 0, and the number of such steps in a row that is accepted.
+STILL_STEP, MAX_STILL_STEPS = 1e-14, 20
+# Initial gap of the barrier problem relative to the objective, and the factor that shrinks it.
+FIRST_GAP_SHARE, GAP_FACTOR = 0.25, 0.1
+SETTLED_DECREASE = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
+CLOSE_RESIDUAL = 3e-3  # mean residual below which the gap shrinks and the full constraint curvature counts
+# Step length that counts as short, and the number of short steps in a row that counts as stuck.
+SHORT_STEP, MAX_SHORT_STEPS = 1e-2, 4
 
 
 def solve_condensed(program: NonlinearProgram, start: Array, settings: Settings) -> Outcome:
-    """Solve a program from a start (n,) by the interior-point method.
+    """Solve a program from a start (n,) with the condensed interior-point method.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -226,7 +229,7 @@ def solve_condensed(program: NonlinearProgram, start: Array, settings: Settings)
 
 
 class Filter:
-    """Earlier pairs (violation, objective): a new pair is rejected if one of them is at least as good in both.
+    """Earlier pairs (violation, objective). A new pair is rejected if one of them is at least as good in both.
 
     ``margin`` is the fraction of the violation by which a new pair has to be better (Fletcher and Leyffer 2002).
     """
@@ -243,10 +246,10 @@ class Filter:
         """Add a pair."""
         least = self.margin * violation
         pair = violation - least, objective - least
-        self._earlier = [each for each in self._earlier if each[0] < pair[0] or each[1] < pair[1]] + [pair]
+        self._earlier = [earlier for earlier in self._earlier if earlier[0] < pair[0] or earlier[1] < pair[1]] + [pair]
 
     def accepts(self, violation: float, objective: float) -> bool:
-        """Whether a pair is better than each earlier one in violation or objective."""
+        """Return whether a pair is better than each earlier one in violation or objective."""
         return all(violation < v or objective < f for v, f in self._earlier)
 
 
@@ -264,26 +267,26 @@ class _Search:
         self.shorts = self.stills = self.restarts = 0
         size = max(abs(self.point.value[0]), 1e-300)
         self.is_flat, self.first = True, self.point.theta
-        self.share = min(SHARE, self.point.mu * self.point.products.size / size)
+        self.share = min(FIRST_GAP_SHARE, self.point.mu * self.point.products.size / size)
         self.second_order: Array | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
-        self.past = Filter(1e-5)  # of all iterations: decides between the adaptive and the monotone barrier
+        self.past = Filter(1e-5)  # of all iterations; selects the adaptive or the monotone barrier
 
     def _first(self, x: Array) -> Point:
         form, warm = self.form, self.settings.multipliers
-        push = PUSH if warm is None else WARM_PUSH
+        push = START_PUSH if warm is None else WARM_PUSH
         w = self._interior(x, push)
         if warm is not None:
-            given = self.settings.bound_multipliers
-            y, u, z = form.own(warm, np.zeros(form.program.n) if given is None else given)
+            bound_multipliers = self.settings.bound_multipliers
+            y, u, z = form.own(warm, np.zeros(form.program.n) if bound_multipliers is None else bound_multipliers)
             both = np.concatenate([z, u])
-            pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-SIGNS * both, WARM_PUSH), 0.0)
+            pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-BOUND_SIGNS * both, WARM_PUSH), 0.0)
             return Point(form, w, y, u, pairs)
         return self._with_multipliers(w, np.isfinite(form.w_bounds).astype(float))
 
     def _interior(self, x: Array, push: float) -> Array:
-        """Return variables and slacks inside their bounds; closer to x where values are not finite."""
+        """Return variables and slacks inside their bounds, closer to x if values are not finite."""
         form = self.form
         inner = _inside(x, form.lower, form.upper, push)
         while not form.is_finite(inner) and push > 1e-12:
@@ -292,7 +295,7 @@ class _Search:
         return np.concatenate([inner, _inside(form.value(inner)[2], form.row_lower, form.row_upper, push)])
 
     def _with_multipliers(self, w: Array, pairs: Array) -> Point:
-        """Return a point with least-squares estimates of the multipliers y and u, for those of the bounds (2, w)."""
+        """Return a point with least-squares estimates of the multipliers y and u, given bound multipliers (2, w)."""
         form, n = self.form, len(self.form.free)
         gradient, E, H = form.jacobian(w[:n])
         z = pairs[1] - pairs[0]
@@ -312,9 +315,9 @@ class _Search:
                 return self._done("optimal")
             if len(self.record.log) > self.settings.iterations:
                 break
-            if not self._advance() or self.shorts >= SHORTS:
+            if not self._advance() or self.shorts >= MAX_SHORT_STEPS:
                 self.shorts = 0
-                if self._is_optimal(LOOSER * self.settings.tolerance):
+                if self._is_optimal(LOOSER_FACTOR * self.settings.tolerance):
                     return self._done("optimal to a looser tolerance")
                 if not self._restart():
                     status = "no better step was found" if self._is_feasible() else "no feasible point was found nearby"
@@ -322,7 +325,7 @@ class _Search:
         return self.record.outcome("stopped at the iteration limit", False)
 
     def _is_optimal(self, tolerance: float) -> bool:
-        """Whether the optimality conditions hold; the sum of the products bounds the error of f."""
+        """Return whether the optimality conditions hold; the sum of the products bounds the error of f."""
         point = self.point
         gap = float(point.products.sum()) / max(1.0, abs(point.value[0]))
         return max(point.error(0.0), gap, self.record.log[-1].violation) <= tolerance
@@ -349,21 +352,21 @@ class _Search:
 
     @property
     def _curvature(self) -> float:
-        """The weight of the constraints' curvature: little far from feasibility, where multipliers mislead."""
+        """The weight of the constraint curvature, which is small far from feasibility, where multipliers mislead."""
         count = len(self.point.value[1])
-        return min(1.0, CLOSE * count / max(self.point.theta, 1e-300)) if count and self.is_flat else 1.0
+        return min(1.0, CLOSE_RESIDUAL * count / max(self.point.theta, 1e-300)) if count and self.is_flat else 1.0
 
     @property
     def _gap(self) -> float:
-        """The least gap of the barrier problem, a share of the objective that shrinks as the search settles.
+        """The smallest gap of the barrier problem, a share of the objective that shrinks as the search settles.
 
-        Without it the adaptive barrier parameter vanishes long before the search is near the optimum, and short steps
-        along bounds follow.
+        Without it the adaptive barrier parameter would vanish long before the search is near the optimum, and short
+        steps along bounds would follow.
         """
         return self.share * abs(self.point.value[0])
 
     def _choose(self, direction: Direction) -> Step:
-        """Choose the barrier parameter; return the step."""
+        """Choose the barrier parameter and return the step."""
         point, count = self.point, max(self.point.products.size, 1)
         progresses = self.past.accepts(point.theta, point.value[0])
         if self.is_free and not progresses:
@@ -377,12 +380,12 @@ class _Search:
             least = max(self.least, self._gap / count)
             step = self._step(direction, least)
             decrease = abs(float(point.merit_gradient(self.mu) @ step.w))
-            if self._curvature < 1.0 or decrease > SETTLED * self._gap or least == self.least:
+            if self._curvature < 1.0 or decrease > SETTLED_DECREASE * self._gap or least == self.least:
                 return step
-            self.share *= LESS
+            self.share *= GAP_FACTOR
 
     def _step(self, direction: Direction, least: float) -> Step:
-        """Return the step; its barrier parameter is adaptive while that makes progress, else monotone."""
+        """Return the step; its barrier parameter is adaptive while that makes progress, otherwise monotone."""
         point, self.second_order = self.point, None
         if self.is_free:
             self.mu, self.second_order, step = direction.corrected(least, max(least, self.most))
@@ -391,25 +394,27 @@ class _Search:
         while point.error(self.mu) <= 10 * self.mu and self.mu > least:
             self.mu = max(least, min(0.2 * self.mu, self.mu**1.5))
             self.filter.clear()
-        return Step(*(each[0] for each in direction.steps(np.array([self.mu]))))
+        return Step(*(step[0] for step in direction.steps(np.array([self.mu]))))
 
     def _search(self, direction: Direction, step: Step) -> bool:
         """Shorten the step until the filter accepts it."""
         point, mu = self.point, self.mu
         nearest = max(0.99, 1 - mu)
-        primal, dual = (float(each[0]) for each in direction.lengths(Step(*(each[None] for each in step)), nearest))
+        primal, dual = (
+            float(change[0]) for change in direction.lengths(Step(*(change[None] for change in step)), nearest)
+        )
         slope = float(point.merit_gradient(mu) @ step.w)
         here = point.theta, point.merit(mu)
         length = primal
-        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL:  # only multipliers still change
+        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL_STEP:  # only multipliers still change
             self.point, self.stills = point.moved(step, primal, dual, mu), self.stills + 1
-            return self.stills < STILLS
+            return self.stills < MAX_STILL_STEPS
         self.stills = 0
-        while length > SHORTEST * primal:
+        while length > MIN_STEP_FRACTION * primal:
             trial = point.moved(step, length, dual, mu)
             if self._accepts(trial, here, slope, length):
                 self.point = trial
-                self.shorts = self.shorts + 1 if length < SHORT else 0
+                self.shorts = self.shorts + 1 if length < SHORT_STEP else 0
                 return True
             if length == primal and trial.theta >= here[0] and self._correct(direction, trial, here, slope, length):
                 return True
@@ -417,9 +422,9 @@ class _Search:
         return self._take_if_better(step, min(primal, dual))
 
     def _take_if_better(self, step: Step, length: float) -> bool:
-        """Take the whole step although the filter rejects it, if it reduces the error of the barrier problem."""
+        """Take the full step although the filter rejects it, if it reduces the error of the barrier problem."""
         trial = self.point.moved(step, length, length, self.mu)
-        if not np.isfinite(trial.value[0]) or not trial.error(self.mu) <= SOFT * self.point.error(self.mu):
+        if not np.isfinite(trial.value[0]) or not trial.error(self.mu) <= SOFT_ERROR_FACTOR * self.point.error(self.mu):
             return False
         self.point = trial
         return True
@@ -429,11 +434,11 @@ class _Search:
     ) -> bool:
         """Try second-order corrections."""
         point, mu, off, before = self.point, self.mu, self.point.value[1], trial.theta
-        for _ in range(CORRECTIONS):
+        for _ in range(MAX_CORRECTIONS):
             off = length * off + trial.value[1]
             several = direction.steps(np.array([mu]), self.second_order, off)
-            primal, dual = (float(each[0]) for each in direction.lengths(several, max(0.99, 1 - mu)))
-            trial = point.moved(Step(*(each[0] for each in several)), primal, dual, mu)
+            primal, dual = (float(length[0]) for length in direction.lengths(several, max(0.99, 1 - mu)))
+            trial = point.moved(Step(*(change[0] for change in several)), primal, dual, mu)
             if self._accepts(trial, here, slope, length):
                 self.point = trial
                 return True
@@ -443,9 +448,9 @@ class _Search:
         return False
 
     def _accepts(self, trial: Point, here: tuple[float, float], slope: float, length: float) -> bool:
-        """Whether a point is accepted; the filter is extended by steps that mainly reduce the violation."""
+        """Return whether a point is accepted; steps that mainly reduce the violation extend the filter."""
         theta, merit = trial.theta, trial.merit(self.mu)
-        far = theta > max(FAR * here[0], OFF * len(trial.value[1]))
+        far = theta > max(MAX_RESIDUAL_GROWTH * here[0], MAX_MEAN_RESIDUAL * len(trial.value[1]))
         if far or not (np.isfinite(merit) and self.filter.accepts(theta, merit)):
             return False
         slack = 1e-13 * abs(here[1])
@@ -458,17 +463,17 @@ class _Search:
         return True
 
     def _restart(self) -> bool:
-        """Restart from a point with less violation, inside the bounds; return whether there is one."""
+        """Restart from a point with less violation inside the bounds; return whether there is one."""
         form, x = self.form, self.point.x
         if not self._is_feasible():
-            found = restore_feasibility(form, self.record, x, 0.1 * self.point.theta)
-            if found is None:
+            restored = restore_feasibility(form, self.record, x, 0.1 * self.point.theta)
+            if restored is None:
                 return False
-            x = found
-        elif self.restarts >= RESTARTS:
+            x = restored
+        elif self.restarts >= MAX_RESTARTS:
             return False
         self.restarts += 1
-        w = self._interior(x, PUSH)
+        w = self._interior(x, START_PUSH)
         self.mu = max(self.mu, RESTART_MU)
         self.point = self._with_multipliers(w, self.mu / form.gaps(w))
         self.is_free = True
@@ -477,7 +482,7 @@ class _Search:
 
 
 def _inside(w: Array, lower: Array, upper: Array, push: float) -> Array:
-    """Return w moved inside its bounds by ``push`` times their size, or times their distance if that is less."""
+    """Return w moved inside its bounds by ``push`` times their size, or times their distance if that is smaller."""
     with np.errstate(invalid="ignore"):
         span = push * (upper - lower)
         low = lower + np.minimum(push * np.maximum(1.0, np.abs(lower)), span)

@@ -1,10 +1,10 @@
-"""The least possible sum of violations: the diagnosis of infeasible programs.
+"""Diagnosis of infeasible programs: the smallest sum, maximum or sum of squares of the violations.
 
-Each bound of a row has a variable that relaxes it:
+For the smallest sum, each row bound has a variable that relaxes it:
 
     minimise sum (p + q)  subject to  row_lower <= g(x) + p - q <= row_upper,  p, q >= 0
 
-The sum (an L1 penalty), unlike a sum of squares, leaves few rows violated: those that conflict.
+Unlike a sum of squares, the sum (an L1 penalty) leaves few rows violated: those that conflict.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from torsor.optimisation.condensed import solve_condensed
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, row_violations
 
-# The least possible largest violation: how much all bounds of rows have to be relaxed at least.
+# The smallest possible largest violation: the amount by which all row bounds have to be relaxed at least.
 #
 # One variable t relaxes the bounds of all scaled rows:
 #
 #     minimise t  subject to  row_lower - t <= g(x) <= row_upper + t,  t >= 0
 #
-# Optionally only some rows are relaxed, and others are left out.
+# Optionally, only some rows are relaxed and others are omitted.
 
 
 class MinMaxViolation:
-    """A program whose rows are relaxed by a last variable t; rows with two bounds appear twice, once for each.
+    """A program whose rows are relaxed by a last variable t; rows with two bounds appear twice, once per bound.
 
-    ``soft`` (m,) are the rows that t relaxes, ``kept`` (m,) the rows that are not left out; None means all.
+    ``soft`` (m,) selects the rows that t relaxes, ``kept`` (m,) the rows that are not omitted; None means all.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -42,7 +42,7 @@ class MinMaxViolation:
 
     def __init__(self, program: NonlinearProgram, start: Array, soft: Flags | None = None, kept: Flags | None = None):
         self.program, n = program, program.n
-        self._soft, kept = (np.ones(program.m, dtype=bool) if each is None else each for each in (soft, kept))
+        self._soft, kept = (np.ones(program.m, dtype=bool) if flags is None else flags for flags in (soft, kept))
         self._near = np.clip(np.asarray(start, dtype=float), program.lower, program.upper)
         below, above = (np.flatnonzero(np.isfinite(side) & kept) for side in (program.row_lower, program.row_upper))
         self._taken, self._signs = np.concatenate([below, above]), np.repeat([1.0, -1.0], [len(below), len(above)])
@@ -56,12 +56,12 @@ class MinMaxViolation:
 
     @property
     def start(self) -> Array:
-        """Variables (n,): the start, and its largest violation."""
+        """Variables (n,): the start and its largest violation."""
         return np.append(self._near, row_violations(self.program, self._near)[self._soft].max(initial=0.0))
 
     @cached_property
     def _entries(self) -> tuple[Indices, Indices, Indices]:
-        """Rows and columns of the entries in column-major order, and the program's entry that each is (-1: by t)."""
+        """Rows and columns of the entries in column-major order, and the index of each in the program (-1: by t)."""
         rows, columns = self.program.structure
         order = np.argsort(rows, kind="stable")
         first = np.searchsorted(rows[order], np.arange(self.program.m + 1))
@@ -75,11 +75,11 @@ class MinMaxViolation:
         return new_rows[sorting], new_columns[sorting], all_sources[sorting]
 
     def value(self, x: Array) -> tuple[float, Array]:
-        """Return t, and the rows (m,)."""
+        """Return t and the rows (m,)."""
         return float(x[-1]), self.program.value(x[:-1])[1][self._taken] + self._t_entries * x[-1]
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,), and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) and the entries of the row Jacobian."""
         entries, (rows, _, source) = self.program.jacobian(x[:-1])[1], self._entries
         padded = np.append(entries, 0.0)[source]
         return np.append(np.zeros(self.n - 1), 1.0), np.where(source < 0, self._t_entries[rows], padded)
@@ -94,9 +94,9 @@ class MinMaxViolation:
 def min_max_violation(
     program: NonlinearProgram, start: Array, settings: Settings, soft: Flags | None = None, kept: Flags | None = None
 ) -> tuple[Array, float, Outcome]:
-    """Return the variables (n,) of the least largest violation near a start, that violation (scaled), and the outcome.
+    """Return the variables (n,) with the smallest largest violation near a start, that (scaled) violation, the outcome.
 
-    ``soft`` (m,) are the rows that may be violated, ``kept`` (m,) the rows that are not left out; None means all.
+    ``soft`` (m,) selects the rows that may be violated, ``kept`` (m,) the rows that are not omitted; None means all.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -114,13 +114,13 @@ def min_max_violation(
 # Least squares of the violations of some rows, subject to the others (a quadratic penalty).
 #
 # A small weight of the objective determines the variables that the penalty leaves free. The largest violation is larger
-# than in ``min_max_violation``, but the program is smooth and often converges where that one does not.
+# than in ``min_max_violation``, but the program is smooth and often converges where the other does not.
 
-OBJECTIVE, PENALTY = 0.01, 10.0  # weights of the objective, and of half the squared violations
+OBJECTIVE_WEIGHT, PENALTY_WEIGHT = 0.01, 10.0  # weights of the objective, and of half the squared violations
 
 
 class SquaredPenalty:
-    """A program whose ``soft`` rows (m,) are penalised in its objective; rows that are not ``kept`` (m,) are free.
+    """A program with a penalty on the ``soft`` rows (m,) in its objective; rows that are not ``kept`` (m,) are free.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -144,15 +144,15 @@ class SquaredPenalty:
         return np.where(self._soft, over, 0.0)
 
     def value(self, x: Array) -> tuple[float, Array]:
-        """Return the objective, and the rows (m,)."""
+        """Return the objective and the rows (m,)."""
         (f, rows), outside = self.program.value(x), self._outside(x)
-        return OBJECTIVE * f + PENALTY / 2 * float(outside @ outside), rows
+        return OBJECTIVE_WEIGHT * f + PENALTY_WEIGHT / 2 * float(outside @ outside), rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,), and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) and the entries of the row Jacobian."""
         (gradient, entries), (rows, columns) = self.program.jacobian(x), self.structure
         penalty = np.bincount(columns, entries * self._outside(x)[rows], minlength=self.n)
-        return OBJECTIVE * gradient + PENALTY * penalty, entries
+        return OBJECTIVE_WEIGHT * gradient + PENALTY_WEIGHT * penalty, entries
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n)."""
@@ -160,9 +160,9 @@ class SquaredPenalty:
         J = np.zeros((self.m, self.n))
         J[rows, columns] = entries
         J = J[outside != 0]
-        row_multipliers = np.where(self._hard, multipliers, 0.0) + weight * PENALTY * outside
-        own = self.program.hessian(x, row_multipliers, weight * OBJECTIVE)
-        return np.asarray(own + weight * PENALTY * J.T @ J)
+        row_multipliers = np.where(self._hard, multipliers, 0.0) + weight * PENALTY_WEIGHT * outside
+        curvature = self.program.hessian(x, row_multipliers, weight * OBJECTIVE_WEIGHT)
+        return np.asarray(curvature + weight * PENALTY_WEIGHT * J.T @ J)
 
 
 def min_squared_violation(
@@ -180,7 +180,7 @@ def min_squared_violation(
     return solve_condensed(SquaredPenalty(program, soft, kept), start, settings)
 
 
-PROXIMITY = 1e-6  # weight of the squared distance from the start, where violations do not determine x
+PROXIMITY_WEIGHT = 1e-6  # weight of the squared distance from the start, which determines x where violations do not
 
 
 class MinSumViolation:
@@ -206,46 +206,46 @@ class MinSumViolation:
         rows, columns = program.structure
         new = np.arange(program.n, self.n)
         self.structure = np.concatenate([rows, self._p, self._q]), np.concatenate([columns, new])
-        upper = np.eye(program.n, dtype=bool)  # the Hessian's upper triangle: that of x, with the whole diagonal
+        upper = np.eye(program.n, dtype=bool)  # upper triangle of the Hessian: that of x, with the full diagonal
         upper[program.hessian_structure] = True
         places = np.nonzero(upper.T)
         self.hessian_structure = places[1], places[0]
 
     @property
     def start(self) -> Array:
-        """Variables (n,): the start, and its violations."""
+        """Variables (n,): the start and its violations."""
         rows = self.program.value(self._near)[1]
         short = np.maximum(self.row_lower - rows, 0.0)[self._p], np.maximum(rows - self.row_upper, 0.0)[self._q]
         return np.concatenate([self._near, *short])
 
     def value(self, x: Array) -> tuple[float, Array]:
-        """Return the sum of violations, and the rows (m,)."""
+        """Return the sum of violations and the rows (m,)."""
         n, count = self.program.n, len(self._p)
         rows = self.program.value(x[:n])[1].copy()
         rows[self._p] += x[n : n + count]
         rows[self._q] -= x[n + count :]
         away = x[:n] - self._near
-        return float(x[n:].sum() + PROXIMITY / 2 * away @ away), rows
+        return float(x[n:].sum() + PROXIMITY_WEIGHT / 2 * away @ away), rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,), and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) and the entries of the row Jacobian."""
         n = self.program.n
         entries = self.program.jacobian(x[:n])[1]
-        gradient = np.concatenate([PROXIMITY * (x[:n] - self._near), np.ones(self.n - n)])
+        gradient = np.concatenate([PROXIMITY_WEIGHT * (x[:n] - self._near), np.ones(self.n - n)])
         return gradient, np.concatenate([entries, np.ones(len(self._p)), -np.ones(len(self._q))])
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian by x; the rows are linear in p and q."""
         n = self.program.n
-        return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY * np.eye(n)
+        return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY_WEIGHT * np.eye(n)
 
 
 @dataclass(frozen=True, eq=False)
 class LeastViolation:
-    """The least violation: ``x`` (n,), its sum ``total`` over the scaled rows, and the indices of violated ``rows``.
+    """The smallest violation: ``x`` (n,), the sum ``total`` over the scaled rows, and the indices of violated ``rows``.
 
-    ``amounts`` are in the rows' own units, positive above the upper bound and negative below the lower one. ``outcome``
-    is that of the program in (x, p, q).
+    ``amounts`` are in the units of the rows, positive above the upper bound and negative below the lower one.
+    ``outcome`` is that of the program in (x, p, q).
     """
 
     x: Array
@@ -261,9 +261,9 @@ def min_sum_violation(
     settings: Settings,
     solver: Callable[[NonlinearProgram, Array, Settings], Outcome] = solve_ipopt,
 ) -> LeastViolation:
-    """Return the least sum of violations near a start (n,), with the variables within their bounds.
+    """Return the smallest sum of violations near a start (n,), with the variables within their bounds.
 
-    IPOPT is the default solver: it exploits that most of the many variables appear in one row only.
+    IPOPT is the default solver, because it exploits that most of the many variables appear in only one row.
 
     Example:
         >>> from torsor.optimisation.program import Formula

@@ -23,18 +23,18 @@ STATUS_TEXTS = {
     "Diverging_Iterates": "stopped: variables grow without bound",
 }
 
-LEFT_OUT = ("calc_lam_p", "calc_lam_x", "calc_f", "calc_g", "error_on_fail", "show_eval_warnings")
-OPTIONS = {"no_nlp_grad": True} | dict.fromkeys(LEFT_OUT, False)
-WARM = {"ipopt.warm_start_init_point": "yes", "ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-6}
-PUSHES = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
-WARM |= {f"ipopt.warm_start_{each}": 1e-9 for each in PUSHES}
+DISABLED_OPTIONS = ("calc_lam_p", "calc_lam_x", "calc_f", "calc_g", "error_on_fail", "show_eval_warnings")
+DEFAULT_OPTIONS = {"no_nlp_grad": True} | dict.fromkeys(DISABLED_OPTIONS, False)
+WARM_OPTIONS = {"ipopt.warm_start_init_point": "yes", "ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-6}
+WARM_PUSH_OPTIONS = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+WARM_OPTIONS |= {f"ipopt.warm_start_{name}": 1e-9 for name in WARM_PUSH_OPTIONS}
 
 
 class _Call(ca.Callback):
     """A CasADi function that calls a Python function, with given sparsity patterns of inputs and outputs.
 
-    Exceptions must not pass through IPOPT: the first one is added to ``raised``, and this and all further calls fail,
-    which stops IPOPT.
+    Exceptions must not propagate through IPOPT. The first one is appended to ``raised``; this and all further calls
+    fail, which stops IPOPT.
     """
 
     def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], work: Any, raised: list[Any]):
@@ -64,13 +64,13 @@ class _Call(ca.Callback):
         if self._raised:
             return 1
         try:
-            found = self._work(*(None if each is None else np.frombuffer(each, dtype=float) for each in inputs))
+            results = self._work(*(None if buffer is None else np.frombuffer(buffer, dtype=float) for buffer in inputs))
         except BaseException as error:
             self._raised.append(error)
             return 1
-        if found is None:
+        if results is None:
             return 1
-        for result, out in zip(found, outputs, strict=True):
+        for result, out in zip(results, outputs, strict=True):
             if out is not None:
                 np.frombuffer(out, dtype=float)[:] = result
         return 0
@@ -80,7 +80,7 @@ class _Call(ca.Callback):
 
 
 def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]:
-    """Return the options of IPOPT itself, independent of how the program is evaluated."""
+    """Return the options of IPOPT itself, which do not depend on how the program is evaluated."""
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
     bounds = sum(int(np.isfinite(side).sum()) for side in sides)
     return {
@@ -96,7 +96,7 @@ def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]
 
 
 def solve_ipopt(program: NonlinearProgram, start: Array, settings: Settings, **options: Any) -> Outcome:
-    """Solve a program from a start (n,) by IPOPT; ``options`` are further options of CasADi's ``nlpsol``.
+    """Solve a program from a start (n,) with IPOPT; ``options`` are further options of CasADi's ``nlpsol``.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -111,14 +111,14 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     program, settings, cached, raised = record.program, record.settings, record.evaluations, list[BaseException]()
     n, m = program.n, program.m
     dense, none = ca.Sparsity.dense, ca.Sparsity(0, 1)
-    jacobian = ca.Sparsity.triplet(m, n, *(each.tolist() for each in program.structure))
-    hessian = ca.Sparsity.triplet(n, n, *(each.tolist() for each in program.hessian_structure))
+    jacobian = ca.Sparsity.triplet(m, n, *(indices.tolist() for indices in program.structure))
+    hessian = ca.Sparsity.triplet(n, n, *(indices.tolist() for indices in program.hessian_structure))
     x, rows, one = dense(n, 1), dense(m, 1), dense(1, 1)
     at, upper = {"x": x, "p": none}, program.hessian_structure
 
     def value(x: Array, p: None) -> Any:
-        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. They are
-        # needed anyway if the point is accepted.
+        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. If it is
+        # accepted, they are needed anyway.
         return cached.value(x) if cached.is_finite(x) else None
 
     def gradients(x: Array, p: None) -> Any:
@@ -138,26 +138,26 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     seen = {"x": x, "f": one, "g": rows, "lam_x": x, "lam_g": rows, "lam_p": none}
     nlp = _Call("nlp", at, {"f": one, "g": rows}, value, raised)
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
-    given: dict[str, Any] = {
-        **OPTIONS,
+    solver_options: dict[str, Any] = {
+        **DEFAULT_OPTIONS,
         **ipopt_options(program, settings.tolerance),
         "ipopt.max_iter": settings.iterations,
         "grad_f": _Call("grad_f", at, {"f": one, "grad_f_x": x}, gradients, raised),
         "jac_g": _Call("jac_g", at, {"g": rows, "jac_g_x": jacobian}, jacobians, raised),
         "hess_lag": _Call("hess_lag", at | weights, {"triu_hess_gamma_x_x": hessian}, hessians, raised),
         "iteration_callback": _Call("seen", seen, {"stop": one}, iteration, raised),
-        "inputs_check": False,  # programs are checked; CasADi would print a warning of more equations than variables
+        "inputs_check": False,  # programs are checked; CasADi would warn about more equations than variables
     }
     begin = {"x0": start}
     if settings.multipliers is not None:
         begin["lam_g0"] = settings.multipliers
         begin["lam_x0"] = np.zeros(n) if settings.bound_multipliers is None else settings.bound_multipliers
-        given |= WARM
-    solver = ca.nlpsol("program", "ipopt", nlp, given | options)
-    found = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
+        solver_options |= WARM_OPTIONS
+    solver = ca.nlpsol("program", "ipopt", nlp, solver_options | options)
+    solution = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
     if raised:
         raise raised[0]
     status, is_solved = str(solver.stats()["return_status"]), bool(solver.stats()["success"])
-    text = STATUS_TEXTS.get(status, status.replace("_", " ").lower())
-    last, y, z = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_g", "lam_x"))
-    return record.outcome(text, is_solved, (last, y, z) if is_solved else None)
+    result = STATUS_TEXTS.get(status, status.replace("_", " ").lower())
+    last, y, z = (np.asarray(solution[key].full()).ravel() for key in ("x", "lam_g", "lam_x"))
+    return record.outcome(result, is_solved, (last, y, z) if is_solved else None)

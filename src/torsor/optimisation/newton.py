@@ -1,4 +1,4 @@
-"""Newton's equations of the barrier problem, condensed to the variables.
+"""Newton equations of the barrier problem, condensed to the variables.
 
 With slacks s = h(x) of the inequalities, gaps to bounds and their multipliers z eliminated,
 
@@ -13,20 +13,20 @@ import numpy as np
 
 from torsor.base.arrays import Array
 
-SMALL = 64  # rows of a triangular matrix that is inverted at once
-DEPENDENT = 1e-10  # relative singular value below which equations count as linearly dependent
+MAX_DIRECT_SIZE = 64  # largest triangular matrix that is inverted directly
+DEPENDENCE_TOLERANCE = 1e-10  # relative singular value below which equations count as linearly dependent
 
 
 def _inverse(L: Array) -> Array:
-    """Return the inverse of a lower triangular matrix, by halves: mostly products of matrices."""
+    """Return the inverse of a lower triangular matrix by recursive halving, mostly with matrix products."""
     n = len(L)
-    if n <= SMALL:
+    if n <= MAX_DIRECT_SIZE:
         return np.asarray(np.linalg.inv(L), dtype=float)
-    half, found = n // 2, np.zeros_like(L)
+    half, result = n // 2, np.zeros_like(L)
     upper, lower = _inverse(L[:half, :half]), _inverse(L[half:, half:])
-    found[:half, :half], found[half:, half:] = upper, lower
-    found[half:, :half] = -lower @ (L[half:, :half] @ upper)
-    return found
+    result[:half, :half], result[half:, half:] = upper, lower
+    result[half:, :half] = -lower @ (L[half:, :half] @ upper)
+    return result
 
 
 class Regularisation:
@@ -39,11 +39,11 @@ class Regularisation:
         """Return the shifts to try in order; ``size`` is the largest diagonal entry of the matrix."""
         first = max(1e-20, self.last / 3) if self.last else 1e-4
         growth = 8.0 if self.last else 100.0
-        found, value = [0.0], first
+        result, value = [0.0], first
         while value < 1e20 * max(size, 1.0):
-            found.append(value)
+            result.append(value)
             value *= growth
-        return found
+        return result
 
 
 def inverse_and_null_space(E: Array) -> tuple[Array, Array]:
@@ -51,12 +51,12 @@ def inverse_and_null_space(E: Array) -> tuple[Array, Array]:
     if not E.size:
         return np.zeros(E.shape[::-1]), np.eye(E.shape[1])
     U, sizes, V = np.linalg.svd(E)
-    rank = int((sizes > DEPENDENT * sizes.max(initial=1e-300)).sum())
+    rank = int((sizes > DEPENDENCE_TOLERANCE * sizes.max(initial=1e-300)).sum())
     return (V[:rank].T / sizes[:rank]) @ U[:, :rank].T, V[rank:].T
 
 
 class Spaces:
-    """``inverse_and_null_space`` of equations, cached for the last ones."""
+    """A cache of ``inverse_and_null_space`` for the last equations."""
 
     def __init__(self) -> None:
         self._E: Array | None = None

@@ -1,14 +1,14 @@
-"""An optimum to rounding, and its exact sensitivity to the objective (the implicit function theorem).
+"""Optima to rounding accuracy, and their exact sensitivity to the objective (implicit function theorem).
 
-At an optimum the active rows (equations, and inequalities at their bounds) and the variables at bounds stay where they
-are while the objective changes a little. With A the Jacobian of the active rows by the free variables, Z a basis of its
+At an optimum, the active rows (equations, and inequalities at their bounds) and the variables at bounds stay active
+under a small change of the objective. With A the Jacobian of the active rows by the free variables, Z a basis of its
 null space, and H the Hessian of the Lagrangian, the optimum of f + e g moves by
 
     dx/de = -Z (Z^T H Z)^-1 Z^T grad g
 
-The same matrices give Newton steps to the optimum. Where the reduced Hessian Z^T H Z is singular, the optimum is not
-unique: directions without curvature are left out of the derivative and counted as ``flat``. An inequality at its bound
-whose multiplier is nearly 0 is counted as ``weak``: the derivative then holds to one side only.
+The same matrices give Newton steps to the optimum. If the reduced Hessian Z^T H Z is singular, the optimum is not
+unique: directions without curvature are omitted from the derivative and counted as ``flat``. An inequality at its bound
+whose multiplier is nearly 0 is counted as ``weak``, because the derivative is then one-sided.
 """
 
 from dataclasses import dataclass
@@ -19,25 +19,26 @@ from torsor.base.arrays import Array, Flags
 from torsor.optimisation.newton import inverse_and_null_space
 from torsor.optimisation.program import NonlinearProgram, Outcome, padded
 
-FLAT = 1e-11  # relative curvature below which a direction is flat
-WEAK = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
-STEPS, CHANGES = 12, 40  # Newton steps for one active set, and changes of it
-LAST = 1e-13  # relative size of the last Newton step
-ACCEPTED = 1e-9  # largest violation, and largest multiplier of the wrong sign relative to the largest, of an optimum
-SAME = 1e-14  # distance of two bounds that are equal
-NEAR, FAR = 1e-7, 0.1  # distance from a bound that counts as none; largest relative length of a Newton step
+FLAT_CURVATURE = 1e-11  # relative curvature below which a direction is flat
+WEAK_MULTIPLIER = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
+MAX_NEWTON_STEPS, MAX_SET_CHANGES = 12, 40  # largest numbers of Newton steps per active set, and of changes of the set
+LAST_STEP_SIZE = 1e-13  # relative size of the last Newton step
+ACCEPTED_VIOLATION = 1e-9  # largest violation of an optimum, and largest relative multiplier of the wrong sign
+EQUAL_BOUND_DISTANCE = 1e-14  # distance below which two bounds are equal
+# Distance from a bound that counts as 0; largest relative length of a Newton step.
+NEAR_BOUND_DISTANCE, MAX_STEP_LENGTH = 1e-7, 0.1
 
-# ``sides`` (m + n,) say which rows, then which variables, are held at a bound: -1 at the lower, 1 at the upper one, 0
-# at none. Equations, and variables with equal bounds, are 1.
+# ``sides`` (m + n,) states for each row, then for each variable, the bound at which it is held: -1 for the lower bound,
+# 1 for the upper bound, 0 for none. Equations and variables with equal bounds have 1.
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A point that satisfies the optimality conditions to rounding.
+    """A point that satisfies the optimality conditions to rounding accuracy.
 
     ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``. ``directions`` (n, d) are
-    those in which it can move, with the curvatures (d,) of the Lagrangian along them. ``flat`` and ``weak`` count
-    directions without curvature, and active inequalities with multipliers that are nearly 0.
+    those in which the point can move, with the ``curvatures`` (d,) of the Lagrangian along them. ``flat`` is the number
+    of directions without curvature, ``weak`` that of active inequalities with multipliers near 0.
     """
 
     x: Array
@@ -49,7 +50,7 @@ class Optimum:
     weak: int
 
     def moved_by(self, gradients: Array) -> Array:
-        """Return dx/de (n, k) for objectives f + e g_k, from the gradients (n, k) of g_k.
+        """Return dx/de (n, k) for objectives f + e g_k, given the gradients (n, k) of g_k.
 
         Example:
             >>> from torsor.optimisation import Settings, solve_condensed
@@ -65,32 +66,32 @@ class Optimum:
 
 
 def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
-    """Return the optimum near an outcome, by Newton steps on its active set; None if there is none nearby.
+    """Return the optimum near an outcome, by Newton steps on its active set, or None if there is none nearby.
 
-    The active set is corrected: an inequality with a multiplier of the wrong sign is released, a violated one is held.
+    The active set is corrected: inequalities with a multiplier of the wrong sign are released, violated ones are held.
     """
     x, sides = outcome.x.copy(), _active_sides(program, outcome)
-    for _ in range(CHANGES):
-        found = _newton(program, x, sides)
-        if found is None:
+    for _ in range(MAX_SET_CHANGES):
+        result = _newton(program, x, sides)
+        if result is None:
             return None
-        x = found.x
-        changed = _changed_sides(program, found, sides)
+        x = result.x
+        changed = _changed_sides(program, result, sides)
         if changed is None:
-            return found if (found.curvatures >= 0).all() else None
+            return result if (result.curvatures >= 0).all() else None
         sides = changed
     return None
 
 
 def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
-    """Return an orthonormal basis (n, d) of the directions that change no row within ``near`` of a bound."""
+    """Return an orthonormal basis (n, d) of the directions in which no row within ``near`` of a bound changes."""
     values, lower, upper = _values_and_bounds(program, x)
     is_near = np.minimum(values - lower, upper - values) < near
     rows, free = np.flatnonzero(is_near[: program.m]), np.flatnonzero(~is_near[program.m :])
     _, Z = inverse_and_null_space(_first_derivatives(program, x)[1][np.ix_(rows, free)])
-    found = np.zeros((program.n, Z.shape[1]))
-    found[free] = Z
-    return found
+    result = np.zeros((program.n, Z.shape[1]))
+    result[free] = Z
+    return result
 
 
 def _values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array, Array]:
@@ -100,39 +101,39 @@ def _values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
 
 
 def _active_sides(program: NonlinearProgram, outcome: Outcome) -> Array:
-    """Return what is active at an outcome: an inequality whose multiplier exceeds its distance from the bound."""
+    """Return the active sides at an outcome: inequalities whose multiplier exceeds their distance from the bound."""
     values, lower, upper = _values_and_bounds(program, outcome.x)
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])
     size = np.abs(z) / max(1.0, np.abs(z).max(initial=0.0))
     below, above = values - lower, upper - values
     side = np.where(below < above, -1.0, 1.0)
     near = np.minimum(below, above)
-    active = (near < NEAR) | ((near < size) & (side * z > 0))
-    return np.where(upper - lower <= SAME, 1.0, np.where(active, side, 0.0))
+    active = (near < NEAR_BOUND_DISTANCE) | ((near < size) & (side * z > 0))
+    return np.where(upper - lower <= EQUAL_BOUND_DISTANCE, 1.0, np.where(active, side, 0.0))
 
 
 def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
-    """Return an outcome as an optimum without Newton steps: as exact as the solver's tolerance, for degenerate ones."""
+    """Return an outcome as an optimum without Newton steps, to the solver's tolerance, for degenerate optima."""
     return _linearised(program, outcome.x, _active_sides(program, outcome))[0]
 
 
 def _newton(program: NonlinearProgram, x: Array, sides: Array) -> Optimum | None:
-    """Return the stationary point with these sides held, by Newton steps from x."""
+    """Return the stationary point with the given sides held, by Newton steps from x."""
     held = sides[program.m :]
     x = np.where(held != 0, np.where(held < 0, program.lower, program.upper), x)
-    for _ in range(STEPS):
-        found, step = _linearised(program, x, sides)
+    for _ in range(MAX_NEWTON_STEPS):
+        result, step = _linearised(program, x, sides)
         size = float(np.abs(step).max(initial=0.0)) / (1.0 + float(np.abs(x).max(initial=0.0)))
-        if not np.isfinite(size) or size > FAR:
+        if not np.isfinite(size) or size > MAX_STEP_LENGTH:
             return None
-        if size <= LAST:
-            return found
+        if size <= LAST_STEP_SIZE:
+            return result
         x = x + step
-    return found if size <= ACCEPTED else None  # rounding may keep it from LAST
+    return result if size <= ACCEPTED_VIOLATION else None  # rounding may prevent LAST_STEP_SIZE from being reached
 
 
 def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Optimum, Array]:
-    """Return the optimality conditions at x with these sides held, and the Newton step (n,) to the optimum."""
+    """Return the optimality conditions at x with the given sides held, and the Newton step (n,) to the optimum."""
     of_rows, held = sides[: program.m], sides[program.m :] != 0
     rows, free = np.flatnonzero(of_rows), np.flatnonzero(~held)
     target = np.where(of_rows < 0, program.row_lower, program.row_upper)[rows]
@@ -143,7 +144,7 @@ def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Opti
     H = padded(program.hessian(x, y, 1.0), program.n)[np.ix_(free, free)]
     curvatures, turn = np.linalg.eigh(Z.T @ H @ Z)
     Z = Z @ turn
-    curved = np.abs(curvatures) > FLAT * max(np.abs(curvatures).max(initial=0.0), 1e-300)
+    curved = np.abs(curvatures) > FLAT_CURVATURE * max(np.abs(curvatures).max(initial=0.0), 1e-300)
     step, directions = np.zeros(program.n), np.zeros((program.n, Z.shape[1]))
     values, lower, upper = _values_and_bounds(program, x)
     back = -inverse @ (values[rows] - target)
@@ -152,8 +153,8 @@ def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Opti
     directions[free] = Z
     bound = np.where(held, -(gradient + y @ J), 0.0)
     z = np.concatenate([y, bound])
-    is_inequality = (sides != 0) & (upper - lower > SAME)
-    weak = np.abs(z[is_inequality]) <= WEAK * max(1.0, np.abs(z).max(initial=0.0))
+    is_inequality = (sides != 0) & (upper - lower > EQUAL_BOUND_DISTANCE)
+    weak = np.abs(z[is_inequality]) <= WEAK_MULTIPLIER * max(1.0, np.abs(z).max(initial=0.0))
     curvatures = np.where(curved, curvatures, 0.0)
     return Optimum(x, y, bound, directions, curvatures, int((~curved).sum()), int(np.sum(weak))), step
 
@@ -167,17 +168,17 @@ def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
 
 
 def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Array) -> Array | None:
-    """Return the sides with the worst one changed: a violated bound held, or one that pushes outwards released."""
+    """Return the sides with the worst one changed: a violated bound is held, or one that pushes outwards released."""
     values, lower, upper = _values_and_bounds(program, found.x)
-    z, own = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
-    violation = np.where(own == 0, np.maximum(lower - values, values - upper), 0.0)
-    is_fixed: Flags = upper - lower <= SAME
-    wrong = np.where((own != 0) & ~is_fixed, -own * z, 0.0) / max(1.0, np.abs(z).max(initial=0.0))
-    worst, most = int(np.argmax(violation)), int(np.argmax(wrong))
-    if violation[worst] > ACCEPTED:
-        own[worst] = -1.0 if values[worst] < lower[worst] else 1.0
-    elif wrong[most] > ACCEPTED:
-        own[most] = 0.0
+    z, changed = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
+    violation = np.where(changed == 0, np.maximum(lower - values, values - upper), 0.0)
+    is_fixed: Flags = upper - lower <= EQUAL_BOUND_DISTANCE
+    wrong = np.where((changed != 0) & ~is_fixed, -changed * z, 0.0) / max(1.0, np.abs(z).max(initial=0.0))
+    worst, worst_sign = int(np.argmax(violation)), int(np.argmax(wrong))
+    if violation[worst] > ACCEPTED_VIOLATION:
+        changed[worst] = -1.0 if values[worst] < lower[worst] else 1.0
+    elif wrong[worst_sign] > ACCEPTED_VIOLATION:
+        changed[worst_sign] = 0.0
     else:
         return None
-    return own
+    return changed

@@ -1,6 +1,6 @@
-"""The nonlinear program that every solver takes: an objective, bounded variables and bounded constraint rows.
+"""The nonlinear program that all solvers take: an objective, bounded variables and bounded constraint rows.
 
-``Evaluations`` caches its last evaluation.
+``Evaluations`` caches the last evaluation of a program.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Indices
 
-# The settings that a solver takes and the outcome that it returns, the same for all solvers.
+# The settings and the outcome of a solver, which are the same for all solvers.
 
 
 class Iteration(NamedTuple):
@@ -33,9 +33,9 @@ class StoppedError(Exception):
 class Settings:
     """Tolerance, limits and warm start of a solver.
 
-    ``tolerance`` is that of optimality and of the scaled rows; ``iterations`` and ``seconds`` are upper limits.
+    ``tolerance`` applies to optimality and to the scaled rows; ``iterations`` and ``seconds`` are upper limits.
     ``watch`` is called with each iteration and its x (n,), and may raise StoppedError. ``multipliers`` (m,) and
-    ``bound_multipliers`` (n,) of an earlier outcome make a warm start: the initial x is then assumed to be close to the
+    ``bound_multipliers`` (n,) of an earlier outcome give a warm start: the initial x is then assumed to be close to the
     optimum.
 
     Example:
@@ -53,12 +53,12 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Variables x (n,), Lagrange multipliers of the rows (m,) and of the variables' bounds (n,), and a status text.
+    """Variables x (n,), Lagrange multipliers of the rows (m,) and of the variable bounds (n,), and a status text.
 
     Multipliers are positive at upper bounds and negative at lower ones: gradient f + J^T multipliers +
     bound_multipliers = 0. So df*/d(bound) = -multiplier is the change of the optimal objective per unit of a bound. If
-    ``is_solved`` is false, x is the best iterate: the feasible one (to the tolerance) with the least f, or else the one
-    with the least ``violation``.
+    ``is_solved`` is false, x is the best iterate: the feasible one (to the tolerance) with the smallest f, or otherwise
+    the one with the smallest ``violation``.
     """
 
     x: Array
@@ -80,7 +80,7 @@ def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
 
 
 class Formula:
-    """A program of CasADi expressions of x (n x 1); bounds are one number for all or one for each, by default none."""
+    """A program of CasADi expressions of x (n x 1); bounds are one number or one per entry, by default infinite."""
 
     def __init__(
         self,
@@ -98,9 +98,9 @@ class Formula:
         weight, multipliers = ca.SX.sym("weight"), ca.SX.sym("multipliers", g.numel())
         jacobian, hessian = ca.jacobian(g, x), ca.hessian(weight * f + ca.dot(multipliers, g), x)[0]
         self.n, self.m = n, int(g.numel())
-        self.lower, self.upper = (np.array(np.broadcast_to(each, n), dtype=float) for each in (lower, upper))
-        sides = (np.broadcast_to(each, self.m) for each in (row_lower, row_upper))
-        self.row_lower, self.row_upper = (np.array(each, dtype=float) for each in sides)
+        self.lower, self.upper = (np.array(np.broadcast_to(side, n), dtype=float) for side in (lower, upper))
+        sides = (np.broadcast_to(side, self.m) for side in (row_lower, row_upper))
+        self.row_lower, self.row_upper = (np.array(side, dtype=float) for side in sides)
         self.scales = np.ones(self.m)
         self._value = ca.Function("value", [x], [f, g])
         self._jacobian = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])
@@ -114,7 +114,7 @@ class Formula:
         return float(f), g.full().ravel()
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) of f, and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) of f and the entries of the row Jacobian."""
         gradient, jacobian = self._jacobian(x)
         return gradient.full().ravel(), np.array(jacobian.nonzeros())
 
@@ -128,8 +128,8 @@ class NonlinearProgram(Protocol):
 
     Bounds may be infinite. ``structure`` has the rows and columns of the nonzero entries of the Jacobian dg/dx, in
     column-major order, and ``hessian_structure`` those of the upper triangle of ``hessian``, the Hessian of
-    weight f + multipliers . g: (n, n), or (k, k) where f and g are linear in the variables from k on. ``scales`` (m,)
-    has the numbers by which the rows were divided: row times scale is in physical units.
+    weight f + multipliers . g: (n, n), or (k, k) if f and g are linear in the variables from k on. ``scales`` (m,) has
+    the numbers by which the rows were divided: row times scale is in physical units.
     """
 
     @property
@@ -191,25 +191,25 @@ def row_violations(program: NonlinearProgram, x: Array) -> Array:
 
 
 def violations_of(program: NonlinearProgram, rows: Array) -> Array:
-    """Return the violation (m,) of each row, from the values of the rows (m,)."""
+    """Return the violation (m,) of each row, given the row values (m,)."""
     return np.maximum(np.maximum(program.row_lower - rows, rows - program.row_upper), 0.0)
 
 
 def largest_violation(program: NonlinearProgram, x: Array, rows: Array) -> float:
     """Return the largest violation of a bound of the variables x (n,) or the rows (m,); 0 if all bounds hold."""
     excess = (program.lower - x, x - program.upper, program.row_lower - rows, rows - program.row_upper)
-    return float(max(0.0, *(each.max(initial=0.0) for each in excess)))
+    return float(max(0.0, *(amount.max(initial=0.0) for amount in excess)))
 
 
 def padded(hessian: Array, n: int) -> Array:
-    """Return the Hessian (n, n) from one that leaves out the last variables, in which a program is linear."""
+    """Return the Hessian (n, n), given one without the last variables, in which a program is linear."""
     return np.pad(hessian, (0, n - len(hessian))) if len(hessian) < n else hessian
 
 
 class Evaluations:
-    """The functions of a program, each evaluated once per x: solvers evaluate f, rows and derivatives one by one.
+    """A cache that evaluates each function of a program once per x, because solvers request them one by one.
 
-    Values that are not finite raise no error and no warning; ``is_finite`` is False where there are any.
+    Values that are not finite raise no error and no warning; ``is_finite`` is False if there are any.
     """
 
     def __init__(self, program: NonlinearProgram):
@@ -231,7 +231,7 @@ class Evaluations:
         return self._value
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) and the entries of the row Jacobian."""
         self._move(x)
         if self._jacobian is None:
             with np.errstate(all="ignore"):
@@ -241,11 +241,11 @@ class Evaluations:
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian; second derivatives that are not finite are replaced by 0."""
         with np.errstate(all="ignore"):
-            found = self.program.hessian(x, multipliers, weight)
-        return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+            result = self.program.hessian(x, multipliers, weight)
+        return result if np.isfinite(result).all() else np.nan_to_num(result, nan=0.0, posinf=0.0, neginf=0.0)
 
     def is_finite(self, x: Array) -> bool:
-        """Whether f, the rows, and their first derivatives are finite at x."""
+        """Return whether f, the rows and their first derivatives are finite at x."""
         f, rows = self.value(x)
         if not (np.isfinite(f) and np.isfinite(rows).all()):
             return False

@@ -1,4 +1,4 @@
-"""The log, the best iterate and the time of a running solver, and the checks and stops that all solvers share."""
+"""The log, the best iterate and the run time of a solver, and the checks and stops that all solvers share."""
 
 import math
 import signal
@@ -26,17 +26,17 @@ from torsor.optimisation.program import (
     largest_violation,
 )
 
-# A scaled program for solvers: an objective that is not tiny, and no bounds on rows that are constant.
+# A scaled program for solvers: the objective is not tiny, and constant rows have no bounds.
 #
-# - Tolerances are absolute, so an objective of 1e-9 would be optimal at any start. An objective that is smaller than 1
-#   near the start, together with its gradient, is scaled up to 1; solvers scale large ones themselves.
-# - Some rows are at a bound and depend on no variable, as the first position of a joint that begins at its limit.
-#   Interior-point methods would search for a point off that bound, which does not exist, and return a meaningless
-#   multiplier.
+# - Tolerances are absolute, so an objective of 1e-9 would be optimal at any start. If the objective and its gradient
+#   are smaller than 1 near the start, they are scaled up to 1; solvers scale large objectives themselves.
+# - Some rows are at a bound and do not depend on any variable, such as the first position of a joint that starts at its
+#   limit. Interior-point methods would search for a point off that bound, which does not exist, and return a
+#   meaningless multiplier.
 
-STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
-NEARBY = 1e-2  # distance from the start to a second point, where constant rows must have the same values
-LEAST = 1e-100  # objectives below this count as 0
+ZERO_CHANGE = 1e-12  # derivatives and changes of scaled rows that count as 0
+NEARBY_DISTANCE = 1e-2  # distance from the start to a second point, where constant rows must have the same values
+MIN_OBJECTIVE = 1e-100  # objectives below this count as 0
 
 
 class Scaled:
@@ -47,15 +47,18 @@ class Scaled:
         self.n, self.m, self.scales = program.n, program.m, program.scales
         self.lower, self.upper = program.lower, program.upper
         self.structure, self.hessian_structure = program.structure, program.hessian_structure
-        moves = np.random.default_rng(0).uniform(-NEARBY, NEARBY, self.n)
+        moves = np.random.default_rng(0).uniform(-NEARBY_DISTANCE, NEARBY_DISTANCE, self.n)
         nearby = np.clip(start + moves, self.lower, self.upper)
         with np.errstate(invalid="ignore"):
             size, rows, still = self._sample(start)
             still &= np.minimum(np.abs(rows - program.row_lower), np.abs(rows - program.row_upper)) <= tolerance
             if size < 1 or still.any():
                 other = self._sample(nearby)
-                size, still = float(np.fmax(size, other[0])), still & other[2] & (np.abs(other[1] - rows) <= STILL)
-        self.weight = 1 / size if LEAST < size < 1 else 1.0
+                size, still = (
+                    float(np.fmax(size, other[0])),
+                    still & other[2] & (np.abs(other[1] - rows) <= ZERO_CHANGE),
+                )
+        self.weight = 1 / size if MIN_OBJECTIVE < size < 1 else 1.0
         self.row_lower = np.where(still, -np.inf, program.row_lower)
         self.row_upper = np.where(still, np.inf, program.row_upper)
 
@@ -63,7 +66,7 @@ class Scaled:
         """Return the size of f and its gradient, the rows (m,), and which of these have a zero derivative."""
         (f, rows), (gradient, entries) = self._evaluations.value(x), self._evaluations.jacobian(x)
         still = np.ones(self.m, dtype=bool)
-        still[self.structure[0][~(np.abs(entries) <= STILL)]] = False
+        still[self.structure[0][~(np.abs(entries) <= ZERO_CHANGE)]] = False
         return float(max(abs(f), np.abs(gradient).max(initial=0.0))), rows, still
 
     def value(self, x: Array) -> tuple[float, Array]:
@@ -83,20 +86,21 @@ class Scaled:
     def settings(self, given: Settings) -> Settings:
         """Return settings with the multipliers scaled to this program."""
         both = given.multipliers, given.bound_multipliers
-        rows, bounds = (None if each is None else self.weight * each for each in both)
+        rows, bounds = (None if multipliers is None else self.weight * multipliers for multipliers in both)
         return replace(given, multipliers=rows, bound_multipliers=bounds)
 
 
-SHOWN = 8  # iterations in the live table
-PATIENCE = 2.0  # seconds before a line appears on a terminal
+MAX_ROWS_SHOWN = 8  # iterations in the live table
+PATIENCE_SECONDS = 2.0  # seconds before a line appears on a terminal
 
 
 class Watch:
-    """The ``watch`` of a solver's settings, called with every iteration and its variables.
+    """A ``watch`` function for solver settings that shows progress and handles Ctrl-C.
 
-    With ``shown``, the last iterations are shown on stderr as a table; with None, on a terminal and after two seconds,
-    the last one is shown in a line that disappears at the end. Inside ``with``, Ctrl-C stops the solver at the next
-    iteration (``interrupted``), so that it returns the best iterate; a second Ctrl-C raises KeyboardInterrupt.
+    With ``shown=True``, a table of the last iterations is shown on stderr. With None, on a terminal and after two
+    seconds, the last iteration is shown in a line that disappears at the end. Inside ``with``, Ctrl-C stops the solver
+    at the next iteration (``interrupted``), so that it returns the best iterate. A second Ctrl-C raises
+    KeyboardInterrupt.
 
     Example:
         >>> watch = Watch()
@@ -110,13 +114,13 @@ class Watch:
 
     def __init__(self, shown: bool | None = False, title: str = "solver"):
         self.title, self._shown, self.interrupted = title, shown, False
-        self._display = Display(shown, PATIENCE, keep=bool(shown))
-        self._last = deque[Iteration](maxlen=SHOWN)
+        self._display = Display(shown, PATIENCE_SECONDS, keep=bool(shown))
+        self._last = deque[Iteration](maxlen=MAX_ROWS_SHOWN)
         self._before: Any = None
 
     def __enter__(self) -> Self:
-        # Python handles signals in the main thread only. Where SIGINT is ignored, as in background jobs, it stays
-        # ignored; a handler that Python did not install (None) could not be restored.
+        # Python handles signals only in the main thread. If SIGINT is ignored, as in background jobs, it stays ignored;
+        # a handler that Python did not install (None) could not be restored.
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             if before not in (signal.SIG_IGN, None):
@@ -132,7 +136,7 @@ class Watch:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         again, self.interrupted = self.interrupted, True
-        if again or is_stoppable():  # compiling takes long, and has no iterations at which to stop
+        if again or is_stoppable():  # compilation takes long and has no iterations at which to stop
             raise KeyboardInterrupt
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
@@ -155,16 +159,21 @@ class Watch:
         table = Table(title=self.title, title_justify="left", title_style="bold", header_style="bold")
         for column in ("iteration", "objective", "violation", "step"):
             table.add_column(column, justify="right", min_width=9)
-        for each in self._last:
-            table.add_row(str(each.number), f"{each.objective:.8g}", f"{each.violation:.2e}", f"{each.step:.2e}")
+        for iteration in self._last:
+            table.add_row(
+                str(iteration.number),
+                f"{iteration.objective:.8g}",
+                f"{iteration.violation:.2e}",
+                f"{iteration.step:.2e}",
+            )
         return table
 
 
 class Patience:
-    """A ``watch`` that also stops a search without progress, where a search only measures how infeasible a program is.
+    """A ``watch`` that also stops a search without progress, for searches that only measure infeasibility.
 
-    It raises StoppedError where in ``iterations`` neither the largest violation (down to ``tolerance``) nor the
-    objective fell below ``factor`` times its least value before. ``watch`` is called first.
+    It raises StoppedError if within ``iterations`` neither the largest violation (down to ``tolerance``) nor the
+    objective fell below ``factor`` times its smallest value before. ``watch`` is called first.
 
     Example:
         >>> patience = Patience(Watch(), tolerance=1e-6, iterations=2)
@@ -193,22 +202,22 @@ class Patience:
         for kind, value in enumerate((max(iteration.violation, self.tolerance), iteration.objective)):
             before = self._least[kind]
             gain = (1 - self.factor) * abs(before) if math.isfinite(before) else 0.0
-            if value < before - gain:  # small steps add up: the value to compare with stays until then
+            if value < before - gain:  # small steps add up, because the reference value does not change until then
                 self._since, self._least[kind] = 0, value
         if self._since >= self.iterations:
             raise StoppedError
 
 
-TIME_LIMIT = "stopped at the time limit"
-FARTHEST = 1e20  # variables beyond this diverge (the limit of IPOPT)
+TIME_LIMIT_STATUS = "stopped at the time limit"
+MAX_VARIABLE = 1e20  # variables beyond this count as diverging (as in IPOPT)
 
 
 class LimitError(StoppedError):
-    """Raised at the time limit, or when variables diverge; its text is the status of the outcome."""
+    """Raised at the time limit or when variables diverge; its text is the status of the outcome."""
 
 
 class Record:
-    """The log of a solver and its best iterate: the feasible one with the least f, or the least infeasible one."""
+    """The log of a solver and its best iterate: the feasible one with the smallest f, or the least infeasible one."""
 
     def __init__(self, program: NonlinearProgram, start: Array, settings: Settings):
         self.program, self.settings, self.evaluations = program, settings, Evaluations(program)
@@ -220,7 +229,7 @@ class Record:
         self._best = start.copy(), np.zeros(program.m), np.zeros(program.n)
 
     def scale(self, start: Array) -> None:
-        """Replace the program by its scaled form; the log and the outcome stay in terms of the program as given."""
+        """Replace the program by its scaled form; the log and the outcome still refer to the original program."""
         scaled = Scaled(self.evaluations, start, self.settings.tolerance)
         self.program, self.weight, self.evaluations = scaled, scaled.weight, Evaluations(scaled)
         self.settings = scaled.settings(self.settings)
@@ -247,18 +256,18 @@ class Record:
         if self.settings.watch is not None:
             self.settings.watch(self.log[-1], self._last)
         self.check()
-        if np.abs(x).max(initial=0.0) > FARTHEST:
+        if np.abs(x).max(initial=0.0) > MAX_VARIABLE:
             raise LimitError("stopped: variables grow without bound")
 
     def check(self) -> None:
-        """Raise an error after the time limit, or if the watch was interrupted; for long work within an iteration."""
+        """Raise an error after the time limit or an interrupt; for long work within an iteration."""
         if getattr(self.settings.watch, "interrupted", False):
             raise StoppedError
         if self.seconds > self.settings.seconds:
-            raise LimitError(TIME_LIMIT)
+            raise LimitError(TIME_LIMIT_STATUS)
 
     def outcome(self, status: str, is_solved: bool, found: tuple[Array, Array, Array] | None = None) -> Outcome:
-        """Return the outcome for (x, multipliers, bound_multipliers), by default of the best iterate."""
+        """Return the outcome for (x, multipliers, bound_multipliers), by default those of the best iterate."""
         x, multipliers, bound_multipliers = self._best if found is None else found
         if self.weight != 1:
             multipliers, bound_multipliers = multipliers / self.weight, bound_multipliers / self.weight
@@ -270,15 +279,15 @@ class Record:
 def run_solver(
     program: NonlinearProgram, start: Array, settings: Settings, search: Callable[[Record, Array], Outcome]
 ) -> Outcome:
-    """Return the outcome of a solver; if it is stopped (also by Ctrl-C) or out of time, that of the best iterate."""
+    """Return the outcome of a solver, or that of the best iterate if it is stopped (also by Ctrl-C) or out of time."""
     x = np.array(start, dtype=float)
     if x.shape != (program.n,) or not np.isfinite(x).all():
-        found = f"shape {x.shape}" if x.shape != (program.n,) else "values that are not finite"
-        raise ModelError(found, where="start", allowed=f"{program.n} finite numbers")
+        problem = f"has shape {x.shape}" if x.shape != (program.n,) else "has values that are not finite"
+        raise ModelError(problem, argument="start", allowed=f"{program.n} finite numbers")
     bounds = {"variable": (program.lower, program.upper), "row": (program.row_lower, program.row_upper)}
     for kind, (lower, upper) in bounds.items():
         for k in np.flatnonzero(~(lower <= upper)).tolist():
-            raise ModelError(f"bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}", allowed="lower <= upper")
+            raise ModelError(f"the bounds of {kind} {k} are {lower[k]:g} and {upper[k]:g}", allowed="lower <= upper")
     x = np.clip(x, program.lower, program.upper)
     record = Record(program, x, settings)
     try:

@@ -5,11 +5,11 @@ The QP for a step d, with the Hessian H of the Lagrangian made convex, is
     minimise 1/2 d^T H d + gradient . d + weight t   subject to rows + J d within their bounds, relaxed by t times
     their present violation, 0 <= t <= 1
 
-It is always feasible: d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the sum of
-violations falls; the length of a shortened step limits the next ones.
+It is always feasible with d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the
+sum of violations decreases. The length of a shortened step limits the following ones.
 
-A QP is one call of a library, in which neither the time limit nor Ctrl-C is seen: both are checked before each QP, and
-its iterations are limited to those that fit into the time that is left.
+A QP is one library call that cannot be interrupted by the time limit or Ctrl-C. Both are checked before each QP, and
+its iterations are limited to those that fit into the remaining time.
 """
 
 from time import perf_counter
@@ -20,30 +20,32 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, padded, violations_of
-from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solver
+from torsor.optimisation.record import TIME_LIMIT_STATUS, LimitError, Record, run_solver
 
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
-# hundreds of times as long, and steps of DAQP and ProxQP are not precise enough.
-QP = "piqp"
-OPTIONS: dict[str, Any] = {"error_on_fail": False, "print_time": False, "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11}}
-# Most iterations of a QP: those that succeed take about 30. Fewer are allowed where less time is left.
-ITERATIONS = (100, 50, 25, 12)
-LIMITED = "max iterations reached"  # PIQP's words
-SAMPLE = 5  # iterations of the QP whose time tells how long an iteration takes
-FLATTEST = 1e-8  # least eigenvalue of the convex Hessian, relative to the largest
-SHORTEST = 1e-6  # fraction of a step at which the line search gives up
-RELAXED, MAX_RELAXED = 1e3, 1e8  # weight of t: first and largest, which it grows to while rows stay relaxed
-WIDE = 1e-3  # t above which rows count as relaxed
-FINEST = 1e-8  # least tolerance: QPs are not solved more precisely
-STILL, STILLS = 1e-14, 3  # relative change of x that counts as 0, and how many such steps are accepted
-SHORT = 0.2  # steps shortened below this fraction limit the length of the next ones
-GROWTH, LEAST = 3.0, 1e-6  # growth and least value of the step limit
-LOOSER = 100.0  # factor on the tolerance that is accepted where no better step is found
-SHIFTS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # of the Hessian's diagonal, tried until a step is accepted
+# hundreds of times as long, and the steps of DAQP and ProxQP are not precise enough.
+QP_SOLVER = "piqp"
+QP_OPTIONS: dict[str, Any] = {"error_on_fail": False, "print_time": False, "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11}}
+# Iteration limits of a QP: successful ones take about 30. Fewer are allowed if less time is left.
+QP_ITERATION_LIMITS = (100, 50, 25, 12)
+LIMITED_STATUS = "max iterations reached"  # PIQP's status text
+TIMING_ITERATIONS = 5  # iterations of the QP that measures the time per iteration
+MIN_EIGENVALUE_RATIO = 1e-8  # smallest eigenvalue of the convex Hessian, relative to the largest
+MIN_STEP_FRACTION = 1e-6  # fraction of a step at which the line search gives up
+# Initial and largest weight of t, which grows while rows stay relaxed.
+FIRST_RELAXATION_WEIGHT, MAX_RELAXATION_WEIGHT = 1e3, 1e8
+RELAXED_THRESHOLD = 1e-3  # t above which rows count as relaxed
+MIN_TOLERANCE = 1e-8  # smallest tolerance, because QPs are not solved more precisely
+# Relative change of x that counts as 0, and the number of such steps that is accepted.
+STILL_CHANGE, MAX_STILL_STEPS = 1e-14, 3
+SHORT_STEP_FRACTION = 0.2  # steps shortened below this fraction limit the length of the next ones
+RADIUS_GROWTH, MIN_RADIUS = 3.0, 1e-6  # growth factor and smallest value of the step limit
+LOOSER_FACTOR = 100.0  # factor of the tolerance that is accepted if no better step is found
+HESSIAN_SHIFTS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # shifts of the Hessian's diagonal, tried until a step is accepted
 
 
 def solve_sqp(program: NonlinearProgram, start: Array, settings: Settings) -> Outcome:
-    """Solve a program from a start (n,) by sequential quadratic programming; tolerances below 1e-8 count as 1e-8.
+    """Solve a program from a start (n,) by sequential quadratic programming; the smallest tolerance is 1e-8.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -55,7 +57,7 @@ def solve_sqp(program: NonlinearProgram, start: Array, settings: Settings) -> Ou
 
 
 class _Step(NamedTuple):
-    """The step (n,), the relaxation t, and the multipliers of rows and bounds."""
+    """The step (n,), the relaxation t, and the multipliers of the rows and bounds."""
 
     x: Array
     relaxation: float
@@ -80,10 +82,10 @@ class _Model:
         self._seconds: tuple[float, float] | None = None  # time of a QP without iterations, and of an iteration (s)
 
     def _qp(self, iterations: int) -> Any:
-        """Return the solver of the QP with a limit of its iterations."""
+        """Return the QP solver with an iteration limit."""
         if iterations not in self._qps:
-            options = OPTIONS | {"piqp": OPTIONS["piqp"] | {"max_iter": iterations}}
-            self._qps[iterations] = ca.conic("model", QP, {"h": self._hessian, "a": self._rows}, options)
+            options = QP_OPTIONS | {"piqp": QP_OPTIONS["piqp"] | {"max_iter": iterations}}
+            self._qps[iterations] = ca.conic("model", QP_SOLVER, {"h": self._hessian, "a": self._rows}, options)
         return self._qps[iterations]
 
     def at(
@@ -95,7 +97,7 @@ class _Model:
         self._radius = radius
         widening = np.maximum(program.row_lower - rows, 0.0) - np.maximum(rows - program.row_upper, 0.0)
         self._given = {
-            "h": ca.DM(self._hessian, [*hessian.T.ravel(), FLATTEST]),
+            "h": ca.DM(self._hessian, [*hessian.T.ravel(), MIN_EIGENVALUE_RATIO]),
             "a": ca.DM(self._rows, [*entries[self._entries], *widening[self._kept]]),
             "g": np.append(gradient, weight),
             "lbx": np.append(np.maximum(self._low, -radius), 0.0),
@@ -103,19 +105,19 @@ class _Model:
         }
 
     def step(self, rows: Array, seconds: float) -> _Step | None:
-        """Return the step for given rows, None if the QP was not solved; LimitError if ``seconds`` are too few."""
+        """Return the step for given rows, or None if the QP was not solved; raise LimitError if time is too short."""
         if not np.isfinite(seconds):
-            return self._solve(rows, ITERATIONS[0])
+            return self._solve(rows, QP_ITERATION_LIMITS[0])
         if self._seconds is None:
-            first, later = (self._time(rows, each) for each in (1, SAMPLE))
-            each = max(later - first, 0.0) / (SAMPLE - 1)
+            first, later = (self._time(rows, count) for count in (1, TIMING_ITERATIONS))
+            each = max(later - first, 0.0) / (TIMING_ITERATIONS - 1)
             self._seconds = max(first - each, 0.0), each
         before, each = self._seconds
-        most = next((k for k in ITERATIONS if before + k * each <= seconds), ITERATIONS[-1])
-        found = self._solve(rows, most)
-        if most < ITERATIONS[0] and self._qp(most).stats()["return_status"] == LIMITED:
-            raise LimitError(TIME_LIMIT)
-        return found
+        limit = next((k for k in QP_ITERATION_LIMITS if before + k * each <= seconds), QP_ITERATION_LIMITS[-1])
+        result = self._solve(rows, limit)
+        if limit < QP_ITERATION_LIMITS[0] and self._qp(limit).stats()["return_status"] == LIMITED_STATUS:
+            raise LimitError(TIME_LIMIT_STATUS)
+        return result
 
     def _time(self, rows: Array, iterations: int) -> float:
         began = perf_counter()
@@ -126,14 +128,14 @@ class _Model:
         sides = {"lba": self.program.row_lower - rows, "uba": self.program.row_upper - rows}
         bounds = {name: side[self._kept] for name, side in sides.items()}
         qp = self._qp(iterations)
-        found = qp(**self._given, **bounds)
-        x, multipliers, held = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_a", "lam_x"))
+        solution = qp(**self._given, **bounds)
+        x, multipliers, held = (np.asarray(solution[key].full()).ravel() for key in ("x", "lam_a", "lam_x"))
         if not (qp.stats()["success"] and np.isfinite([*x, *multipliers, *held]).all()):
             return None
         spread = np.zeros(self.program.m)
         spread[self._kept] = multipliers
-        own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # not bounds of the radius
-        return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), spread, np.where(own, held[:-1], 0.0))
+        is_bound = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # excludes bounds due to the radius
+        return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), spread, np.where(is_bound, held[:-1], 0.0))
 
 
 class _Search:
@@ -142,13 +144,15 @@ class _Search:
     def __init__(self, record: Record, start: Array):
         self.record, self.program, self.settings = record, record.program, record.settings
         self.evaluations, self.x, self.model = record.evaluations, start.copy(), _Model(record.program)
-        n, m, given = self.program.n, self.program.m, self.settings
+        n, m, settings = self.program.n, self.program.m, self.settings
         self._dense = np.zeros((m, n))
-        self.multipliers = np.zeros(m) if given.multipliers is None else given.multipliers.copy()
-        self.bound_multipliers = np.zeros(n) if given.bound_multipliers is None else given.bound_multipliers.copy()
-        self.penalty, self.weight, self._still = 1.0, RELAXED, 0
+        self.multipliers = np.zeros(m) if settings.multipliers is None else settings.multipliers.copy()
+        self.bound_multipliers = (
+            np.zeros(n) if settings.bound_multipliers is None else settings.bound_multipliers.copy()
+        )
+        self.penalty, self.weight, self._still = 1.0, FIRST_RELAXATION_WEIGHT, 0
         self.radius = np.inf
-        self.tolerance = max(self.settings.tolerance, FINEST)
+        self.tolerance = max(self.settings.tolerance, MIN_TOLERANCE)
 
     def _violations(self, x: Array) -> Array:
         """Return the violation of each row."""
@@ -165,11 +169,11 @@ class _Search:
         """Return the Hessian of the Lagrangian with positive eigenvalues."""
         H = padded(self.evaluations.hessian(self.x, self.multipliers, 1.0), self.program.n)
         values, vectors = np.linalg.eigh((H + H.T) / 2)
-        least = FLATTEST * max(float(np.abs(values).max(initial=0.0)), 1.0)
+        least = MIN_EIGENVALUE_RATIO * max(float(np.abs(values).max(initial=0.0)), 1.0)
         return np.asarray((vectors * np.maximum(np.abs(values), least)) @ vectors.T)
 
     def _is_optimal(self, tolerance: float) -> bool:
-        """Whether the optimality conditions hold; the sum of the products bounds the error of f."""
+        """Return whether the optimality conditions hold; the sum of the products bounds the error of f."""
         program, x, y, z = self.program, self.x, self.multipliers, self.bound_multipliers
         f, rows = self.evaluations.value(x)
         gradient = self.evaluations.jacobian(x)[0] + y @ self._jacobian(x) + z
@@ -178,12 +182,12 @@ class _Search:
         lower, upper = np.append(program.row_lower, program.lower), np.append(program.row_upper, program.upper)
         held = force != 0
         products = np.abs(force[held] * np.where(force > 0, upper - at, at - lower)[held])
-        most = max(
+        largest = max(
             float(np.abs(gradient).max(initial=0.0)) / max(1.0, average / 100),
             float(products.sum()) / max(1.0, abs(f)),
             self.record.log[-1].violation,
         )
-        return most <= tolerance
+        return largest <= tolerance
 
     def run(self) -> Outcome:
         """Iterate until the optimality conditions hold."""
@@ -194,7 +198,7 @@ class _Search:
             if len(self.record.log) > self.settings.iterations:
                 return self.record.outcome("stopped at the iteration limit", False)
             if not self._advance():
-                if self._is_optimal(LOOSER * self.tolerance):
+                if self._is_optimal(LOOSER_FACTOR * self.tolerance):
                     return self._done("optimal to a looser tolerance")
                 feasible = self.record.log[-1].violation <= self.settings.tolerance
                 status = "no better step was found" if feasible else "no feasible point was found nearby"
@@ -207,7 +211,7 @@ class _Search:
         """Take a step, shifting the Hessian until one is accepted; return whether one was."""
         rows, (gradient, entries) = self.evaluations.value(self.x)[1], self.evaluations.jacobian(self.x)
         H = self._hessian()
-        for shift in SHIFTS:
+        for shift in HESSIAN_SHIFTS:
             shifted = H + shift * np.eye(len(H))
             self.model.at(self.x, shifted, gradient, entries, rows, weight=self.weight, radius=self.radius)
             step = self._step(rows)
@@ -216,22 +220,22 @@ class _Search:
         return False
 
     def _step(self, rows: Array) -> _Step | None:
-        """Return the step of the QP for the given rows, unless a limit is reached or Ctrl-C was pressed."""
+        """Return the QP step for given rows, unless a limit is reached or Ctrl-C was pressed."""
         self.record.check()
         return self.model.step(rows, self.settings.seconds - self.record.seconds)
 
     def _search(self, step: _Step) -> bool:
-        """Shorten the step until the merit function falls, and take it."""
+        """Shorten the step until the merit function decreases, and take it."""
         x, violation = self.x, float(self._violations(self.x).sum())
-        if step.relaxation > WIDE:
-            self.weight = min(10 * self.weight, MAX_RELAXED)
+        if step.relaxation > RELAXED_THRESHOLD:
+            self.weight = min(10 * self.weight, MAX_RELAXATION_WEIGHT)
         self.penalty = max(self.penalty, 1.5 * float(np.abs(step.multipliers).max(initial=0.0)))
         slope = float(self.evaluations.jacobian(x)[0] @ step.x) - self.penalty * (1 - step.relaxation) * violation
         here, length = self._merit(x), 1.0
         slack = 1e-13 * max(1.0, abs(here))
         if slope > slack:
             return False
-        while length > SHORTEST:
+        while length > MIN_STEP_FRACTION:
             trial = np.clip(x + length * step.x, self.program.lower, self.program.upper)
             if self.evaluations.is_finite(trial):
                 if self._merit(trial) <= here + 1e-4 * length * slope + slack:
@@ -243,8 +247,8 @@ class _Search:
 
     def _correct(self, trial: Array, step: _Step, most: float) -> bool:
         """Try a second-order correction; return whether it was taken."""
-        found = self.evaluations.value(trial)[1]
-        better = self._step(found - self._jacobian(self.x) @ step.x)
+        rows = self.evaluations.value(trial)[1]
+        better = self._step(rows - self._jacobian(self.x) @ step.x)
         if better is None:
             return False
         x = np.clip(self.x + better.x, self.program.lower, self.program.upper)
@@ -252,13 +256,13 @@ class _Search:
 
     def _take(self, x: Array, step: _Step, length: float) -> bool:
         change = float(np.abs(x - self.x).max(initial=0.0))
-        if length < SHORT:
-            self.radius = max(GROWTH * change, LEAST)
-        elif change > self.radius / GROWTH:
-            self.radius *= GROWTH
-        moved = change > STILL * max(1.0, float(np.abs(x).max(initial=0.0)))
+        if length < SHORT_STEP_FRACTION:
+            self.radius = max(RADIUS_GROWTH * change, MIN_RADIUS)
+        elif change > self.radius / RADIUS_GROWTH:
+            self.radius *= RADIUS_GROWTH
+        moved = change > STILL_CHANGE * max(1.0, float(np.abs(x).max(initial=0.0)))
         self._still = 0 if moved else self._still + 1
         self.x = x
         self.multipliers = self.multipliers + length * (step.multipliers - self.multipliers)
         self.bound_multipliers = self.bound_multipliers + length * (step.bound_multipliers - self.bound_multipliers)
-        return self._still < STILLS  # multipliers may still improve while x does not
+        return self._still < MAX_STILL_STEPS  # multipliers may still improve while x does not

@@ -1,6 +1,6 @@
-"""The standard form of dense solvers: free variables, equations and inequalities apart, gradients scaled down.
+"""The standard form of dense solvers: free variables, separate equations and inequalities, scaled gradients.
 
-``restore_feasibility`` reduces its violation alone.
+``restore_feasibility`` reduces the violation alone.
 """
 
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from torsor.base.arrays import Array, Flags, Indices
 from torsor.optimisation.program import padded
 from torsor.optimisation.record import Record
 
-# Sparse matrices with many rows and few kinds of rows, as dense blocks: rows with similar columns are stored together.
+# Sparse matrices with many rows but few row patterns, as dense blocks: rows with similar columns are stored together.
 #
 # The rows of a motion at the nodes between two knots depend on the same few control points. Products with such blocks
 # take a fraction of the operations of a dense matrix, at the speed of dense ones.
 
-MAX_KINDS = 600  # kinds of rows: with more, one block holds all rows
-CALL = 3e5  # operations that take as long as one more block
-ADD = 25.0  # operations that take as long as adding an entry of a block's product to the whole matrix
+MAX_KINDS = 600  # largest number of row patterns; with more, one block holds all rows
+BLOCK_COST = 3e5  # operations that take as long as one more block
+ENTRY_COST = 25.0  # operations that take as long as adding one entry of a block product to the full matrix
 
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of a ``shape``, in dense blocks."""
+    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of the given ``shape``, in dense blocks."""
 
     shape: tuple[int, int]
     rows: Indices
@@ -44,9 +44,11 @@ class RowBlocks:
         if not 1 < len(counts) <= MAX_KINDS:
             return whole
         groups, kinds = _merged(is_entry[firsts], counts.astype(float)), is_entry[firsts]
-        found = [(np.flatnonzero(np.isin(kind, group)), np.flatnonzero(kinds[group].any(axis=0))) for group in groups]
-        cost = sum(_cost(len(rows), len(columns)) for rows, columns in found)
-        return found if cost < self.shape[0] * self.shape[1] ** 2 else whole
+        dense_blocks = [
+            (np.flatnonzero(np.isin(kind, group)), np.flatnonzero(kinds[group].any(axis=0))) for group in groups
+        ]
+        cost = sum(_cost(len(rows), len(columns)) for rows, columns in dense_blocks)
+        return dense_blocks if cost < self.shape[0] * self.shape[1] ** 2 else whole
 
     @cached_property
     def _places(self) -> Indices:
@@ -56,18 +58,18 @@ class RowBlocks:
             block_of[rows], row_in[rows] = index, np.arange(len(rows))
             column_in.append(np.full(self.shape[1], -1))
             column_in[-1][columns] = np.arange(len(columns))
-        own = block_of[self.rows]
+        blocks = block_of[self.rows]
         widths = np.array([len(columns) for _, columns in self.blocks])
-        within = row_in[self.rows] * widths[own] + np.stack(column_in)[own, self.columns]
-        return np.asarray(np.array(self._edges)[own] + within)
+        within = row_in[self.rows] * widths[blocks] + np.stack(column_in)[blocks, self.columns]
+        return np.asarray(np.array(self._edges)[blocks] + within)
 
     @cached_property
     def _edges(self) -> list[int]:
-        """Where each block begins, and the end."""
+        """The start of each block, and the end."""
         return [0, *np.cumsum([len(rows) * len(columns) for rows, columns in self.blocks]).tolist()]
 
     def filled(self, entries: Array) -> "BlockMatrix":
-        """Return the matrix with these entries (k,); entries at the same place are added."""
+        """Return the matrix with the given entries (k,); entries at the same place are added."""
         flat = np.bincount(self._places, entries, self._edges[-1]).astype(float, copy=False)
         places = zip(pairwise(self._edges), self.blocks, strict=True)
         return BlockMatrix(self, [flat[slice(*at)].reshape(len(rows), len(columns)) for at, (rows, columns) in places])
@@ -82,41 +84,41 @@ class BlockMatrix:
 
     def times(self, x: Array) -> Array:
         """Return J x, for x (n,) or (n, k)."""
-        found = np.empty((self.pattern.shape[0], *x.shape[1:]))
+        result = np.empty((self.pattern.shape[0], *x.shape[1:]))
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
-            found[rows] = part @ x[columns]
-        return found
+            result[rows] = part @ x[columns]
+        return result
 
     def transposed_times(self, y: Array) -> Array:
         """Return J^T y, for y (m,) or (m, k)."""
-        found = np.zeros((self.pattern.shape[1], *y.shape[1:]))
+        result = np.zeros((self.pattern.shape[1], *y.shape[1:]))
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
-            found[columns] += part.T @ y[rows]
-        return found
+            result[columns] += part.T @ y[rows]
+        return result
 
     def gram(self, weights: Array) -> Array:
-        """Return J^T diag(weights) J (n, n), for weights (m,) that are not negative."""
-        found, root = np.zeros((self.pattern.shape[1],) * 2), np.sqrt(weights)
+        """Return J^T diag(weights) J (n, n), for nonnegative weights (m,)."""
+        result, root = np.zeros((self.pattern.shape[1],) * 2), np.sqrt(weights)
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
             scaled = part * root[rows, None]
-            found[np.ix_(columns, columns)] += scaled.T @ scaled
-        return found
+            result[np.ix_(columns, columns)] += scaled.T @ scaled
+        return result
 
     def dense(self) -> Array:
         """Return J (m, n)."""
-        found = np.zeros(self.pattern.shape)
+        result = np.zeros(self.pattern.shape)
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
-            found[np.ix_(rows, columns)] = part
-        return found
+            result[np.ix_(rows, columns)] = part
+        return result
 
 
 def _cost(rows: Array | float, columns: Array | float) -> Array | float:
-    """Return the operations of the product of a block with its transpose."""
-    return (rows + ADD) * columns**2 + CALL
+    """Return the number of operations of the product of a block with its transpose."""
+    return (rows + ENTRY_COST) * columns**2 + BLOCK_COST
 
 
 def _merged(kinds: Array, counts: Array) -> list[list[int]]:
-    """Return groups of kinds of rows (k, n), of which there are ``counts`` (k,): pairs are merged while that pays."""
+    """Return groups of row patterns (k, n) that occur ``counts`` (k,) times; pairs are merged while that saves work."""
     kinds, counts, groups = kinds.astype(float), counts.copy(), [[k] for k in range(len(counts))]
     sizes = kinds.sum(axis=1)
     unions = sizes[:, None] + sizes - kinds @ kinds.T
@@ -139,15 +141,16 @@ def _merged(kinds: Array, counts: Array) -> list[list[int]]:
         gains[other] = gains[:, other] = gains[one, one] = -np.inf
 
 
-SIGNS = np.array([[1.0], [-1.0]])  # of distances from lower and upper bounds
-CLOSEST = 1e-15  # least relative distance from a bound, against rounding
-NARROW = 1e-12  # relative distance below which two bounds are equal
-STALL, STALLED = 0.95, 30  # factor of the residual that counts as no progress, in so many iterations of a restoration
-STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
+BOUND_SIGNS = np.array([[1.0], [-1.0]])  # signs of the distances from lower and upper bounds
+MIN_BOUND_DISTANCE = 1e-15  # smallest relative distance from a bound, against rounding
+EQUAL_BOUND_TOLERANCE = 1e-12  # relative distance below which two bounds are equal
+# Residual factor that counts as no progress, over this many iterations of a restoration.
+STALL_FACTOR, STALL_ITERATIONS = 0.95, 30
+MAX_GRADIENT = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
 
 
 class Jacobians(NamedTuple):
-    """First derivatives: the gradient (n,), of equations (e, n) and of inequalities (i, n)."""
+    """First derivatives of f (n,), of equations (e, n) and of inequalities (i, n)."""
 
     gradient: Array
     equations: Array
@@ -157,9 +160,9 @@ class Jacobians(NamedTuple):
 class StandardForm:
     """Minimise f(x) subject to c(x) = 0 (e,), row_lower <= h(x) <= row_upper (i,) and distinct bounds on x.
 
-    Variables with equal bounds are constants here, and rows without bounds are left out. f and each row are multiplied
-    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``. ``w_bounds`` (2, w)
-    are those of w = (x, slacks of h), lower and upper, and ``inner`` the same, moved inside by rounding.
+    Variables with equal bounds are constants, and rows without bounds are omitted. f and each row are multiplied by a
+    factor of at most 1, so that no gradient at the start exceeds ``MAX_GRADIENT``. ``w_bounds`` (2, w) are the lower
+    and upper bounds of w = (x, slacks of h), and ``inner`` the same, moved inwards by rounding.
     """
 
     def __init__(self, record: Record, start: Array):
@@ -173,18 +176,18 @@ class StandardForm:
         rows, columns = program.structure
         gradient, entries = record.evaluations.jacobian(start)
         steep = np.abs(gradient).max(initial=0.0)
-        self.weight = min(1.0, STEEPEST / steep) if steep > 0 else 1.0
+        self.weight = min(1.0, MAX_GRADIENT / steep) if steep > 0 else 1.0
         steep_rows = np.zeros(program.m)
         np.maximum.at(steep_rows, rows, np.abs(entries))
-        self.scales = np.minimum(1.0, STEEPEST / np.maximum(steep_rows, 1e-300))
+        self.scales = np.minimum(1.0, MAX_GRADIENT / np.maximum(steep_rows, 1e-300))
         self._entry_scales = self.scales[rows]
         row_at, column_at = (np.full(size, -1) for size in (program.m, program.n))
         row_at[self.e], row_at[self.i] = np.arange(len(self.e)), len(self.e) + np.arange(len(self.i))
         column_at[self.free] = np.arange(len(self.free))
         row, column = row_at[rows], column_at[columns]
-        own = (row >= 0) & (column >= 0)
-        self._entries_e = np.flatnonzero(own & (row < len(self.e)))
-        self._entries_i = np.flatnonzero(own & (row >= len(self.e)))
+        is_used = (row >= 0) & (column >= 0)
+        self._entries_e = np.flatnonzero(is_used & (row < len(self.e)))
+        self._entries_i = np.flatnonzero(is_used & (row >= len(self.e)))
         self._place_e = row[self._entries_e], column[self._entries_e]
         shape, entries_i = (len(self.i), len(self.free)), self._entries_i
         self._blocks = RowBlocks(shape, row[entries_i] - len(self.e), column[entries_i])
@@ -193,11 +196,11 @@ class StandardForm:
         self.row_lower, self.row_upper = ((side * self.scales)[self.i] for side in sides)
         self.w_bounds = np.stack([np.append(self.lower, self.row_lower), np.append(self.upper, self.row_upper)])
         quarter = (self.w_bounds[1] - self.w_bounds[0]) / 4
-        self.inner = self.w_bounds + SIGNS * np.minimum(CLOSEST * _size(self.w_bounds), quarter)
+        self.inner = self.w_bounds + BOUND_SIGNS * np.minimum(MIN_BOUND_DISTANCE * _size(self.w_bounds), quarter)
 
     def gaps(self, w: Array) -> Array:
         """Return the distances (2, w) of variables and slacks from their lower and upper bounds."""
-        return SIGNS * (w - self.w_bounds)
+        return BOUND_SIGNS * (w - self.w_bounds)
 
     def full(self, x: Array) -> Array:
         """Return all variables of the program."""
@@ -205,11 +208,11 @@ class StandardForm:
         return self._all
 
     def is_finite(self, x: Array) -> bool:
-        """Whether f, rows and first derivatives are finite."""
+        """Return whether f, rows and first derivatives are finite."""
         return self._evaluations.is_finite(self.full(x))
 
     def value(self, x: Array) -> tuple[float, Array, Array]:
-        """Return f, c (e,) and h (i,); NaN where a derivative is not finite."""
+        """Return f, c (e,) and h (i,), or NaN if a derivative is not finite."""
         f, rows = self._evaluations.value(self.full(x))
         if not self.is_finite(x):
             return np.nan, np.full(len(self.e), np.nan), np.full(len(self.i), np.nan)
@@ -226,20 +229,20 @@ class StandardForm:
     def hessian(self, x: Array, y: Array, u: Array) -> Array:
         """Return the Hessian (n, n) of f + y . c + u . h."""
         n = self.program.n
-        found = padded(self._evaluations.hessian(self.full(x), self._rows(y, u), self.weight), n)
-        return found if len(self.free) == n else np.asarray(found[np.ix_(self.free, self.free)])
+        result = padded(self._evaluations.hessian(self.full(x), self._rows(y, u), self.weight), n)
+        return result if len(self.free) == n else np.asarray(result[np.ix_(self.free, self.free)])
 
     def _rows(self, y: Array, u: Array) -> Array:
-        found = np.zeros(self.program.m)
-        found[self.e], found[self.i] = y, u
-        found *= self.scales
-        return found
+        result = np.zeros(self.program.m)
+        result[self.e], result[self.i] = y, u
+        result *= self.scales
+        return result
 
     def multipliers(self, x: Array, y: Array, u: Array, z: Array) -> tuple[Array, Array]:
-        """Return the multipliers of the program's rows (m,) and bounds (n,) from those of the standard form."""
+        """Return the multipliers of the program's rows (m,) and bounds (n,), given those of the standard form."""
         rows, bounds = self._rows(y, u) / self.weight, np.zeros(self.program.n)
         bounds[self.free] = z / self.weight
-        if len(self.free) < self.program.n:  # a fixed variable: its multiplier balances the gradient of the Lagrangian
+        if len(self.free) < self.program.n:  # multipliers of fixed variables balance the gradient of the Lagrangian
             gradient, entries = self._evaluations.jacobian(self.full(x))
             places = self.program.structure
             total = gradient + np.bincount(places[1], rows[places[0]] * entries, minlength=self.program.n)
@@ -248,28 +251,28 @@ class StandardForm:
         return rows, bounds
 
     def own(self, multipliers: Array, bound_multipliers: Array) -> tuple[Array, Array, Array]:
-        """Return y (e,), u (i,) and z (n,) from multipliers of the program."""
+        """Return y (e,), u (i,) and z (n,), given the multipliers of the program."""
         scaled = multipliers / self.scales * self.weight
         return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
 
 
 def _is_equal(lower: Array, upper: Array) -> Flags:
-    """Return which pairs of bounds are equal."""
+    """Return flags of the pairs of bounds that are equal."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(upper - lower <= NARROW * _size(lower))
+        return np.asarray(upper - lower <= EQUAL_BOUND_TOLERANCE * _size(lower))
 
 
 def _size(side: Array) -> Array:
-    """Return the sizes of bounds, at least 1; 0 for infinite ones."""
+    """Return the sizes of bounds, at least 1, or 0 for infinite ones."""
     return np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
 
 
 def restore_feasibility(form: StandardForm, record: Record, start: Array, target: float) -> Array | None:
     """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
 
-    Damped least squares over the equations and the violated inequalities. It gives up where the residual falls by less
-    than a twentieth in 30 iterations: at that rate it would take hundreds to reach the target, and a residual that
-    does not vanish is approached ever more slowly.
+    The method is damped least squares over the equations and the violated inequalities. It gives up if the residual
+    falls by less than a twentieth in 30 iterations. At that rate it would take hundreds of iterations to reach the
+    target, and convergence to a residual that does not vanish only becomes slower.
     """
     x, damping = start, 1e-4
     off, E = _residuals(form, x)
@@ -278,7 +281,7 @@ def restore_feasibility(form: StandardForm, record: Record, start: Array, target
         if np.abs(off).sum() <= target:
             return x
         sizes.append(float(np.linalg.norm(off)))
-        if len(sizes) > STALLED and sizes[-1] > STALL * sizes[-1 - STALLED]:
+        if len(sizes) > STALL_ITERATIONS and sizes[-1] > STALL_FACTOR * sizes[-1 - STALL_ITERATIONS]:
             return None
         gradient = off @ E
         held = ((x <= form.lower) & (gradient > 0)) | ((x >= form.upper) & (gradient < 0))
@@ -290,13 +293,13 @@ def restore_feasibility(form: StandardForm, record: Record, start: Array, target
             record.check()
             change = np.linalg.solve(curve + damping * np.eye(len(x)), -off @ J)
             trial = np.clip(x + change, form.lower, form.upper)
-            found = _residuals(form, trial) if form.is_finite(trial) else None
-            if found is not None and found[0] @ found[0] < size * (1 - 1e-8):
+            residuals = _residuals(form, trial) if form.is_finite(trial) else None
+            if residuals is not None and residuals[0] @ residuals[0] < size * (1 - 1e-8):
                 break
             damping *= 10
             if damping > 1e16:
                 return None
-        x, (off, E) = trial, found
+        x, (off, E) = trial, residuals
         damping = max(damping / 10, 1e-12)
         record.note(form.full(x).copy(), np.zeros(form.program.m), np.zeros(form.program.n))
     return None

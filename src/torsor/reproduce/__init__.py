@@ -1,7 +1,8 @@
-"""The five documents, reproduced: what they print beside what the library computes, with the reason where they differ.
+"""The five documents, reproduced: printed values beside computed values, with reasons for differences.
 
-``torsor reproduce`` is the command. ``equations`` has the documents' equations as code of their own, as printed and
-corrected; ``errata`` the misprints and what decides; ``documents`` the items of each document; ``report`` writes pages.
+``torsor reproduce`` is the command. ``equations`` implements the equations of the documents, as printed and corrected.
+``errata`` contains the misprints and their decisions, ``documents`` the items of each document, and ``report`` writes
+pages.
 
 Example:
     >>> from torsor.reproduce import find, run

@@ -1,4 +1,4 @@
-"""An item of a document: what it prints, what the library computes, and the verdict."""
+"""An item of a document: the printed value, the computed value, and the verdict."""
 
 import io
 import time
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHOWN = 6  # numbers of a vector that are shown
+MAX_NUMBERS_SHOWN = 6  # a vector with more is shortened to its first FIRST_NUMBERS_SHOWN
+FIRST_NUMBERS_SHOWN = 3
 
 
 class Kind(StrEnum):
-    """What an item is in its document."""
+    """The kind of an item in its document."""
 
     ALGORITHM = "algorithm"
     TABLE = "table"
@@ -31,41 +32,41 @@ class Kind(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How the library's value compares with the printed one."""
+    """The result of a comparison between printed and computed values."""
 
     AGREES = "agrees"
-    DIFFERS = "differs"  # for a reason that is given
+    DIFFERS = "differs"  # for a stated reason
     MISSING = "not reproducible"  # the document lacks data
-    DEFINES = "definition"  # nothing to compute: a sketch of symbols
+    DEFINES = "definition"  # a sketch of symbols, without numbers
     FAILS = "fails"
 
 
 class Row(NamedTuple):
-    """One comparison: what the document has, what the library has, and their difference, as text."""
+    """One comparison: the printed value, the computed value, and their difference, as text."""
 
     what: str
     printed: str
     ours: str
     difference: str
-    verdict: Verdict | None  # None: the document prints nothing to compare with
+    verdict: Verdict | None  # None: the document prints no value
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Rows of an item, and a function that draws its figure into a matplotlib figure, if it has one."""
+    """The rows of an item, and a function that draws its matplotlib figure, if it has one."""
 
     rows: Sequence[Row]
     draw: Callable[[Any], None] | None = None
-    size: tuple[float, float] = (7.0, 4.5)  # inches of the figure
+    size: tuple[float, float] = (7.0, 4.5)  # figure size in inches
 
 
 @dataclass(frozen=True)
 class Item:
     """An algorithm, a table, a figure, a printed number or a misprint of a document.
 
-    ``name`` is "document/item", ``place`` where it is printed. ``compute`` returns an outcome, or rows alone.
-    ``reason`` says why numbers differ, ``missing`` which data the document lacks. ``seconds`` is about how long
-    ``compute`` takes on one core when its kernels are compiled, ``first`` when they are not.
+    ``name`` is "document/item", and ``place`` its location in the document. ``compute`` returns an outcome, or rows
+    only. ``reason`` explains differences, and ``missing`` names data that the document lacks. ``seconds`` is the
+    approximate time of ``compute`` on one core with compiled kernels, and ``first`` the time including compilation.
 
     Example:
         >>> two = Item("notes/two", "two and two", Kind.NUMBER, "page 1", lambda: [number("sum", "4", 2 + 2)])
@@ -94,60 +95,60 @@ def number(
 ) -> Row:
     """Return a row that compares a printed number with ours.
 
-    ``tolerance`` is absolute, by default half a unit of the last printed digit. A larger difference is a difference
-    that the item's reason explains if it is at most ``explained`` times the printed number, and a failure otherwise.
+    ``tolerance`` is absolute; the default is half a unit of the last printed digit. The item's reason explains a larger
+    difference of up to ``explained`` times the printed number. A still larger difference is a failure.
     """
     value = float(printed)
     limit = _half_digit(printed) if tolerance is None else tolerance
     difference = ours - value
-    found = Verdict.FAILS
+    state = Verdict.FAILS
     if abs(difference) <= limit * (1 + 1e-9):
-        found = Verdict.AGREES
+        state = Verdict.AGREES
     elif abs(difference) <= explained * abs(value):
-        found = Verdict.DIFFERS
+        state = Verdict.DIFFERS
     relative = f"{100 * difference / value:+.2g} %" if value else f"{difference:+.2g}"
     shown = relative if difference else "0"
-    return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, found)
+    return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, state)
 
 
 def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e-11, unit: str = "") -> Row:
     """Return a row that compares results of the document's equations with ours, relative to the largest component."""
-    expected, found = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
+    expected, values = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
     size = np.abs(expected).max(initial=0.0) or 1.0
-    error = float(np.abs(found - expected).max(initial=0.0) / size)
+    error = float(np.abs(values - expected).max(initial=0.0) / size)
     state = Verdict.AGREES if error <= tolerance else Verdict.FAILS
-    return Row(what, _with(vector(expected), unit), _with(vector(found), unit), f"{error:.1e}", state)
+    return Row(what, _with(vector(expected), unit), _with(vector(values), unit), f"{error:.1e}", state)
 
 
 def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
-    """Return a row that compares some printed numbers with ours; all must be the same."""
-    found = np.asarray(ours, dtype=float) + 0.0
-    held = np.allclose(found, [float(each) for each in printed], rtol=0, atol=1e-12)
-    shown = ", ".join(f"{x:.6g}" for x in found)
+    """Return a row that compares several printed numbers with ours; all must be equal."""
+    values = np.asarray(ours, dtype=float) + 0.0
+    held = np.allclose(values, [float(each) for each in printed], rtol=0, atol=1e-12)
+    shown = ", ".join(f"{x:.6g}" for x in values)
     return claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
 
 
 def claim(what: str, printed: str, ours: str, holds: bool, is_explained: bool = False) -> Row:
-    """Return a row about a statement of the document; one that does not hold may have a reason."""
+    """Return a row about a statement of the document; the reason may explain a statement that does not hold."""
     other = Verdict.DIFFERS if is_explained else Verdict.FAILS
     return Row(what, printed, ours, "", Verdict.AGREES if holds else other)
 
 
 def only(what: str, ours: str) -> Row:
-    """Return a row of ours for which the document prints no value."""
+    """Return a row with our value only, for which the document prints no value."""
     return Row(what, "", ours, "", None)
 
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
     """Return the verdict of an item from those of its rows."""
-    found = {row.verdict for row in outcome.rows}
-    if Verdict.FAILS in found or (Verdict.DIFFERS in found and not (item.reason or item.missing)):
+    states = {row.verdict for row in outcome.rows}
+    if Verdict.FAILS in states or (Verdict.DIFFERS in states and not (item.reason or item.missing)):
         return Verdict.FAILS
     if item.missing:
         return Verdict.MISSING
-    if Verdict.DIFFERS in found:
+    if Verdict.DIFFERS in states:
         return Verdict.DIFFERS
-    return Verdict.AGREES if Verdict.AGREES in found else Verdict.DEFINES
+    return Verdict.AGREES if Verdict.AGREES in states else Verdict.DEFINES
 
 
 def _half_digit(printed: str) -> float:
@@ -157,7 +158,7 @@ def _half_digit(printed: str) -> float:
 
 
 def _digits(value: float, printed: str) -> str:
-    """Return ours with two digits more than are printed."""
+    """Return our value with two digits more than printed."""
     mantissa, _, exponent = printed.lower().partition("e")
     significant = len(mantissa.replace(".", "").lstrip("-0")) or 1
     if float(value).is_integer() and "." not in mantissa:
@@ -172,14 +173,16 @@ def _with(text: str, unit: str) -> str:
 def vector(values: ArrayLike) -> str:
     """Return a vector as text, shortened."""
     flat = np.ravel(values)
-    least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding is shown as zero
-    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:SHOWN])
-    return shown if len(flat) <= SHOWN else f"{shown}, ... ({len(flat)})"
+    least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding errors are shown as zero
+    is_long = len(flat) > MAX_NUMBERS_SHOWN
+    numbers = flat[:FIRST_NUMBERS_SHOWN] if is_long else flat
+    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in numbers)
+    return f"{shown}, ... ({len(flat)})" if is_long else shown
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came out of an item: None in place of an outcome and a verdict if it was skipped."""
+    """The result of an item; outcome and verdict are None if it was skipped."""
 
     item: Item
     outcome: Outcome | None
@@ -188,7 +191,7 @@ class Result:
 
     @property
     def rows(self) -> Sequence[Row]:
-        """The rows, none if it was skipped."""
+        """The rows; empty if the item was skipped."""
         return () if self.outcome is None else self.outcome.rows
 
     @property
@@ -197,28 +200,28 @@ class Result:
         return self.outcome is not None and self.outcome.draw is not None
 
     def figure(self) -> "Figure":
-        """Return the figure (matplotlib, the extra ``plot``)."""
+        """Return the matplotlib figure (extra ``plot``)."""
         assert self.outcome is not None and self.outcome.draw is not None
         figure = new_figure(*self.outcome.size)
         self.outcome.draw(figure)
         return figure
 
     def png(self, dpi: int = 100) -> bytes:
-        """Return the figure as the content of a PNG file."""
+        """Return the figure as PNG data."""
         file = io.BytesIO()
         self.figure().savefig(file, dpi=dpi, format="png", pil_kwargs={"optimize": True})
         return file.getvalue()
 
     @property
     def because(self) -> str:
-        """Why printed and ours differ, or which data are missing."""
+        """The reason of a difference, or the missing data."""
         if self.verdict is Verdict.MISSING:
             return self.item.missing
         return self.item.reason if self.verdict is Verdict.DIFFERS else ""
 
 
 def run(item: Item) -> Result:
-    """Compute an item. Ctrl-C skips it; an error of the library is a failure, with its words in a row.
+    """Compute an item. Ctrl-C skips it. A library error is a failure, with its message in a row.
 
     Example:
         >>> from torsor.reproduce.registry import find

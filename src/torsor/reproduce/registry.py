@@ -1,4 +1,4 @@
-"""All documents and items, and how they are found by name."""
+"""The registry of documents and items, and their search by name."""
 
 from functools import partial
 from pathlib import Path
@@ -14,32 +14,32 @@ TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_pr
 
 
 def deciding_test(erratum: Erratum) -> str:
-    """Return the id of the test that decides."""
+    """Return the id of the test that decides a misprint."""
     return f"{TEST}[{erratum.name}]"
 
 
 def _compute(erratum: Erratum) -> list[Row]:
-    found = erratum.decide()
-    printed = f"{erratum.printed} (off by {percent(found.printed)})"
-    state = Verdict.DIFFERS if found.is_clear else Verdict.FAILS
-    return [Row(f"compared with: {erratum.truth}", printed, erratum.corrected, f"{found.corrected:.0e}", state)]
+    decision = erratum.decide()
+    printed = f"{erratum.printed} (off by {percent(decision.printed)})"
+    state = Verdict.DIFFERS if decision.is_clear else Verdict.FAILS
+    return [Row(f"compared with: {erratum.truth}", printed, erratum.corrected, f"{decision.corrected:.0e}", state)]
 
 
 def percent(error: float) -> str:
-    """Return a relative error as text, with two digits."""
+    """Return a relative error as text with two digits."""
     value, unit = (100 * error, "%") if error < 10 else (error, "times")
     return f"{float(f'{value:.2g}'):g} {unit}"
 
 
-WRONG = "the printed form is wrong, the corrected form holds"
+MISPRINT_REASON = "the printed form is wrong, the corrected form holds"
 MISPRINTS = [
-    Item(each.name, "a misprint", Kind.MISPRINT, each.place, partial(_compute, each), WRONG, seconds=0.2)
+    Item(each.name, "a misprint", Kind.MISPRINT, each.place, partial(_compute, each), MISPRINT_REASON, seconds=0.2)
     for each in ERRATA
 ]
 
 
 class Document(NamedTuple):
-    """One of the five documents: its name here, how it is cited, all its authors and its title."""
+    """One of the five documents: its short name, citation, authors and title."""
 
     name: str
     cited: str
@@ -57,21 +57,21 @@ _LISTS = (
     khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, MISPRINTS,
 )  # fmt: skip
 ITEMS = tuple(item for items in _LISTS for item in items)
-QUICK = 5.0  # s that an item of ``--quick`` takes at most
+QUICK_SECONDS = 5.0  # s, maximum time of an item of ``--quick``
 
 
 def is_quick(item: Item) -> bool:
-    """Whether an item takes some seconds at most, also the first time on a machine.
+    """Whether an item takes at most a few seconds, including compilation.
 
     Example:
         >>> [is_quick(each) for each in find(["barman/fig-4.7", "barman/fig-5.4"])]
         [True, False]
     """
-    return max(item.seconds, item.first) <= QUICK
+    return max(item.seconds, item.first) <= QUICK_SECONDS
 
 
 def find(names: list[str], kind: str | None = None) -> list[Item]:
-    """Return items by their names, or all those of a document by its name; without names, all items.
+    """Return items by name, or all items of a document by its name; without names, all items.
 
     Example:
         >>> [each.title for each in find(["khalil-2010/five-bar"])]
@@ -86,14 +86,14 @@ def find(names: list[str], kind: str | None = None) -> list[Item]:
     for name in names:
         document, slash, rest = name.lower().partition("/")
         full = f"{ALIASES.get(document, document)}{slash}{rest}"
-        own = [each for each in chosen if each.name == full or (not slash and each.document == full)]
-        if not own and kind is not None and (kinds := sorted({each.kind for each in find([name])})):
+        matches = [each for each in chosen if each.name == full or (not slash and each.document == full)]
+        if not matches and kind is not None and (kinds := sorted({each.kind for each in find([name])})):
             raise ModelError(f"{name!r} has no {kind}", value=name, where="reproduce", allowed=", ".join(kinds))
-        if not own:
+        if not matches:
             near = [each.name for each in ITEMS if each.name.startswith(full[: full.rfind("-") + 1] or full[:3])]
             examples = ", ".join((near or [each.name for each in ITEMS if each.kind is Kind.FIGURE])[:3])
-            allowed = f"names that torsor reproduce lists, for example {examples}; or a document: "
+            allowed = f"names listed by torsor reproduce, for example {examples}, or a document: "
             allowed += ", ".join(each.name for each in DOCUMENTS)
-            raise ModelError(f"no item {name!r}", value=name, where="reproduce", allowed=allowed)
-        found += [each for each in own if each not in found]
+            raise ModelError(f"there is no item {name!r}", value=name, where="reproduce", allowed=allowed)
+        found += [each for each in matches if each not in found]
     return found

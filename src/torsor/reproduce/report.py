@@ -1,4 +1,4 @@
-"""The report of many items as Markdown or as one HTML file, and the page of errata as Markdown."""
+"""Reports of many items as Markdown or HTML, and the errata page as Markdown."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,24 +16,24 @@ TITLE = "The documents, reproduced"
 HEAD = ("what", "document", "ours", "difference", "verdict")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
-    "Every algorithm, table, figure and printed number of the five documents that Torsor implements: what the document "
-    "prints beside what the library computes. Where a document prints equations and no numbers, its equations "
-    "(corrected) are evaluated for a random robot. Differences of vectors are relative to their largest component."
+    "This page compares every algorithm, table, figure and printed number of the five documents that Torsor implements "
+    "with the result of the library. Where a document prints equations but no numbers, its corrected equations are "
+    "evaluated for a random robot. Differences of vectors are relative to their largest component."
 )
 LEGEND = {
-    Verdict.AGREES: "ours rounds to the printed number, or equals the result of the printed equations to rounding",
-    Verdict.DIFFERS: "it does not, and the reason is given",
-    Verdict.MISSING: "the document lacks data that its results depend on; what could be chosen is compared",
-    Verdict.DEFINES: "a sketch that defines symbols: there is nothing to compute",
-    Verdict.FAILS: "ours is wrong, or the reason does not explain the difference",
+    Verdict.AGREES: "our value rounds to the printed one, or equals the result of the printed equations up to rounding",
+    Verdict.DIFFERS: "our value differs, and the reason is given",
+    Verdict.MISSING: "the document lacks data for its results; the comparison uses chosen data",
+    Verdict.DEFINES: "a sketch that defines symbols, without numbers",
+    Verdict.FAILS: "our value is wrong, or the reason does not explain the difference",
 }
 
 
 def summary(results: Iterable[Result]) -> str:
     """Return a sentence with the number of items of each verdict."""
-    found = [each.verdict for each in results]
-    parts = [f"{each.value}: {found.count(each)}" for each in Verdict if found.count(each)]
-    skipped = found.count(None)
+    verdicts = [result.verdict for result in results]
+    parts = [f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Verdict if verdicts.count(verdict)]
+    skipped = verdicts.count(None)
     return ", ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])])
 
 
@@ -45,11 +45,11 @@ def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[P
     if path.suffix.lower() == ".html":
         return [write_html(path, TITLE, _html(results))]
     folder, written = path.with_suffix(""), list[Path]()
-    for each in results:
-        if each.has_figure:
+    for result in results:
+        if result.has_figure:
             folder.mkdir(exist_ok=True)
-            picture = folder / figure_name(each)
-            picture.write_bytes(each.png(dpi))
+            picture = folder / figure_name(result)
+            picture.write_bytes(result.png(dpi))
             written.append(picture)
     beside = {name for name in ("bibliography.md", "errata.md") if (path.parent / name).is_file()}
     write_text(path, _markdown(results, folder.name, beside))
@@ -60,28 +60,28 @@ def document(results: Iterable[Result]) -> dict[str, Any]:
     """Return items with their rows as plain values, as for JSON."""
     items = [
         {
-            "name": each.item.name,
-            "document": each.item.document,
-            "kind": each.item.kind.value,
-            "title": each.item.title,
-            "verdict": None if each.verdict is None else each.verdict.value,
-            "because": each.because,
-            "seconds": each.seconds,
-            "rows": [dict(zip(("what", "printed", *HEAD[2:]), _cells(row), strict=True)) for row in each.rows],
+            "name": result.item.name,
+            "document": result.item.document,
+            "kind": result.item.kind.value,
+            "title": result.item.title,
+            "verdict": None if result.verdict is None else result.verdict.value,
+            "because": result.because,
+            "seconds": result.seconds,
+            "rows": [dict(zip(("what", "printed", *HEAD[2:]), _cells(row), strict=True)) for row in result.rows],
         }
-        for each in results
+        for result in results
     ]
     return {"torsor": header("reproduce"), "units": {"seconds": "s"}, "items": items}
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
 
 
 def figure_name(result: Result) -> str:
-    """Return the name of the file of a figure."""
+    """Return the file name of a figure."""
     return f"{result.item.name.replace('/', '-')}.png"
 
 
@@ -90,12 +90,12 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _grouped(results: Sequence[Result]) -> Iterator[tuple[Document, list[Result], list[Result]]]:
-    """Yield each document that has results, with those of its items and those of its misprints."""
+    """Yield each document that has results, with the results of its items and of its misprints."""
     for each in DOCUMENTS:
-        own = [result for result in results if result.item.document == each.name]
-        wrong = [result for result in own if result.item.kind is Kind.MISPRINT]
-        if own:
-            yield each, [result for result in own if result not in wrong], wrong
+        document_results = [result for result in results if result.item.document == each.name]
+        wrong = [result for result in document_results if result.item.kind is Kind.MISPRINT]
+        if document_results:
+            yield each, [result for result in document_results if result not in wrong], wrong
 
 
 def _upper(text: str) -> str:
@@ -115,7 +115,7 @@ def _because(result: Result) -> str:
 
 
 def _bar(text: str) -> str:
-    """Return the text of a cell, without what Markdown would take for marks."""
+    """Return the text of a cell, with Markdown characters escaped."""
     return re.sub(r"([|*_\\])", r"\\\1", text.replace("\n", " "))
 
 
@@ -132,12 +132,12 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     lines = [f"# {TITLE}", "", INTRODUCTION, ""]
     if beside:
         lines += ["`torsor reproduce --all --report docs/theory/reproduce.md` writes this page."]
-    lines += ["Times are those of the computer that wrote it."]
+    lines += ["Times were measured on the computer that wrote it."]
     counts = [
         [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
     ]
     rows = [[state.value, words, *(str(found.count(state)) for found in counts)] for state, words in LEGEND.items()]
-    lines += _table(("verdict", "means", "items", "misprints"), rows)
+    lines += _table(("verdict", "meaning", "items", "misprints"), rows)
     for each, items, wrong in _grouped(results):
         bibliography = link("the bibliography", "bibliography.md")
         lines += ["", f"## {_upper(each.cited)}", "", f"{_about(each)} See {bibliography}."]
@@ -160,7 +160,7 @@ def _html(results: Sequence[Result]) -> list[str]:
     """Return the parts of the page: a legend, links to the items, and the items of each document."""
     legend = [[_coloured(state.value), html_text(words)] for state, words in LEGEND.items()]
     parts = [f"<h1>{TITLE}</h1>", f"<p>{html_text(INTRODUCTION)}</p><p>{html_text(summary(results))}</p>"]
-    parts.append(html_table(("verdict", "means"), legend, words=True))
+    parts.append(html_table(("verdict", "meaning"), legend, words=True))
     groups = list(_grouped(results))
     for each, items, wrong in groups:
         names = [(result.item.name, _state(result)) for result in items]
@@ -195,7 +195,7 @@ def _coloured(state: str, text: str = "") -> str:
 
 
 def errata_page() -> str:
-    """Return the page of errata as Markdown: every misprint, corrected, and the test that decides.
+    """Return the errata page as Markdown: every misprint, its correction and the deciding test.
 
     Example:
         >>> errata_page().splitlines()[0]
@@ -204,29 +204,33 @@ def errata_page() -> str:
     lines = [
         "# Errata of the documents",
         "",
-        f"{len(ERRATA)} misprints were found in the five documents that Torsor implements. Each has a test that "
-        "evaluates both forms: the corrected one agrees with an independent result to 1e-9, the printed one does not. "
-        "The error of the printed form is relative to the largest component, for a random robot; a statement that is "
-        "wrong has 100 %. "
+        f"{len(ERRATA)} misprints are known in the five documents that Torsor implements. A test of each evaluates "
+        "both forms: the corrected form agrees with an independent result to 1e-9, and the printed form does not. The "
+        "error of the printed form is relative to the largest component, for a random robot. A wrong statement has an "
+        "error of 100 %. "
         "`torsor reproduce khalil/eq-57` prints one, `torsor reproduce --kind misprint` lists all, and "
-        "`torsor reproduce --errata docs/theory/errata.md` writes this page. `F` in the tests is short for "
+        "`torsor reproduce --errata docs/theory/errata.md` writes this page. `F` in the test column stands for "
         f"`{deciding_test(ERRATA[0]).partition('[')[0]}`.",
         "",
-        "A printed form that cannot be evaluated, since a symbol is not defined or the dimensions do not match, is "
-        "compared in the way that the corrected column says.",
+        "Some printed forms cannot be evaluated, because a symbol is undefined or the dimensions do not match. The "
+        "corrected column then states what is compared.",
     ]
     for document in DOCUMENTS:
-        own = [each for each in ERRATA if each.name.startswith(f"{document.name}/")]
-        lines += ["", f"## {_upper(document.cited)}", "", f"{_about(document)} {len(own)} misprints."]
+        misprints = [erratum for erratum in ERRATA if erratum.name.startswith(f"{document.name}/")]
+        lines += ["", f"## {_upper(document.cited)}", "", f"{_about(document)} {len(misprints)} misprints."]
         rows = []
-        for each in own:
+        for each in misprints:
             cells = (each.place, each.printed, each.corrected, percent(each.decide().printed), each.truth)
             rows.append([*map(_bar, cells), f"`F[{each.name}]`"])
         head = ("where", "as printed", "corrected", "error of the printed form", "decided by", "test")
         lines += _table(head, rows)
     right = (
         ("the Lie-algebra notes, 3.3", "`[ad_V]ᵀ` has minus signs", "the transpose of a skew matrix is its negative"),
-        ("Barman 2020, eqs. 3.93, 3.95", "a term with `R_{j,i}ᵀ e_z`", "it is zero: `R_jᵀ e_z` does not depend on q_j"),
+        (
+            "Barman 2020, eqs. 3.93, 3.95",
+            "a term with `R_{j,i}ᵀ e_z`",
+            "the term is zero: `R_jᵀ e_z` does not depend on q_j",
+        ),
     )
-    lines += ["", "## Right as printed", *_table(("where", "what looks wrong", "why it is right"), right), ""]
+    lines += ["", "## Correct as printed", *_table(("where", "what looks wrong", "why it is correct"), right), ""]
     return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""Random robots in the conventions of the documents, each with the same robot of the library.
+"""Random robots in the conventions of the documents, each with the same robot in the library.
 
-They have every number that a table of the document can have, branches and prismatic joints where it allows them, and a
-state. Each is the same in every run. The library's robots compute in CasADi's virtual machine: each function is called
-once, and would be compiled for that.
+They use every parameter that a table of the document can have, branches and prismatic joints where possible, and a
+state. They are deterministic. The library robots evaluate in the CasADi virtual machine, because each function is
+called only once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def _links(parents: Sequence[int], joints: Sequence[str], columns: Mapping[str, 
 
 
 class Standard(NamedTuple):
-    """A chain in standard Denavit-Hartenberg parameters, a state, and what link 2 does to its environment."""
+    """A chain in standard Denavit-Hartenberg parameters, a state, and the load of link 2 on its environment."""
 
     data: barman.Robot
     robot: Robot
@@ -131,7 +131,7 @@ def screws() -> Screws:
 
 
 class Tree(NamedTuple):
-    """A tree in six parameters, a state, and what each link does to its environment; and the tree on a free base."""
+    """A tree in six parameters, a state, and the loads of the links on their environment; also on a free base."""
 
     data: khalil.Robot
     robot: Robot
@@ -143,7 +143,7 @@ class Tree(NamedTuple):
 
     @property
     def wrenches(self) -> Array:
-        """What each link does to its environment, (force, moment)."""
+        """The loads of the links on their environment, (force, moment)."""
         return np.hstack([self.fe, self.me])
 
     @property
@@ -154,7 +154,7 @@ class Tree(NamedTuple):
 
 @cache
 def tree(n: int = 6) -> Tree:
-    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a fourth of the joints are prismatic."""
+    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a quarter of the joints is prismatic."""
     rng = np.random.default_rng(4)
     m, c, inertia = _bodies(rng, n)
     parents = np.array([-1, *((j - 1) // 2 for j in range(1, n))])

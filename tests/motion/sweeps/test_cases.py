@@ -35,7 +35,7 @@ def test_values_are_plain_and_equal_cases_have_equal_digests() -> None:
         ([{"a": 1.0}, {"a": np.nan}], "a"),
         ([{"a": 2**60}], "a"),
         ([{"error": 1}], "error"),
-        ([3], "it is 3"),
+        ([3], "the case is 3"),
         ({"a": [1]}, "cases"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_function_that_returns_a_problem_is_solved(reach: Path) -> None:
             "got an unexpected keyword argument 'hight'",
         ),
         ("wlak", {}, "a .toml file of a motion problem, or one of walk, run"),
-        (3, {}, "there is a int to compute"),
+        (3, {}, "the subject is a int"),
     ],
 )
 def test_wrong_names_are_refused(what: Any, case: dict[str, Any], words: str) -> None:

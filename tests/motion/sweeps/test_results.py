@@ -83,16 +83,16 @@ def test_what_is_done_is_not_computed_again(path: Path) -> None:
 
 def test_another_study_does_not_go_on_with_a_file(path: Path) -> None:
     torsor.sweep(twice, [{"a": 1}], output=path, workers=0)
-    with refused(fix="give the same cases"):
+    with refused(fix="pass the same cases"):
         torsor.sweep(twice, [{"a": 2}], output=path, workers=0, resume=True)
-    with refused(what="it holds results of 'twice', not of 'everything'"):
+    with refused(what="it contains results of 'twice', not of 'everything'"):
         torsor.sweep(everything, [{"a": 1}], output=path, workers=0, resume=True)
 
 
 def test_one_study_at_a_time_writes_to_a_file_and_others_read(path: Path) -> None:
     def other(a: float) -> int:
         if a == 0:
-            with refused(what="another study writes to it"):
+            with refused(what="another study is writing to it"):
                 torsor.sweep(twice, [{"a": 1}], output=path, workers=0, resume=True)
         return len(sweeps.read(path))
 
@@ -102,9 +102,9 @@ def test_one_study_at_a_time_writes_to_a_file_and_others_read(path: Path) -> Non
 
 def test_values_that_do_not_fit_their_column_make_a_failed_case(output: Path | None) -> None:
     found = torsor.sweep(lambda a: "word" if a else 1.0, [{"a": 0}, {"a": 1}], output=output, workers=0)
-    assert found.errors() == {1: "result 'value' is text; in other cases it is a result: a number"}
+    assert found.errors() == {1: "result 'value' is text; in other cases it is a result and a number"}
     found = torsor.sweep(lambda a: {"a": a}, [{"a": 0}], workers=0)
-    assert "the result 'a' has the name of another column" in found.errors()[0]
+    assert "the result 'a' has the same name as another column" in found.errors()[0]
 
 
 def test_names_that_differ_in_case_are_different_columns(output: Path | None) -> None:
@@ -115,7 +115,7 @@ def test_names_that_differ_in_case_are_different_columns(output: Path | None) ->
 @pytest.mark.parametrize("content", [b"", b"no database at all, but long enough to be read as one" * 20])
 def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_bytes(content)
-    with refused(what="no results of a sweep"):
+    with refused(what="it is not a results file"):
         sweeps.read(tmp_path / "x.sqlite")
     with refused(value=".txt", allowed=".sqlite"):
         sweeps.read("x.txt")
@@ -164,5 +164,5 @@ def test_a_study_is_drawn_as_results_over_the_parameters_that_vary(tmp_path: Pat
     for wrong in ({"results": ["word"]}, {"parameters": ["d"]}):
         with refused(what="has no numbers"):
             found.plot(**wrong)
-    with refused(what="there is not a parameter"):
+    with refused(what="there is no varying parameter"):
         torsor.sweep(lambda a: {"b": a}, [{"a": 1.0}], workers=0).plot()

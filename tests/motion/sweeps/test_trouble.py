@@ -31,8 +31,8 @@ def raising(a: int) -> None:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda a: HALF, r"the result 'value' is '\ud800'; allowed: text in Unicode"),
-        (lambda a: {HALF: 1.0}, r"the name of a result is '\ud800'; allowed: text in Unicode"),
+        (lambda a: HALF, r"the result 'value' is '\ud800'; allowed: Unicode text"),
+        (lambda a: {HALF: 1.0}, r"the name of a result is '\ud800'; allowed: Unicode text"),
         (raising, r"ValueError: \ud800"),
         (lambda a: {f"x{k}": 1.0 for k in range(2500)}, "there would be 2507 columns; allowed: 1900; fix: return"),
     ],
@@ -44,7 +44,7 @@ def test_what_no_file_can_hold_is_a_failed_case(function: Any, words: str, tmp_p
 
 def test_parameters_that_no_file_can_hold_are_refused() -> None:
     for case in ({"a": HALF}, {"a": ["x", HALF]}, {HALF: 1}):
-        with refused(where="case 0", allowed="text in Unicode"):
+        with refused(where="case 0", allowed="Unicode text"):
             swept(lambda **_: 1.0, [case])
 
 
@@ -52,7 +52,7 @@ def test_a_full_disk_ends_the_study_in_words_and_keeps_what_is_written(tmp_path:
     store = SqliteStore(tmp_path / "x.sqlite", {}, "f")
     store.append([Row(0, "00", {}, {"value": 1.0})])
     store._file.execute("PRAGMA max_page_count = 20")
-    with refused(fix="free space"):
+    with refused(fix="free disk space"):
         store.append([Row(k, "00", {}, {"big": np.zeros(30000)}) for k in (1, 2)])
     assert store.counts() == {"done": 1, "failed": 0}
     store.close()
@@ -112,7 +112,7 @@ def test_threads_take_functions_that_cannot_be_sent() -> None:
 def test_executors_that_take_no_cases_end_the_study_in_words() -> None:
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
-    with refused(fix="give an executor"):
+    with refused(fix="pass an open executor"):
         swept(lambda: 1.0, [{}], executor=closed, workers=None)
     with refused(allowed="an executor of concurrent.futures"):
         swept(lambda: 1.0, [{}], executor=lambda: None, workers=None)

@@ -74,14 +74,14 @@ def test_the_cases_of_a_broken_executor_are_computed_alone_by_new_ones() -> None
 
 def test_a_given_executor_that_breaks_ends_the_study_in_words(tmp_path: Path) -> None:
     executor = Fragile({3: 1}, BrokenProcessPool("broken"))
-    with refused(fix="give a function"):
+    with refused(fix="pass a function"):
         torsor.sweep(twice, CASES, executor=executor, output=tmp_path / "x.sqlite")
     found = torsor.sweep(twice, CASES, workers=0, output=tmp_path / "x.sqlite", resume=True)
     assert found.done == 6
 
 
 def test_executors_that_never_work_end_the_study() -> None:
-    with refused(what="new workers end at once"):
+    with refused(what="new workers end immediately"):
         torsor.sweep(twice, CASES * 9, executor=lambda: Fragile(dict.fromkeys(range(99), 9), BrokenExecutor()))
 
 

@@ -297,7 +297,7 @@ def test_dynamics_of_the_tree_would_let_wheels_slip() -> None:
 
 
 def test_motion_prediction_refuses_wheels() -> None:
-    with refused(what="wheels (rear, front): they do not slip"):
+    with refused(what="the robot has wheels (rear, front)"):
         MotionModel(torsor.library.bicycle_car())
 
 

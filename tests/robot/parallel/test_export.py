@@ -95,5 +95,5 @@ def test_unknown_and_double_names_are_refused(tmp_path: Path) -> None:
         torsor.export.c(robot, tmp_path, ["dance"])
     with refused(value="mass_matrix"):
         torsor.export.c(robot, tmp_path, ["mass_matrix", "mass_matrix"])
-    with refused(what="no algorithm is named"):
+    with refused(what="no algorithm is selected"):
         torsor.export.c(robot, tmp_path, [])

@@ -1,1 +1,1 @@
-"""Online trajectory scaling: the timing of a path within torque and torque-rate bounds."""
+"""Online trajectory scaling: path timing within torque and torque-rate bounds."""

@@ -1,4 +1,4 @@
-"""Online trajectory scaling: a path goes in sample by sample, a timing within torque and rate bounds comes out."""
+"""Online trajectory scaling: time a path that arrives sample by sample, within torque and torque-rate bounds."""
 
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
@@ -15,20 +15,20 @@ from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.path_dynamics import Samples
-from torsor.control.scaling.window import CHECKS, LEAST, Window, kernels, solution
+from torsor.control.scaling.window import MIN_INTERVALS, PARTS_PER_CHECK, Window, kernels, solution
 from torsor.robot.robot import Robot
 
-# The motion in one interval of the path, where s'' is a linear function of s: in closed form.
+# The motion in one interval of the path, where s'' is a linear function of s, in closed form.
 
-_SMALL = 1e-3  # of the angle below which a series of two terms is exact to rounding
-_ROUNDS = 20  # Newton steps to the end of an interval; they converge in three or four
+_SERIES_ANGLE = 1e-3  # angle below which a two-term series is exact to rounding
+_MAX_NEWTON_STEPS = 20  # Newton steps to the end of an interval; three or four are enough
 
 
 def _flow(w: float, time: float) -> tuple[float, float]:
-    """Return (S, E) of s'' = w s: sinh(k t) / k and (cosh(k t) - 1) / w with k^2 = w, of sin and cos where w < 0."""
+    """Return (S, E) of s'' = w s: sinh(k t) / k and (cosh(k t) - 1) / w with k^2 = w, or sin and cos if w < 0."""
     half = time / 2
     angle = sqrt(abs(w)) * half
-    if angle < _SMALL:
+    if angle < _SERIES_ANGLE:
         square = w * half * half
         sine, cosine = half * (1 + square / 6 * (1 + square / 20)), 1 + square / 2 * (1 + square / 12)
     elif w > 0:
@@ -39,7 +39,7 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 class Spline:
-    """An interval with s'' = u + w (s - s_k); ``way`` from its first sample, ``rate`` and ``acceleration`` now."""
+    """An interval with s'' = u + w (s - s_k): the current ``way`` from its first sample, ``rate``, ``acceleration``."""
 
     def __init__(self, length: float, x: float, u: float, w: float, period: float):
         self.length, self.w = length, w
@@ -47,7 +47,7 @@ class Spline:
         self._period, self._of_period = period, _flow(w, period)
 
     def advance(self, time: float) -> float:
-        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
+        """Advance by a time (s); return the time left after the end of the interval, or a negative number before it."""
         S, E = self._of_period if time == self._period else _flow(self.w, time)
         v, a, w = self.rate, self.acceleration, self.w
         way = self.way + v * S + a * E
@@ -55,7 +55,7 @@ class Spline:
             self.way, self.rate, self.acceleration = way, v + w * v * E + a * S, a + w * (a * E + v * S)
             return -1.0
         used, target = time * (self.length - self.way) / (way - self.way), self.length - self.way
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_NEWTON_STEPS):
             S, E = _flow(w, used)
             change = (v * S + a * E - target) / (v + w * v * E + a * S)
             used -= change
@@ -65,7 +65,7 @@ class Spline:
 
 
 class FromRest:
-    """An interval that begins at rest, with a constant jerk."""
+    """An interval that starts at rest, with constant jerk."""
 
     def __init__(self, length: float, x_end: float):
         self.length = length
@@ -74,7 +74,7 @@ class FromRest:
         self.way = self.rate = self.acceleration = 0.0
 
     def advance(self, time: float) -> float:
-        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
+        """Advance by a time (s); return the time left after the end of the interval, or a negative number before it."""
         t = self._time = self._time + time
         J = self._jerk
         self.way, self.rate, self.acceleration = J * t**3 / 6, J * t**2 / 2, J * t
@@ -82,7 +82,7 @@ class FromRest:
 
 
 class ToRest:
-    """An interval that ends at rest, with a constant jerk."""
+    """An interval that ends at rest, with constant jerk."""
 
     def __init__(self, length: float, x: float):
         self.length = length
@@ -95,7 +95,7 @@ class ToRest:
         self.way, self.rate, self.acceleration = self.length - J * t**3 / 6, J * t**2 / 2, -J * t
 
     def advance(self, time: float) -> float:
-        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
+        """Advance by a time (s); return the time left after the end of the interval, or a negative number before it."""
         self._left -= time
         if self._left <= 0:
             return -self._left
@@ -105,9 +105,9 @@ class ToRest:
 
 Interval = Spline | FromRest | ToRest
 
-# The plan: x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path.
+# The plan: x = s'^2 and u = s'' at the samples ahead. It ends at rest within the known path.
 
-Ahead = tuple[list[float], list[float], list[float]]  # x and u at samples, and the times of all but the first
+Ahead = tuple[list[float], list[float], list[float]]  # x and u at samples, and the times of all samples but the first
 
 
 class Plan:
@@ -117,7 +117,7 @@ class Plan:
         self.spacing = spacing
         self.first, self.reach = 0, 0
         self._x, self._u = [0.0], [0.0]
-        self._passed = [0.0]  # roughly the times at which samples are passed
+        self._passed = [0.0]  # approximate times at which samples are passed
 
     def state(self, k: int) -> tuple[float, float]:
         """Return (x, u) at sample k."""
@@ -133,16 +133,16 @@ class Plan:
         return Spline(self.spacing, x, u, (u_end - u) / self.spacing, period)
 
     def ahead(self, k: int, time: float) -> int:
-        """Return the first sample after k that is passed later than in a time (s), or the last of the plan."""
+        """Return the first sample after k that is passed more than ``time`` (s) later, or the last of the plan."""
         now = self._passed[k + 1 - self.first]
         return min(self.first + bisect_left(self._passed, now + time), self.reach)
 
     def time_between(self, first: int, last: int) -> float:
-        """Return about how long (s) it takes from one sample to another."""
+        """Return the approximate time (s) from one sample to another."""
         return self._passed[last - self.first] - self._passed[first - self.first]
 
     def ahead_of(self, m: int, points: Array, end: str) -> Generator[None, None, Ahead]:
-        """Return x, u and times at the samples from m on for control points of x, in pieces of work."""
+        """Return x, u and times from sample m on for control points of x, in pieces of work."""
         x, u = points[1:] + points[:-1], points[1:] - points[:-1]
         x *= 0.5
         u /= 2 * self.spacing
@@ -160,7 +160,7 @@ class Plan:
         return ahead
 
     def adopt(self, k: int, m: int, ahead: Ahead) -> None:
-        """Take a timing from sample m on in place of what was planned; samples before k are forgotten."""
+        """Replace the plan from sample m on by a new timing, and drop the samples before k."""
         x, u, times = ahead
         first, last = min(k, m) - self.first, m - self.first
         self._x, self._u = self._x[first:last] + x, self._u[first:last] + u
@@ -168,83 +168,86 @@ class Plan:
         self.first, self.reach = min(k, m), m + len(x) - 1
 
     def stretched(self, m: int, n: int, fastest: Array) -> Generator[None, None, Array]:
-        """Return control points (n + 2) from sample m on, a first guess: the plan, prolonged at its largest speed."""
+        """Return an initial guess of the control points (n + 2) from sample m on: the plan, extended at top speed."""
         x, u = self.state(m)
         planned = self._x[m - self.first :]
-        most = max(planned)
-        top = planned.index(most)
-        found = np.array(planned[:top] + [most] * (n + 1 - len(planned)) + planned[top:])
+        largest = max(planned)
+        top = planned.index(largest)
+        speeds = np.array(planned[:top] + [largest] * (n + 1 - len(planned)) + planned[top:])
         yield
-        np.minimum(found[:-1], _INSIDE * fastest, out=found[:-1])
-        found[-1] = found[-2] / 3
+        np.minimum(speeds[:-1], _GUESS_FRACTION * fastest, out=speeds[:-1])
+        speeds[-1] = speeds[-2] / 3
         points = np.empty(n + 2)
-        np.add(found[1:], found[:-1], out=points[1:-1])
+        np.add(speeds[1:], speeds[:-1], out=points[1:-1])
         points[1:-1] *= 0.5
-        points[0], points[1], points[-1] = x - self.spacing * u, x + self.spacing * u, found[-1]
+        points[0], points[1], points[-1] = x - self.spacing * u, x + self.spacing * u, speeds[-1]
         return points
 
 
-_INSIDE = 0.95  # of the largest x: the part that a first guess keeps to
+_GUESS_FRACTION = 0.95  # fraction of the largest x that an initial guess does not exceed
 
 
 def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str, end: str) -> Array:
-    """Return control points (n + 2) of a timing with a jerk from rest and to rest, and half of the least largest x."""
+    """Return control points (n + 2) with a given jerk from and to rest, and at most half of the smallest x bound."""
     s = (np.arange(n + 2) - 0.5) * spacing
     way = np.full(n + 2, np.inf)
     if start == "rest":
         way = np.maximum(s, spacing / 2)
     if end == "rest":
         way = np.minimum(way, np.maximum(n * spacing - s, spacing / 2))
-    found: Array = np.minimum(jerk ** (2 / 3) * (6 * way) ** (4 / 3) / 4, fastest.min() / 2)
-    return found
+    result: Array = np.minimum(jerk ** (2 / 3) * (6 * way) ** (4 / 3) / 4, fastest.min() / 2)
+    return result
 
 
 def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
     """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
 
-    A search ends a little below the wish, and points at the wish may be within the bounds too.
+    A search ends slightly below the wish, and points at the wish may also be within the bounds.
     """
-    if points.max() <= _NEAR * wished:
+    if points.max() <= _RAISED_FROM * wished:
         return
-    near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
+    near = np.clip((points / wished - _RAISED_FROM) / (_RAISED_TO - _RAISED_FROM), 0.0, 1.0)
     if end == "free":
         yield np.full(len(points), wished)
     last = int((near > 0).nonzero()[0].max(initial=0))
     for part in (1.0, 0.75, 0.5):
-        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND * last + 1), 0.0, 1.0)
+        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND_FRACTION * last + 1), 0.0, 1.0)
         yield _raised(points, wished, ahead)
     yield _raised(points, wished, near)
 
 
 def _raised(points: Array, wished: float, part: Array) -> Array:
-    """Return control points between those given (part 0) and the wished x (part 1), smoothly."""
-    found: Array = np.where(part == 1, wished, points + part * part * (3 - 2 * part) * (wished - points))
-    return found
+    """Return a smooth blend of control points: the given ones where part is 0, the wished x where it is 1."""
+    result: Array = np.where(part == 1, wished, points + part * part * (3 - 2 * part) * (wished - points))
+    return result
 
 
-_NEAR, _AT = 0.97, 0.99  # parts of the wished x from which control points are raised to it, and are at it
-_BLEND = 0.25  # the part of the way to the last braking on which points between the wish and those of a search are used
+# Fractions of the wished x: points are raised towards it from the first, to it from the second.
+_RAISED_FROM, _RAISED_TO = 0.97, 0.99
+# Fraction of the way to the last braking over which points blend from the wish to the search result.
+_BLEND_FRACTION = 0.25
 
 
-UNBOUNDED = 1e9  # N m, N: the torque bound of a joint that has none
-PIECE = 132  # joints times intervals of the look-ahead that are computed in one step
-FEWEST = 12  # iterations for which a search has time at least
-PATIENT, QUICK = 1.2, 1.8  # steps for a search over those with one piece in each of them, and with the most pieces
-LAST = 0.2  # of the expected pieces of a search: as many may still come when all of them were computed
-ADOPTION = 6  # pieces of work from the check of a plan to its use
-MAX_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
-MORE_PATIENT, LESS_PATIENT = 1.2, 0.9  # factors of the expected pieces after a search that was too late, and in time
-MAX_PATIENT = 4.0  # the largest number of expected pieces over the least one
-ROUNDING = 1 + 1e-9
-BETWEEN = 0.2  # of the margin: the part that a check leaves for what happens between the checked points
-ATTEMPTS = 4  # searches in one window, each with tighter bounds where the one before broke them between samples
-FIRST_JERK = 0.3
-FIRST_USE = 3.0  # of the bounds, by the first guess of a search from rest
-ITERATIONS = 25  # of a search; from rest, when nothing moves, six times as many
+NO_TORQUE_BOUND = 1e9  # N m, N: the torque bound of a joint without one
+PIECE_SIZE = 132  # joints times intervals of the look-ahead that one step computes
+MIN_ITERATIONS = 12  # smallest number of iterations for which a search has time
+# Steps of a search, relative to those it needs with one and with the most pieces per step.
+ONE_PIECE_MARGIN, MOST_PIECES_MARGIN = 1.2, 1.8
+MIN_REMAINING_FRACTION = 0.2  # fraction of the expected pieces that may still follow after all of them
+ADOPTION_PIECES = 6  # pieces of work from the check of a plan to its use
+MAX_KEPT_FRACTION = 0.6  # largest fraction of a plan that is kept, because its end brakes
+LATE_FACTOR, TIMELY_FACTOR = 1.2, 0.9  # factors of the expected pieces after a late search and after a timely one
+MAX_PATIENCE_RATIO = 4.0  # largest number of expected pieces, relative to the smallest
+ROUNDING_FACTOR = 1 + 1e-9
+BETWEEN_FRACTION = 0.2  # fraction of the margin that a check reserves for loads between the checked points
+MAX_ATTEMPTS = 4  # searches in one window, each with tighter bounds where the previous one broke them between samples
+FIRST_JERK_FRACTION = 0.3
+FIRST_USE = 3.0  # largest use of the bounds by the initial guess of a search from rest
+MAX_ITERATIONS = 25  # of a search; six times as many from rest, when nothing moves
 
 
 class Timing(NamedTuple):
-    """The timing at one moment: the place ``s`` on the path, its ``rate`` ds/dt and its ``acceleration``."""
+    """The timing at one moment: the path coordinate ``s``, its ``rate`` ds/dt and its ``acceleration``."""
 
     s: float
     rate: float
@@ -252,24 +255,24 @@ class Timing(NamedTuple):
 
 
 class OnlineScaling:
-    """Follow a path with the wished timing where torques and torque rates allow it, and more slowly where they do not.
+    """Follow a path at the wished timing where torque and torque-rate bounds allow it, and more slowly elsewhere.
 
-    The path comes sample by sample (``feed``): positions q and their first three derivatives by s, at s = 0,
+    The path arrives sample by sample (``feed``): positions q and their first three derivatives by s, at s = 0,
     ``spacing``, 2 ``spacing``, ... If s is the time of a wished motion (s), these are its velocities, accelerations and
-    jerks, and ``speed=1`` means that the motion is never faster than wished. The s of a path without a timing has any
-    unit; ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one ``period`` (s) later,
-    ``command`` the motion of the joints then. The motion starts and ends at rest.
+    jerks, and ``speed=1`` means that the motion is never faster than wished. For a path without a timing, s has any
+    unit and ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one ``period`` (s) later,
+    and ``command`` the joint motion at that time. The motion starts and ends at rest.
 
-    Bounds are numbers, one for each coordinate, or {name: number}: ``torque`` (N m or N) and ``velocity`` (rad/s or
-    m/s), by default the robot's own, and ``torque_rate`` (N m/s or N/s), by default none. ``margin`` is the part of
-    them that is left for what happens between two samples.
+    Bounds are one number, one per coordinate, or {name: number}: ``torque`` (N m or N) and ``velocity`` (rad/s or m/s),
+    by default those of the robot, and ``torque_rate`` (N m/s or N/s), by default unbounded. ``margin`` is the fraction
+    of the bounds that is reserved for the motion between two samples.
 
-    Up to ``preview`` samples ahead are used (``room`` tells how many may be fed now). At every moment there is a plan
-    that stops within the known samples. It was checked to be within the bounds at all samples of the path and at seven
-    points between them, with the dynamics on the commanded path. A better plan replaces it when it is found and has
-    passed the same check. So a preview that is too short, or samples that come too late, make the motion slower, but
-    break no bound. The search for the better plan is divided over the steps: each computes one piece, or up to
-    ``pieces`` where the search would be late or the robot stands. A short preview needs more of them.
+    Up to ``preview`` samples ahead are used (``room`` is the number that may be fed now). At every moment there is a
+    plan that stops within the known samples. The dynamics on the commanded path were checked against the bounds at all
+    samples of this plan and at seven points between them. A better plan replaces it once it is found and has passed the
+    same check. A preview that is too short, or samples that arrive too late, slow the motion down but break no bound.
+    The search for the better plan is spread over the steps: each computes one piece, or up to ``pieces`` if the search
+    would be late or the robot stands still. A short preview needs more pieces.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -307,17 +310,19 @@ class OnlineScaling:
         self.speed = number(speed, self._where, "speed", above=0)
         self.margin = number(margin, self._where, "margin", above=0, below=0.5)
         self.pieces = whole_number(pieces, self._where, "pieces", least=1)
-        self.preview = whole_number(preview, self._where, "preview", least=4 * LEAST)
-        self.torque = np.minimum(self._bound(robot.effort_limit if torque is None else torque, "torque"), UNBOUNDED)
+        self.preview = whole_number(preview, self._where, "preview", least=4 * MIN_INTERVALS)
+        self.torque = np.minimum(
+            self._bound(robot.effort_limit if torque is None else torque, "torque"), NO_TORQUE_BOUND
+        )
         self.torque_rate = self._bound(np.inf if torque_rate is None else torque_rate, "torque_rate")
         self.velocity = self._bound(robot.velocity_limit if velocity is None else velocity, "velocity")
         self._ratio = self.torque / self.torque_rate
         bounds = self.torque, self.velocity, self.speed, self.margin
-        self._samples = Samples(robot, self.spacing, *bounds, self.preview + LEAST + 2)
+        self._samples = Samples(robot, self.spacing, *bounds, self.preview + MIN_INTERVALS + 2)
         functions = kernels(self.joints, self._samples.width // self.joints, compile(solution(self.preview)))
-        piece, spare = max(8, PIECE // self.joints), 1 / (1 - BETWEEN * self.margin)
+        piece, spare = max(8, PIECE_SIZE // self.joints), 1 / (1 - BETWEEN_FRACTION * self.margin)
         self._window = Window(functions, self._samples, self._ratio, self.preview, piece, spare)
-        self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
+        self._least_patience = MIN_ITERATIONS * (2 * -(-self.preview // self._window.piece) + 1)
         self.closed, self.finished = False, False
         self.plan = Plan(self.spacing)
         self._k = 0  # the sample that was passed last
@@ -330,145 +335,157 @@ class OnlineScaling:
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
     def _bound(self, value: Any, what: str) -> Array:
-        found = np.array(by_name(value, self.robot.coordinate_names, np.inf, f"{self._where}: {what}"))
-        if (found <= 0).any():
-            raise ModelError(f"is {found.min()}", argument=what, where=self._where, allowed="positive numbers")
-        return found
+        result = np.array(by_name(value, self.robot.coordinate_names, np.inf, f"{self._where}: {what}"))
+        if (result <= 0).any():
+            raise ModelError(f"is {result.min()}", argument=what, where=self._where, allowed="positive numbers")
+        return result
 
     @property
     def fed(self) -> int:
-        """The number of samples that were fed."""
+        """The number of samples fed so far."""
         return self._samples.fed
 
     @property
     def room(self) -> int:
-        """The number of samples that ``feed`` takes now."""
+        """The number of samples that ``feed`` accepts now."""
         return 0 if self.closed else self._k + self._samples.capacity - self._samples.fed
 
     def feed(self, q: ArrayLike, d1: ArrayLike, d2: ArrayLike, d3: ArrayLike) -> None:
         """Add the next sample of the path: q (nv) and its first three derivatives by s, each (nv)."""
         if not self.room:
-            found = "a sample after the end of the path" if self.closed else "a sample more than the preview holds"
-            fix = "feed no sample after close()" if self.closed else "feed samples while scaling.room is above 0"
-            raise ModelError(found, where=self._where, fix=fix)
+            message = "the path is closed" if self.closed else "the preview is full"
+            fix = "do not call feed after close()" if self.closed else "call feed only while scaling.room is above 0"
+            raise ModelError(message, where=self._where, fix=fix)
         self._samples.add(q, d1, d2, d3)
         self._was_fed = True
 
     def close(self) -> None:
-        """Say that the last sample was the end of the path."""
-        if self.fed <= LEAST:
-            raise ModelError(f"a path of {self.fed} samples", where=self._where, allowed=f"{LEAST + 1} or more")
+        """Declare that the last sample was the end of the path."""
+        if self.fed <= MIN_INTERVALS:
+            raise ModelError(
+                f"the path has {self.fed} samples", where=self._where, allowed=f"{MIN_INTERVALS + 1} or more"
+            )
         self.closed = True
 
     def _last_usable(self) -> int:
-        """Return the last sample for plans; an open path keeps some in reserve for a plan that begins after a stop."""
-        return self.fed - 1 if self.closed else self.fed - 1 - LEAST
+        """Return the last sample for plans; an open path reserves some for a plan that starts after a stop."""
+        return self.fed - 1 if self.closed else self.fed - 1 - MIN_INTERVALS
 
     def _improve(self) -> Iterator[None]:
-        """Search for a plan from a sample ahead to the last known one, and take it if it is found in time."""
+        """Search for a plan from a sample ahead to the last known one, and adopt it if it is found in time."""
         plan, window = self.plan, self._window
         m = self._k
-        if self._began and m < plan.reach:  # after the search, and such that the window is no shorter than the plan
+        if self._began and m < plan.reach:  # start after the search, with a window at least as long as the plan
             first = m
-            quickly = plan.ahead(first, QUICK * self._patience / self.pieces * self.period)
-            m = max(first + int(MAX_KEPT * (plan.reach - first)), quickly)
-            m = min(plan.ahead(first, PATIENT * self._patience * self.period), m, plan.reach - 1)
+            quickly = plan.ahead(first, MOST_PIECES_MARGIN * self._patience / self.pieces * self.period)
+            m = max(first + int(MAX_KEPT_FRACTION * (plan.reach - first)), quickly)
+            m = min(plan.ahead(first, ONE_PIECE_MARGIN * self._patience * self.period), m, plan.reach - 1)
             m = max(m, plan.reach - self.preview)
             self._limit = plan.time_between(first + 1, m) / self.period
             if m <= self._k + 1:  # too late: the robot stops
                 return
         last = self._last_usable()
         n = min(last - m, self.preview)
-        if self.closed and 0 < last - m - n < LEAST:  # the rest of the path would be too short for a plan
-            n -= LEAST
-        if n < LEAST or (m + n <= plan.reach and not self._is_slow):  # too little, or nothing, is new
+        if self.closed and 0 < last - m - n < MIN_INTERVALS:  # the remaining path would be too short for a plan
+            n -= MIN_INTERVALS
+        if n < MIN_INTERVALS or (m + n <= plan.reach and not self._is_slow):  # there is too little new path, or none
             return
         yield
         samples = self._samples
-        given = plan.state(m)[0] > 0
-        start = "given" if given else "free" if m == 0 and samples.stands(0) else "rest"
+        is_moving = plan.state(m)[0] > 0
+        start = "given" if is_moving else "free" if m == 0 and samples.stands(0) else "rest"
         end = "free" if self.closed and m + n == self.fed - 1 and samples.stands(m + n) else "rest"
         row = m % samples.capacity
         fastest = samples.fastest[row : row + n]
-        if given:
+        if is_moving:
             guess = yield from plan.stretched(m, n, fastest)
         else:
             guess = first_points(n, self.spacing, self._jerk(samples.near[row : row + n]), fastest, start, end)
         yield
         yield from window.fill(m, n, start, end)
         window.begin(guess)
-        if not given:
+        if not is_moving:
             yield from window.slow_down(FIRST_USE)
         is_found = False
-        for _ in range(ATTEMPTS):
-            is_found = yield from self._searched(m, given)
-            if is_found or (given and self._k >= m):
+        for _ in range(MAX_ATTEMPTS):
+            is_found = yield from self._searched(m, is_moving)
+            if is_found or (is_moving and self._k >= m):
                 break
             samples.tighten(m, window.tight)
-        if not is_found and not given:
+        if not is_found and not is_moving:
             window.take(guess)
             uses = yield from window.slow_down()
-            if uses.max() > ROUNDING:
+            if uses.max() > ROUNDING_FACTOR:
                 k = m + int(np.argmax(uses))
-                found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
-                raise ModelError(found, where=self._where, fix="a larger bound, another path, or nearer samples")
-        if not given or (is_found and self._k < m):
+                message = (
+                    f"between samples {k} and {k + 1} even the slowest motion needs {uses.max():.4g} times a bound"
+                )
+                raise ModelError(
+                    message, where=self._where, fix="use a larger bound, another path, or a smaller spacing"
+                )
+        if not is_moving or (is_found and self._k < m):
             ahead = yield from plan.ahead_of(m, window.points, end)
-            if not given or self._k < m:
+            if not is_moving or self._k < m:
                 plan.adopt(self._k, m, ahead)
-                self._patience = max(self._spent, LESS_PATIENT * self._patience, self._least_patience)
+                self._patience = max(self._spent, TIMELY_FACTOR * self._patience, self._least_patience)
                 self._is_slow = not is_found
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
-        """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
+        """Search in the window until sample m at the latest; return whether its points are within the bounds."""
         window = self._window
-        ready = self._limit - CHECKS * len(window.pieces) - ADOPTION
+        ready = self._limit - PARTS_PER_CHECK * len(window.pieces) - ADOPTION_PIECES
         self._pace = 1 if given else self.pieces
-        for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
+        for _ in window.improve(MAX_ITERATIONS if given else 6 * MAX_ITERATIONS):
             if given and self._elapsed >= ready and window.feasible is not None:
-                window.take(window.feasible)  # little time is left, so a plan that is not the best one is taken
+                window.take(window.feasible)  # little time is left, so a suboptimal plan is taken
                 break
             if given and self._k >= m:
-                self._patience = min(MORE_PATIENT * self._patience, MAX_PATIENT * self._least_patience)
+                self._patience = min(LATE_FACTOR * self._patience, MAX_PATIENCE_RATIO * self._least_patience)
                 return False
             if given:
-                missing, left = max(self._patience - self._spent, LAST * self._patience), self._limit - self._elapsed
+                missing, left = (
+                    max(self._patience - self._spent, MIN_REMAINING_FRACTION * self._patience),
+                    self._limit - self._elapsed,
+                )
                 self._pace = min(self.pieces, max(1, ceil(missing / max(left, 1))))
             yield
-        found = window.clipped()
+        best = window.clipped()
         yield
-        for points in chain(near_wish(found, self.speed**2, window.end), [found]):
+        for points in chain(near_wish(best, self.speed**2, window.end), [best]):
             window.take(points)
             yield
             uses = yield from window.uses()
             if given and self._k >= m:
                 return False
-            if uses.max() <= ROUNDING:
+            if uses.max() <= ROUNDING_FACTOR:
                 return True
-        window.tighten(uses)  # between two samples a bound is broken
+        window.tighten(uses)  # a bound is broken between two samples
         return False
 
     def _jerk(self, data: Array) -> float:
-        """Return the d3s/dt3 of a first guess: a part of that at which the inertia takes all of a rate bound."""
+        """Return the d3s/dt3 of an initial guess: a fraction of the one at which inertia alone reaches a rate bound."""
         inertia = float((np.abs(data[:, : self.joints]).max(axis=0) * self._ratio).max())
-        return FIRST_JERK / max(inertia, 1e-9)
+        return FIRST_JERK_FRACTION / max(inertia, 1e-9)
 
     def prepare(self) -> None:
-        """Plan the first motion. ``step`` does it when it is called first, which then takes a few milliseconds."""
-        if self.fed <= 2 * LEAST and not self.closed:
-            found, fix = f"{self.fed} samples of an open path", f"feed {2 * LEAST + 1} or more, or close the path"
-            raise ModelError(found, where=self._where, fix=fix)
+        """Plan the first motion; otherwise the first call of ``step`` does so, which takes a few milliseconds."""
+        if self.fed <= 2 * MIN_INTERVALS and not self.closed:
+            message, fix = (
+                f"the open path has {self.fed} samples",
+                f"feed at least {2 * MIN_INTERVALS + 1}, or close the path",
+            )
+            raise ModelError(message, where=self._where, fix=fix)
         for _ in self._improve():
             pass
         self._began, self._pace = True, 1
 
     @property
     def waits(self) -> bool:
-        """Whether the robot stands, because no samples ahead are known or no plan is found yet."""
+        """Whether the robot stands still because no samples ahead are known or no plan is found yet."""
         return self._interval is None and not self.finished
 
     def step(self) -> Timing:
-        """Return the timing one period later, and do one piece of the search for a better plan.
+        """Return the timing one period later, and compute one piece of the search for a better plan.
 
         Example:
             >>> scaling = OnlineScaling(torsor.library.two_link(), 0.1, 1e-3, torque=30.0, torque_rate=500.0)
@@ -481,7 +498,7 @@ class OnlineScaling:
         if not self._began:
             self.prepare()
         self._elapsed += 1
-        if self._was_fed and not self._skipped:  # the work of a step is that for a sample or a piece of the search
+        if self._was_fed and not self._skipped:  # a step processes either a sample or a piece of the search
             self._skipped = True
             self._spent += 1
         elif self._search is not None:
@@ -509,9 +526,9 @@ class OnlineScaling:
         return self._timing
 
     def command(self) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations of the joints, each (nv), at the last step.
+        """Return joint positions, velocities and accelerations, each (nv), at the last step.
 
-        Between two samples the path is the polynomial of degree 7 through both and their derivatives.
+        Between two samples, the path is the polynomial of degree 7 through both and their derivatives.
 
         Example:
             >>> scaling = OnlineScaling(torsor.library.two_link(), 0.1, 1e-3, torque=30.0, torque_rate=500.0)

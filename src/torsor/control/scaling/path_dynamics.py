@@ -1,11 +1,11 @@
 """The dynamics of a robot on a path q(s): forces and force rates as functions of the timing s(t).
 
-With x = s'^2, u = s'' (rates by time) and w = du/ds, so that dx/ds = 2 u,
+With x = s'^2, u = s'' (time derivatives) and w = du/ds, so that dx/ds = 2 u,
 
     tau  = a u + b x + c + d sqrt(x)          a = M q',  b = M q'' + C q',  c = gravity and springs,  d = D q'
     tau' = sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s) + d u + d_s x
 
-where primes of q and the index s are derivatives by s (Bobrow, Dubowsky and Gibson 1985; the rate is that of Guarino
+where primes of q and the index s denote derivatives by s (Bobrow, Dubowsky and Gibson 1985; the rate is that of Guarino
 Lo Bianco 2009 on a path).
 """
 
@@ -20,39 +20,41 @@ from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.robot.robot import Robot
 
-SLOWEST = 1e-9  # of |q'| relative to a velocity bound: slower joints are at rest on the path
+MIN_RELATIVE_SLOPE = 1e-9  # |q'| relative to a velocity bound: slower joints are at rest on the path
 
 
 def coefficients(robot: Robot) -> ca.Function:
     """Return (q, q', q'', q''', torque bounds, velocity bounds) -> (coefficients / torque bounds, x, hold).
 
-    The coefficients (6 nv) are a, b, c, a_s, b_s, c_s; with viscous friction (8 nv) they are a, b, c, d, a_s, b_s, c_s,
-    d_s. At x a velocity reaches its bound; ``hold`` is the largest part of a bound that it takes to stand
-    still.
+    The coefficients (6 nv) are a, b, c, a_s, b_s, c_s, or with viscous friction (8 nv) a, b, c, d, a_s, b_s, c_s, d_s.
+    x is where the first velocity reaches its bound. ``hold`` is the largest fraction of a torque bound that standing
+    still needs.
     """
     n = robot.nv
     q, d1, d2, d3, torque, velocity = (ca.SX.sym(name, n) for name in ("q", "d1", "d2", "d3", "torque", "velocity"))
     forces, friction, none = robot.function("inverse_dynamics"), robot.function("friction_force"), ca.SX.zeros(n, 1)
     c, d = forces(q, none, none), friction(d1)
     parts = [forces(q, none, d1) - c, forces(q, d1, d2) - c - d, c, *([d] if is_damped(robot) else [])]
-    slopes = [ca.jtimes(each, ca.vertcat(q, d1, d2), ca.vertcat(d1, d2, d3)) for each in parts]
-    scaled = ca.vertcat(*(each / torque for each in (*parts, *slopes)))
-    fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, SLOWEST) ** 2)
-    # The last term is nothing for numbers, but NaN or infinite where one of them is.
+    slopes = [ca.jtimes(part, ca.vertcat(q, d1, d2), ca.vertcat(d1, d2, d3)) for part in parts]
+    scaled = ca.vertcat(*(term / torque for term in (*parts, *slopes)))
+    fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, MIN_RELATIVE_SLOPE) ** 2)
+    # The last term vanishes for finite numbers, and is NaN or infinite if one of them is.
     hold = ca.mmax(ca.fabs(c / torque)) + 1e-300 * ca.sum1(ca.fabs(ca.vertcat(q, d1, d2, d3)))
-    result = ca.densify(ca.cse(ca.vertcat(scaled, fastest, hold)))  # one array: a call with several takes longer
+    result = ca.densify(ca.cse(ca.vertcat(scaled, fastest, hold)))  # one array, because calls with several are slower
     inputs, names = [q, d1, d2, d3, torque, velocity], ["q", "d1", "d2", "d3", "torque", "velocity"]
     return ca.Function("path_dynamics", inputs, [result], names, ["coefficients"])
 
 
 def is_damped(robot: Robot) -> bool:
-    """Return whether the robot has viscous friction or dampers; raise ModelError where it has Coulomb friction."""
+    """Return whether the robot has viscous friction or dampers; raise ModelError if it has Coulomb friction."""
     at_one, at_two = (np.asarray(robot.friction_force(np.full(robot.nv, speed))) for speed in (1.0, 2.0))
     dry = np.flatnonzero(np.abs(at_two - 2 * at_one) > 1e-12 * np.abs(at_one))
     if len(dry):
-        found = f"Coulomb friction at {robot.coordinate_names[dry[0]]!r}: where the joint turns back, its torque jumps"
+        message = (
+            f"{robot.coordinate_names[dry[0]]!r} has Coulomb friction, whose torque jumps where the joint reverses"
+        )
         fix = "use robot.without_friction() and subtract the friction from the torque bounds"
-        raise ModelError(found, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix)
+        raise ModelError(message, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix)
     return bool(at_one.any())
 
 
@@ -61,7 +63,7 @@ def loads(
 ) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
     """Return torques and torque rates relative to their bounds (nv each), and their derivatives by w, u and x.
 
-    ``ratio`` (nv) is the torque bound over the bound of the torque rate.
+    ``ratio`` (nv) is the torque bound divided by the torque-rate bound.
     """
     half = len(parts) // 2
     (a, b, c, *damping), (a_s, b_s, c_s, *damping_s) = parts[:half], parts[half:]
@@ -78,30 +80,30 @@ def loads(
 
 
 def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
-    """Return q and its first three derivatives (n each) at a part of an interval of length h between samples (4, n).
+    """Return q and its first three derivatives (n each) at a fraction of an interval between two samples (4, n).
 
-    q is the polynomial of degree 7 through q and its first three derivatives at both samples.
+    The interval has length h. q is the polynomial of degree 7 through q and its first derivatives at both samples.
     """
     n, powers = before.size2(), np.arange(8)
-    at_ends = np.zeros((8, 8))  # from the coefficients of powers to the derivatives at 0 and 1
+    at_ends = np.zeros((8, 8))  # maps power coefficients to derivatives at 0 and 1
     for order in range(4):
         factor = np.prod([powers - k for k in range(order)], axis=0) if order else np.ones(8)
         at_ends[order, order], at_ends[4 + order] = factor[order], factor
     scales = ca.vertcat(*(h**order for order in range(4)))
-    # Relative to the first position, since accelerations are small differences over h^2.
-    from_first = [each - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for each in (before, after)]
-    ends = ca.vertcat(*(each * ca.repmat(scales, 1, n) for each in from_first))
-    curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse has multiples of 1 / 6
-    basis, found = ca.horzcat(*(part**k for k in range(8))), []
+    # Relative to the first position, because accelerations are small differences over h^2.
+    from_first = [sample - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for sample in (before, after)]
+    ends = ca.vertcat(*(sample * ca.repmat(scales, 1, n) for sample in from_first))
+    curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse consists of multiples of 1 / 6
+    basis, result = ca.horzcat(*(part**k for k in range(8))), []
     for order in range(4):
-        found.append((basis @ curve).T / h**order)
+        result.append((basis @ curve).T / h**order)
         basis = ca.jtimes(basis, part, 1)
-    found[0] += before[0, :].T
-    return found
+    result[0] += before[0, :].T
+    return result
 
 
 def interpolation(n: int) -> ca.Function:
-    """Return the function (samples before, after (4, n), part of the interval, spacing, s', s'') -> (q, v, a)."""
+    """Return the function (samples before, after (4, n), interval fraction, spacing, s', s'') -> (q, v, a)."""
     part, h, rate, acceleration = (ca.SX.sym(name) for name in ("part", "h", "rate", "acceleration"))
     before, after = ca.SX.sym("before", 4, n), ca.SX.sym("after", 4, n)
     q, d1, d2, _ = _on_path(before, after, part, h)
@@ -112,7 +114,7 @@ def interpolation(n: int) -> ca.Function:
 
 
 def refinement(robot: Robot) -> ca.Function:
-    """Return (two samples (8, nv), part of the interval, h, torque and velocity bounds) -> ``coefficients`` there."""
+    """Return (two samples (8, nv), interval fraction, h, torque and velocity bounds) -> ``coefficients`` there."""
     n = robot.nv
     ends, part, fixed = ca.SX.sym("ends", 8, n), ca.SX.sym("part"), ca.SX.sym("fixed", 1 + 2 * n)
     h, torque, velocity = ca.vertsplit(fixed, [0, 1, 1 + n, 1 + 2 * n])
@@ -121,19 +123,20 @@ def refinement(robot: Robot) -> ca.Function:
     return ca.Function("refinement", [ends, part, fixed], [ca.cse(result)], names, ["coefficients"])
 
 
-# The samples of a path that are known: a ring with the dynamics at each of them and between them.
+# The known samples of a path: a ring buffer with the dynamics at the samples and between them.
 
-CHECKED = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # parts of an interval at which loads are checked
-_MIDDLE, _PARTS = CHECKED.index(0.5), np.array([*CHECKED, 1.0])  # eight states, which are two or four vectors
+CHECKED_FRACTIONS = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # interval fractions at which loads are checked
+# Eight states fill two or four vectors.
+_MIDDLE_INDEX, _FRACTIONS = CHECKED_FRACTIONS.index(0.5), np.array([*CHECKED_FRACTIONS, 1.0])
 
 
 class Samples:
-    """The last ``capacity`` samples of a path, at distances ``spacing``.
+    """The last ``capacity`` samples of a path, ``spacing`` apart.
 
-    Sample k is in row k % capacity of each array, and ``capacity`` rows later once more, so that the rows of a window
-    are one view, without copies. ``near`` has the coefficients at a sample, in the middle of the interval after it and
-    at the next sample, ``inner`` those at the checked points of the interval, each with the x at which a velocity
-    reaches its bound; ``fastest`` is the largest x in the interval and ``tight`` a factor of its loads.
+    Sample k is stored in row k % capacity of each array and again ``capacity`` rows later, so that the rows of a window
+    are one view without copies. ``near`` has the coefficients at a sample, in the middle of the next interval and at
+    the next sample. ``inner`` has those at the checked points of the interval, each with the x at which a velocity
+    reaches its bound. ``fastest`` is the largest x in the interval and ``tight`` a factor of its loads.
     """
 
     def __init__(
@@ -154,36 +157,36 @@ class Samples:
         self._given = np.zeros((2 * capacity, 4, n))
         strides = self._given.strides
         self._pairs = as_strided(self._given, (2 * capacity - 1, 8, n), strides, writeable=False)
-        data = np.zeros((2 * capacity, 2 * width))  # coefficients at each sample, and in the middle after it
+        data = np.zeros((2 * capacity, 2 * width))  # coefficients at the samples and in the middle of intervals
         self._at, self._middle = data[:, :width], data[:, width:]
         self.near = as_strided(data, (2 * capacity - 1, 3 * width), data.strides, writeable=False)
-        self._between = np.zeros((2 * capacity, len(_PARTS), width + 2))
+        self._between = np.zeros((2 * capacity, len(_FRACTIONS), width + 2))
         self.inner = self._between.reshape(2 * capacity, -1)
         self.fastest, self.tight = np.zeros(2 * capacity), np.zeros(2 * capacity)
-        self.fed, self._largest = 0, 0.0  # the last: x at which a velocity reaches its bound, at the last sample
+        self.fed, self._largest = 0, 0.0  # the latter: x at which a velocity reaches its bound, at the last sample
 
     def add(self, *sample: ArrayLike) -> None:
         """Add a sample: q and its first three derivatives by s, each (nv)."""
         row, before, turn = self.fed % self.capacity, (self.fed - 1) % self.capacity, self.capacity
-        given = self._given[row]
+        stored = self._given[row]
         try:
-            given[0], given[1], given[2], given[3] = sample
+            stored[0], stored[1], stored[2], stored[3] = sample
         except (ValueError, TypeError):
             self._explain(sample)
             raise
-        self._given[row + turn] = given
+        self._given[row + turn] = stored
         if self.fed == 0:
-            found = self._coefficients(*given, self._torque, self._velocity)[None]
+            blocks = self._coefficients(*stored, self._torque, self._velocity)[None]
         else:
-            found = self._refinement(self._pairs[before], _PARTS, self._fixed)
-        last = found[-1]
+            blocks = self._refinement(self._pairs[before], _FRACTIONS, self._fixed)
+        last = blocks[-1]
         if not last[-1] < 1 - self._margin:  # NaN too
             self._explain(sample)
         self._at[row] = self._at[row + turn] = last[:-2]
-        largest = found[:, -2].tolist()
+        largest = blocks[:, -2].tolist()
         if self.fed > 0:
-            self._between[before] = self._between[before + turn] = found
-            self._middle[before] = self._middle[before + turn] = found[_MIDDLE, :-2]
+            self._between[before] = self._between[before + turn] = blocks
+            self._middle[before] = self._middle[before + turn] = blocks[_MIDDLE_INDEX, :-2]
             fastest = min(self._slower * min(self._largest, *largest), self._most)
             self.fastest[before] = self.fastest[before + turn] = fastest
             self.tight[before] = self.tight[before + turn] = self._tightness
@@ -191,7 +194,7 @@ class Samples:
         self.fed += 1
 
     def _explain(self, sample: tuple[ArrayLike, ...]) -> None:
-        """Raise the error of a sample that cannot be used."""
+        """Raise an error that says why a sample cannot be used."""
         n, where = self.robot.nv, f"{self.where}: sample {self.fed}"
         for value, name in zip(sample, ("q", "d1", "d2", "d3"), strict=True):
             array = arrays(value, (n,), where, name)
@@ -199,23 +202,23 @@ class Samples:
                 raise ModelError(f"has shape {array.shape}", argument=name, where=where, allowed=f"({n},)")
         force = np.abs(self.robot.inverse_dynamics(sample[0], np.zeros(n), np.zeros(n)))
         worst = int(np.argmax(force / self._torque))
-        found = f"standing still takes {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
-        allowed = f"less than {self._torque[worst] * (1 - self._margin):.4g}, the torque bound less the margin"
-        fix = "a larger bound, or another path: no timing is within this bound"
-        raise ModelError(found, where=where, allowed=allowed, fix=fix)
+        message = f"standing still needs {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
+        allowed = f"less than {self._torque[worst] * (1 - self._margin):.4g}, the torque bound minus the margin"
+        fix = "use a larger bound or another path; no timing satisfies this bound"
+        raise ModelError(message, where=where, allowed=allowed, fix=fix)
 
     def stands(self, k: int) -> bool:
-        """Return whether the path itself stands still at a sample: then the rate of s is free there."""
+        """Return whether the path itself stands still at a sample, so that the rate of s is free there."""
         return not self._given[k % self.capacity, 1:3].any()
 
     def tighten(self, m: int, tight: Array) -> None:
-        """Keep the factors of the loads in the intervals from sample m on."""
+        """Store the load factors of the intervals from sample m on."""
         for turn in (0, self.capacity):
             rows = (np.arange(m, m + len(tight)) % self.capacity) + turn
             self.tight[rows] = tight
 
     def motion(self, k: int, part: float, rate: float, acceleration: float) -> Array:
-        """Return q, v and a (3, nv) at a part of the interval after sample k."""
-        ends = (self._given[each % self.capacity] for each in (k, k + 1))
-        found: Array = self._interpolation(*ends, part, self.spacing, rate, acceleration)
-        return found.reshape(3, self.robot.nv)
+        """Return q, v and a (3, nv) at a fraction of the interval after sample k."""
+        ends = (self._given[index % self.capacity] for index in (k, k + 1))
+        result: Array = self._interpolation(*ends, part, self.spacing, rate, acceleration)
+        return result.reshape(3, self.robot.nv)

@@ -1,4 +1,4 @@
-"""The look-ahead: the fastest timing over a window of path samples, found in small pieces of work."""
+"""The look-ahead: search for the fastest timing over a window of path samples, in small pieces of work."""
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.repeat import SHORT, Call, Workspace
-from torsor.control.scaling.path_dynamics import CHECKED, loads
+from torsor.control.scaling.path_dynamics import CHECKED_FRACTIONS, loads
 
-# The Newton system of a window: five diagonals, made of the systems of its intervals, solved row by row.
+# The Newton system of a window is pentadiagonal. It is the sum of the systems of the intervals and solved row by row.
 #
 # Control point i is part of the systems of intervals i - 2, i - 1 and i. With A = L D L^T, where L has ones on its
-# diagonal and L1, L2 below, one sweep gives D, L1, L2 and z = L^-1 b for each row, and one back the solution
-# x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
+# diagonal and L1, L2 below, a forward sweep gives D, L1, L2 and z = L^-1 b for each row, and a backward sweep gives the
+# solution x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
 
-SYSTEM = 10  # numbers of an interval: the upper triangle of its matrix (6), its right side (3), and one more
-REMEMBERED = 64  # numbers of intervals
-STATE = 4  # numbers of a row after the first sweep: D, L1, L2, z
+SYSTEM_SIZE = 10  # numbers per interval: upper triangle of its matrix (6), right-hand side (3), and one more
+MAX_CACHED_SWEEPS = 64  # interval counts whose sweeps are cached
+STATE_SIZE = 4  # numbers per row after the forward sweep: D, L1, L2, z
 
 
 @cache
 def row() -> ca.Function:
-    """Return D, L1, L2 and z of a row from the systems (3, 10) of its intervals and the rows (2, 4) before it."""
-    systems, known = ca.SX.sym("systems", 3, SYSTEM), ca.SX.sym("known", 2, STATE)
-    (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(each) for each in ca.vertsplit(known))
-    own = systems[2, 0] + systems[1, 3] + systems[0, 5]
-    # Control points that are no variables have empty rows.
-    D = ca.if_else(own == 0, 1, own) - L11**2 * D1 - L22**2 * D2
+    """Return D, L1, L2 and z of a row, given the systems (3, 10) of its intervals and the two rows (2, 4) before it."""
+    systems, known = ca.SX.sym("systems", 3, SYSTEM_SIZE), ca.SX.sym("known", 2, STATE_SIZE)
+    (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(row_state) for row_state in ca.vertsplit(known))
+    diagonal = systems[2, 0] + systems[1, 3] + systems[0, 5]
+    # Control points that are not variables have empty rows.
+    D = ca.if_else(diagonal == 0, 1, diagonal) - L11**2 * D1 - L22**2 * D2
     below, inverse = systems[2, 1] + systems[1, 4] - L11 * D1 * L21, 1 / D
     z = systems[2, 6] + systems[1, 7] + systems[0, 8] - L11 * z1 - L22 * z2
     return ca.Function("row", [systems, known], [ca.vertcat(D, below * inverse, systems[2, 2] * inverse, z)])
@@ -40,85 +40,87 @@ def row() -> ca.Function:
 
 @cache
 def back() -> ca.Function:
-    """Return the solution in a row from its D, L1, L2 and z, and the solutions (2) in the rows after it."""
-    known, after = ca.SX.sym("known", STATE), ca.SX.sym("after", 2)
+    """Return the solution of a row, given its D, L1, L2 and z and the solutions (2) of the rows after it."""
+    known, after = ca.SX.sym("known", STATE_SIZE), ca.SX.sym("after", 2)
     D, L1, L2, z = ca.vertsplit(known)
     return ca.Function("back", [known, after], [z / D - L1 * after[0] - L2 * after[1]])
 
 
 def solution(count: int) -> ca.Function:
-    """Return the solution (count + 2) of the system of a window from those of its intervals (count, 10)."""
-    systems = ca.SX.sym("systems", count, SYSTEM)
-    none = ca.SX.zeros(2, SYSTEM)
+    """Return the solution (count + 2) of a window's system, given the systems of its intervals (count, 10)."""
+    systems = ca.SX.sym("systems", count, SYSTEM_SIZE)
+    none = ca.SX.zeros(2, SYSTEM_SIZE)
     padded, states = ca.vertcat(none, systems, none), [ca.SX([[1, 0, 0, 0]])] * 2
     for i in range(count + 2):
         states.append(row()(padded[i : i + 3, :], ca.vertcat(*states[-2:])).T)
-    found = [ca.SX(0), ca.SX(0)]
+    unknowns = [ca.SX(0), ca.SX(0)]
     for state in reversed(states[2:]):
-        found.insert(0, back()(state, ca.vertcat(*found[:2])))
-    return ca.Function("solve", [systems], [ca.vertcat(*found[:-2])])
+        unknowns.insert(0, back()(state, ca.vertcat(*unknowns[:2])))
+    return ca.Function("solve", [systems], [ca.vertcat(*unknowns[:-2])])
 
 
 def solve(systems: Array) -> Array:
-    """Return the same for long windows, by functions that are compiled once for all numbers of intervals."""
+    """Return the solution for long windows, with functions that are compiled once for all interval counts."""
     work = _sweeps(len(systems))
     room = work.take()
-    padded, states, found = room.arrays.values()
+    padded, states, unknowns = room.arrays.values()
     padded[:2], padded[2:-2], padded[-2:] = 0.0, systems, 0.0
-    states[:2], found[-2:] = [1.0, 0.0, 0.0, 0.0], 0.0
+    states[:2], unknowns[-2:] = [1.0, 0.0, 0.0, 0.0], 0.0
     room.run()
-    result: Array = found[:-2].copy()
+    result: Array = unknowns[:-2].copy()
     work.give_back(room)
     return result
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_SWEEPS)
 def _sweeps(count: int) -> Workspace:
-    """Return both sweeps for so many intervals."""
+    """Return both sweeps for a number of intervals."""
 
     def calls(arrays: dict[str, Array]) -> list[Call]:
-        systems, states, found = (each[:, None] for each in arrays.values())
-        views = (sliding_window_view(each, size, axis=0) for each, size in ((systems, 3), (states, 2)))
+        systems, states, result = (array[:, None] for array in arrays.values())
+        views = (sliding_window_view(array, size, axis=0) for array, size in ((systems, 3), (states, 2)))
         near, before = (np.moveaxis(view, -1, 2) for view in views)
-        after = sliding_window_view(found, 2, axis=0)
+        after = sliding_window_view(result, 2, axis=0)
         first, second = _kernels()
         forth = Call(first, [near, before[:-1]], [states[2:]])
-        return [forth, Call(second, [states[:1:-1], after[:0:-1]], [found[-3::-1]])]
+        return [forth, Call(second, [states[:1:-1], after[:0:-1]], [result[-3::-1]])]
 
-    return Workspace({"systems": (count + 4, SYSTEM), "states": (count + 4, STATE), "found": (count + 4,)}, calls)
+    return Workspace(
+        {"systems": (count + 4, SYSTEM_SIZE), "states": (count + 4, STATE_SIZE), "found": (count + 4,)}, calls
+    )
 
 
 @cache
 def _kernels() -> tuple[Any, Any]:
     return (
-        compile(row(), inputs=[(3, SYSTEM), (2, STATE)], outputs=[(STATE,)], width=SHORT),
-        compile(back(), inputs=[(STATE,), (2,)], outputs=[()], width=SHORT),
+        compile(row(), inputs=[(3, SYSTEM_SIZE), (2, STATE_SIZE)], outputs=[(STATE_SIZE,)], width=SHORT),
+        compile(back(), inputs=[(STATE_SIZE,), (2,)], outputs=[()], width=SHORT),
     )
 
 
-# Kernels of the look-ahead: a primal-dual interior-point method for the least time over a window of the path.
+# Kernels of the look-ahead: a primal-dual interior-point method for the shortest time over a window of the path.
 #
 # In a window of intervals of length h, x(s) is a quadratic spline with control points P: for interval k, with the
 # triple t = (P_k, P_k+1, P_k+2),
 #
 #     x_k = (t0 + t1) / 2      u_k = (t1 - t0) / (2 h)      w = (t2 - 2 t1 + t0) / (2 h^2), constant in the interval
 #
-# so all bounds of an interval are functions of its triple. The program is to minimise the time, sum of h / sqrt(x_k),
+# so all bounds of an interval are functions of its triple. The program minimises the time, the sum of h / sqrt(x_k),
 # subject to rows g <= 0: (torque / bound)^2 - 1 at the end of each interval, (rate / bound)^2 - 1 at both ends and in
-# the middle, t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a system with five
-# diagonals.
+# the middle, t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a pentadiagonal
+# system.
 #
-# At rest x is no spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
-# interval from rest that is u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x,
-# and equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval from or to rest has the triple of
+# At rest, x is not a spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
+# interval from rest, u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x and
+# equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval from or to rest has the triple of
 # these points. The derivatives of the triple by the free control points are a matrix S for each interval.
 
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
-FIRST_SLACK = 0.2  # of rows that are violated, or nearly, by the first guess
+FIRST_SLACK = 0.2  # smallest initial slack of rows that the initial guess violates, or nearly
 FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
-COMMON = 5  # numbers of a search before the ratios of bounds: h, aim, scale of the time, primal and dual step
-OWN = 17  # numbers of an interval: the largest x, a factor, the places of x (6) and S (9)
-ENDING = 6  # numbers at the end of an interval's step
+COMMON_SIZE = 5  # numbers of a search before the bound ratios: h, aim, time scale, primal and dual step
+INTERVAL_SIZE = 17  # numbers of an interval: the largest x, a load factor, the places of x (6) and S (9)
+ENDING_SIZE = 6  # numbers at the end of an interval's step
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -126,10 +128,10 @@ _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 class Kernels:
     """The compiled functions of the look-ahead for one number of joints.
 
-    ``start`` makes the first slacks and multipliers, ``system`` takes the last step and makes the Newton system of each
-    interval, ``solve`` solves that of the window, ``step`` returns the steps of slacks and multipliers, and ``use`` the
-    largest use of a bound in each interval: at its ends and between them, 1 at the bound. What ``system`` knows
-    of an interval goes to ``step`` and to the next ``system`` in one row of ``size`` numbers.
+    ``start`` computes the initial slacks and multipliers. ``system`` takes the last step and computes the Newton system
+    of each interval, ``solve`` solves that of the window, and ``step`` returns the steps of slacks and multipliers.
+    ``use`` returns the largest use of a bound in each interval, at its ends and between them; it is 1 at the bound. The
+    data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers per interval.
     """
 
     rows_count: int
@@ -146,28 +148,32 @@ class _Interval:
 
     def __init__(self, n: int, parts: int):
         self.n, self.m, self.size = n, 4 * n + 2, parts * n
-        # Few arrays, since each costs time in every call: numbers of the search, of the samples and of the interval.
-        # The loads are multiplied by ``tight``, so that they keep a margin.
-        self.common, self.own, self.t = ca.SX.sym("common", COMMON + n), ca.SX.sym("own", OWN), ca.SX.sym("t", 3)
+        # Few arrays, because each costs time in every call: numbers of the search, of the samples and of the interval.
+        # The loads are multiplied by ``tight`` to keep a margin.
+        self.common, self.own, self.t = (
+            ca.SX.sym("common", COMMON_SIZE + n),
+            ca.SX.sym("own", INTERVAL_SIZE),
+            ca.SX.sym("t", 3),
+        )
         self.near = ca.SX.sym("near", 3 * self.size)
         self.h, self.aim, self.scale, self.primal, self.dual, self.ratio = ca.vertsplit(
-            self.common, [0, 1, 2, 3, 4, COMMON, COMMON + n]
+            self.common, [0, 1, 2, 3, 4, COMMON_SIZE, COMMON_SIZE + n]
         )
-        self.fastest, self.tight, places, S = ca.vertsplit(self.own, [0, 1, 2, 8, OWN])
+        self.fastest, self.tight, places, S = ca.vertsplit(self.own, [0, 1, 2, 8, INTERVAL_SIZE])
         self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
-        before, middle, after = (ca.vertsplit(each, n) for each in ca.vertsplit(self.near, self.size))
+        before, middle, after = (ca.vertsplit(block, n) for block in ca.vertsplit(self.near, self.size))
         h, t = self.h, self.t
-        # 0 at an end at rest, where only the inertia matters, else 1.
+        # 0 at an end at rest, where only inertia matters, otherwise 1.
         self.moves = 2 * self.places[0, 0], 2 * self.places[1, 2]
         self.is_spline = self.moves[0] * self.moves[1]
         self.by_w = ca.horzcat(1, -2, 1) / (2 * h**2)
         self.by_u = ca.horzcat(-1, 1, 0) / (2 * h), ca.horzcat(0, -1, 1) / (2 * h)
-        self.w, self.u = self.by_w @ t, [each @ t for each in self.by_u]
+        self.w, self.u = self.by_w @ t, [gradient @ t for gradient in self.by_u]
         self.x = [self.places[k, :] @ t for k in (0, 1)]
         ends = zip(self.moves, (before, after), strict=True)
-        at_ends = [[each[0], *(moves * part for part in each[1:])] for moves, each in ends]
+        at_ends = [[loads_at_end[0], *(moves * part for part in loads_at_end[1:])] for moves, loads_at_end in ends]
         self.ends = [loads(at_ends[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
-        # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
+        # Each group: values relative to bounds, their derivatives by (w, u, x), and those of (w, u, x) by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
         between = self._map(0.5)
         _, rate, _, by_rate = loads(middle, self.ratio, *ca.vertsplit(between @ t))
@@ -178,32 +184,32 @@ class _Interval:
             (last[1], last[3], maps[1]),
             (self.is_spline * rate, [self.is_spline * slope for slope in by_rate], between),
         ]
-        # x is between the control points, so that bounds of these hold everywhere.
+        # x lies between the control points, so bounds on these hold everywhere.
         self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
         plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
         # Between ``system`` and ``step``: the Newton system, g, its derivatives by (w, u, x), slacks and multipliers.
-        sizes = SYSTEM, self.m, 12 * n, self.m, self.m
+        sizes = SYSTEM_SIZE, self.m, 12 * n, self.m, self.m
         self.kept = ca.SX.sym("kept", sum(sizes))
         self.split = [0, *np.cumsum(sizes).tolist()]
-        self.changes = ca.SX.sym("changes", 2 * self.m + ENDING)
+        self.changes = ca.SX.sym("changes", 2 * self.m + ENDING_SIZE)
 
     def _map(self, part: float) -> ca.SX:
-        """Return the derivatives (3 x 3) of w, u and x at a part of the interval by its triple."""
+        """Return the derivatives (3 x 3) of w, u and x at a fraction of the interval by its triple."""
         by_x = ca.horzcat((1 - part) ** 2, 1 + 2 * part * (1 - part), part**2) / 2
         return ca.vertcat(self.by_w, (1 - part) * self.by_u[0] + part * self.by_u[1], by_x)
 
     def _state(self, part: float) -> list[ca.SX]:
-        """Return w, u and x at a part of the interval, which may be one from or to rest, with constant jerk."""
-        rest, x = 1 - part, self.x[0]  # x at the end that moves; at rest it is the same number
+        """Return w, u and x at a fraction of the interval, which may start or end at rest, with constant jerk."""
+        rest, x = 1 - part, self.x[0]  # x at the end that moves; the end at rest has the same value
         from_rest = 2 / 9 * part ** (-2 / 3) * x / self.h**2, 2 / 3 * part ** (1 / 3) * x / self.h, part ** (4 / 3) * x
         to_rest = 2 / 9 * rest ** (-2 / 3) * x / self.h**2, -2 / 3 * rest ** (1 / 3) * x / self.h, rest ** (4 / 3) * x
-        jerks = [ca.if_else(self.moves[0] == 0, *each) for each in zip(from_rest, to_rest, strict=True)]
+        jerks = [ca.if_else(self.moves[0] == 0, *pair) for pair in zip(from_rest, to_rest, strict=True)]
         spline = ca.vertsplit(self._map(part) @ self.t)
-        return [ca.if_else(self.is_spline > 0, *each) for each in zip(spline, jerks, strict=True)]
+        return [ca.if_else(self.is_spline > 0, *pair) for pair in zip(spline, jerks, strict=True)]
 
     def start(self) -> ca.Function:
-        """Return the first row of an interval, in which only slacks and multipliers are not zero."""
+        """Return the initial row of an interval, in which only slacks and multipliers are not zero."""
         least = ca.vertcat(ca.repmat(ca.SX(FIRST_SLACK), self.m - 2, 1), ca.repmat(ca.SX(FIRST_DISTANCE), 2, 1))
         y = ca.fmax(-self.g, least)
         return self._function("start", [self.near], ca.vertcat(ca.SX.zeros(self.split[3]), y, self.aim / y))
@@ -211,10 +217,10 @@ class _Interval:
     def system(self) -> ca.Function:
         """Return the row of an interval after a step, with the Newton system of the next one.
 
-        The system is the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
+        The system consists of the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
         """
         *_, y, multipliers = ca.vertsplit(self.kept, self.split)
-        dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING])
+        dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING_SIZE])
         y, multipliers = y + self.primal * dy, multipliers + self.dual * dl
         stiff = multipliers / y
         push = multipliers + stiff * self.g + self.aim / y
@@ -239,52 +245,52 @@ class _Interval:
         r -= self.by_plain.T @ push[last]
         H, r = self.S.T @ H @ self.S, self.S.T @ r
         system = ca.vertcat(*(H[i, j] for i, j in _PAIRS), r, ca.mmax(self.g))
-        found = ca.vertcat(system, self.g, ca.vec(ca.vertcat(*rows)), y, multipliers)
-        return self._function("system", [self.near, self.kept, self.changes], found)
+        result = ca.vertcat(system, self.g, ca.vec(ca.vertcat(*rows)), y, multipliers)
+        return self._function("system", [self.near, self.kept, self.changes], result)
 
     def step(self) -> ca.Function:
         """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products.
 
-        The sums are those of y l, l dy, y dl and dy dl: they give the gap after any step before it is taken.
+        The sums of y l, l dy, y dl and dy dl give the gap after any step before it is taken.
         """
         z = ca.SX.sym("z", 3)
         _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
         d = self.S @ z
         by_state = ca.vertsplit(ca.reshape(rows, 4 * self.n, 3), self.n)
-        changes = [each @ (map_ @ d) for each, (_, _, map_) in zip(by_state, self.groups, strict=True)]
+        changes = [derivative @ (map_ @ d) for derivative, (_, _, map_) in zip(by_state, self.groups, strict=True)]
         dy = -(g + y) - ca.vertcat(*changes, self.by_plain @ d)
         inverse = 1 / y
         dl = (self.aim - multipliers * dy) * inverse - multipliers
         ending = [ca.mmax(-dy * inverse), ca.mmax(-dl / multipliers)]
-        ending += [ca.dot(*each) for each in ((y, multipliers), (multipliers, dy), (y, dl), (dy, dl))]
-        found = ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))
-        return ca.Function("step", [self.common, self.own, self.kept, z], [found])
+        ending += [ca.dot(*pair) for pair in ((y, multipliers), (multipliers, dy), (y, dl), (dy, dl))]
+        result = ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))
+        return ca.Function("step", [self.common, self.own, self.kept, z], [result])
 
     def use(self) -> ca.Function:
-        """Return the largest relative torque, rate and speed in the interval; infinite where x < 0.
+        """Return the largest relative torque, rate and speed in the interval; infinite if x < 0.
 
-        Between two checked points a load is at most larger by an eighth of its second difference.
+        Between two checked points, a load exceeds them by at most an eighth of its second difference.
         """
-        each = self.size + 2  # coefficients, the x of the largest velocity, and a number that is not needed
-        inner = ca.SX.sym("inner", (len(CHECKED) + 1) * each)  # the last ones are those of the next sample
-        found, least = [self._end(0)], ca.fmin(*self.x)
+        each = self.size + 2  # coefficients, the x of the largest velocity, and an unused number
+        inner = ca.SX.sym("inner", (len(CHECKED_FRACTIONS) + 1) * each)  # the last block belongs to the next sample
+        checked, least = [self._end(0)], ca.fmin(*self.x)
         faster = ca.SX(0)
-        for part, at in zip(CHECKED, ca.vertsplit(inner, each), strict=False):
+        for part, at in zip(CHECKED_FRACTIONS, ca.vertsplit(inner, each), strict=False):
             state = self._state(part)
-            found.append(ca.vertcat(*loads(ca.vertsplit(at[:-2], self.n), self.ratio, *state)[:2]))
+            checked.append(ca.vertcat(*loads(ca.vertsplit(at[:-2], self.n), self.ratio, *state)[:2]))
             least, faster = ca.fmin(least, state[2]), ca.fmax(faster, state[2] / at[-2])
-        found.append(self._end(1))
-        worst = [ca.fabs(found[0]), ca.fabs(found[-1])]
-        for before, at, after in zip(found, found[1:], found[2:], strict=False):
+        checked.append(self._end(1))
+        worst = [ca.fabs(checked[0]), ca.fabs(checked[-1])]
+        for before, at, after in zip(checked, checked[1:], checked[2:], strict=False):
             bulge = (2 * at - before - after) / 8
             worst += [at + ca.fmax(bulge, 0), ca.fmax(-bulge, 0) - at]
         # The largest x has a margin for velocities, but none for the wished speed, which may be reached.
         speed = ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0))
-        most = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
-        return self._function("use", [self.near, inner], ca.if_else(least > 0, most, np.inf))
+        largest = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
+        return self._function("use", [self.near, inner], ca.if_else(least > 0, largest, np.inf))
 
     def _end(self, k: int) -> ca.SX:
-        """Return torques and rates at an end of the interval; at rest the torque is that of gravity and springs."""
+        """Return torques and rates at an end of the interval; at rest the torque balances gravity and springs."""
         torque, rate, *_ = self.ends[k]
         hold = ca.vertsplit(self.near, self.n)[2 if k == 0 else 2 * self.size // self.n + 2]
         return ca.vertcat(self.moves[k] * torque + (1 - self.moves[k]) * hold, rate)
@@ -294,7 +300,7 @@ class _Interval:
 
 
 def kernels(n: int, parts: int, solve: Callable[[Array], Array]) -> Kernels:
-    """Return the kernels for n joints and so many parts of their coefficients; ``solve`` as in ``banded``."""
+    """Return the kernels for n joints and a number of coefficient parts; ``solve`` solves the window's system."""
     interval = _Interval(n, parts)
     start, system, step, use = map(compile, (interval.start(), interval.system(), interval.step(), interval.use()))
     return Kernels(interval.m, interval.split[-1], start, system, solve, step, use)
@@ -303,8 +309,8 @@ def kernels(n: int, parts: int, solve: Callable[[Array], Array]) -> Kernels:
 def free_points(count: int, start: str, end: str) -> Array:
     """Return, for each interval, the places of x in its triple (2 x 3) and S (3 x 3), as rows (count, 15).
 
-    ``start`` is "rest", "given" (the first two control points are) or "free" (any x, with u = 0); ``end`` is "rest"
-    or "free".
+    ``start`` is "rest", "given" (the first two control points are given) or "free" (any x, with u = 0). ``end`` is
+    "rest" or "free".
     """
     S, places = np.tile(np.eye(3), (count, 1, 1)), np.tile([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], (count, 1, 1))
     if start == "given":
@@ -324,22 +330,27 @@ def free_points(count: int, start: str, end: str) -> Array:
     return np.hstack([places.reshape(count, 6), S.reshape(count, 9)])
 
 
-LEAST = 4  # intervals of a window
-GAP = 3e-3  # of the time of a window
-STATIONARY = 1e-2  # of the first residual of the gradient that may be left
-FEASIBLE = 3e-3  # of squared loads beyond the bounds less the margin: the loads themselves are checked afterwards
-CENTERING = 0.1, 0.3, 0.6  # of the products of slacks and multipliers: after long, short and very short steps
-LONG_STEP, SHORT_STEP = 0.5, 0.2  # the parts of a Newton step that separate these
-BOUNDARY = 0.97  # the part of the way to the nearest bound that a step takes
-TIGHTER, TIGHTEST = 1.02, 2.0  # the factor of tighter bounds over the use that broke them, and the largest one
-SLOWER = 60  # times that x is halved at most
-STEPS = 2  # pieces whose steps are one piece of work, since a step takes less than half the time of a system
-CHECKS = 2  # parts of a piece for the check, which takes about twice as long
-LOWEST = 1e-3  # of the largest control point: those of a first guess are no smaller, since the time grows without end
+MIN_INTERVALS = 4  # smallest number of intervals of a window
+GAP_TOLERANCE = 3e-3  # duality gap relative to the time of a window
+STATIONARITY_TOLERANCE = 1e-2  # remaining gradient residual, relative to the initial one
+# Violation of the squared loads beyond bounds minus margin: the loads are checked afterwards.
+FEASIBILITY_TOLERANCE = 3e-3
+# Factors of the products of slacks and multipliers after long, short and very short steps.
+CENTERING_FACTORS = 0.1, 0.3, 0.6
+LONG_STEP, SHORT_STEP = 0.5, 0.2  # fractions of a Newton step that separate these
+BOUNDARY_FRACTION = 0.97  # fraction of the distance to the nearest bound that a step takes
+# Factor of tighter bounds relative to the use that broke them, and the largest factor.
+TIGHTENING_FACTOR, MAX_TIGHTENING = 1.02, 2.0
+MAX_HALVINGS = 60  # largest number of times that x is halved
+# Pieces whose steps are one piece of work, because a step takes less than half the time of a system.
+PIECES_PER_STEP = 2
+PARTS_PER_CHECK = 2  # parts into which the check of a piece is divided, because it takes about twice as long
+# Smallest initial control point relative to the largest, because the time grows without bound.
+MIN_POINT_FRACTION = 1e-3
 
 
 class Sampled(Protocol):
-    """Samples of a path: see ``samples.Samples``."""
+    """Path samples: see ``path_dynamics.Samples``."""
 
     capacity: int
     spacing: float
@@ -362,26 +373,26 @@ class _Piece(NamedTuple):
 
 
 class Window:
-    """A window of at most ``count`` intervals of a robot with n joints.
+    """A window of at most ``count`` intervals.
 
-    ``fill`` takes the samples, ``improve`` searches in pieces: each ``next`` is at most one call of a kernel, for some
-    ``piece`` intervals. ``points`` are the control points of x, ``uses`` says whether they are within the bounds:
-    loads times ``spare``, since between two checked points they may be a little larger.
+    ``fill`` takes the samples. ``improve`` searches in pieces: each ``next`` is at most one kernel call, for ``piece``
+    intervals. ``points`` are the control points of x. ``uses`` checks whether they are within the bounds, with loads
+    multiplied by ``spare``, because they may be slightly larger between two checked points.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, piece: int, spare: float):
         self.kernels, self.count, self.piece = kernels, count, piece
         self._samples, self._spare = samples, spare
-        self._common = np.array([samples.spacing, *(COMMON - 1) * [0.0], *ratio])
-        self._own = np.zeros((count, OWN))
+        self._common = np.array([samples.spacing, *(COMMON_SIZE - 1) * [0.0], *ratio])
+        self._own = np.zeros((count, INTERVAL_SIZE))
         self._all, self._steps = np.zeros(count + 2), np.zeros(count + 2)
         self._triples, self._step_triples = (
-            as_strided(each, (count, 3), (8, 8), writeable=False) for each in (self._all, self._steps)
+            as_strided(array, (count, 3), (8, 8), writeable=False) for array in (self._all, self._steps)
         )
-        self._systems, self._endings = np.zeros((count, SYSTEM)), np.zeros((ENDING, count))
-        self._unchanged = np.zeros(2 * kernels.rows_count + ENDING)
+        self._systems, self._endings = np.zeros((count, SYSTEM_SIZE)), np.zeros((ENDING_SIZE, count))
+        self._unchanged = np.zeros(2 * kernels.rows_count + ENDING_SIZE)
         ends = [(start, end) for start in ("rest", "given", "free") for end in ("rest", "free")]
-        self._maps = {each: free_points(count, *each) for each in ends}
+        self._maps = {end: free_points(count, *end) for end in ends}
         self.n, self.start, self.end, self.tight = 0, "rest", "rest", np.zeros(0)
         self.iterations = 0
         self.feasible: Array | None = None  # the last points that were within the tightened bounds
@@ -393,13 +404,13 @@ class Window:
         return self._all[: self.n + 2]
 
     def fill(self, m: int, n: int, start: str, end: str) -> Iterator[None]:
-        """Take the n intervals from sample m on, in pieces of work; ``begin`` comes next."""
+        """Take the n intervals from sample m on, in pieces of work; call ``begin`` next."""
         samples, row = self._samples, m % self._samples.capacity
         self.n, self.start, self.end = n, start, end
         self.tight = samples.tight[row : row + n]
-        own, maps = self._own[:n], self._maps[start, end]
-        own[:, 0] = samples.fastest[row : row + n]
-        own[:-2, 2:], own[-2:, 2:] = maps[: n - 2], maps[-2:]
+        numbers, maps = self._own[:n], self._maps[start, end]
+        numbers[:, 0] = samples.fastest[row : row + n]
+        numbers[:-2, 2:], numbers[-2:, 2:] = maps[: n - 2], maps[-2:]
         self._systems[n:] = 0.0
         yield
         self.pieces = []
@@ -407,28 +418,28 @@ class Window:
         size = -(-n // -(-n // self.piece))  # as equal as possible
         for first in range(0, n, size):
             last = min(first + size, n)
-            parts = [each[first:last] for each in arrays]
-            parts += [each[row + first : row + last] for each in (samples.near, samples.inner)]
+            parts = [array[first:last] for array in arrays]
+            parts += [array[row + first : row + last] for array in (samples.near, samples.inner)]
             self.pieces.append(_Piece(*parts))
             if len(self.pieces) % 3 == 0:
                 yield
 
     def begin(self, points: Array) -> None:
-        """Use control points (n + 2) as the first guess."""
+        """Set the initial guess of the control points (n + 2)."""
         self._all[: self.n + 2] = points
         self._constrain(self._all)
 
     def take(self, points: Array) -> None:
-        """Use other control points (n + 2); those that are given or depend on others stay so."""
-        kept = 2 if self.start == "given" else 0
-        self._all[kept : self.n + 2] = points[kept:]
+        """Set other control points (n + 2); fixed and dependent ones remain so."""
+        fixed = 2 if self.start == "given" else 0
+        self._all[fixed : self.n + 2] = points[fixed:]
         self._constrain(self._all)
 
     def clipped(self) -> Array:
-        """Return the control points (n + 2), none above the largest x: a search may end a little beyond it."""
-        found = self.points.copy()
-        np.minimum(found[1:-1], self._own[: self.n, 0], out=found[1:-1])
-        return found
+        """Return the control points (n + 2), limited to the largest x, because a search may end slightly beyond it."""
+        result = self.points.copy()
+        np.minimum(result[1:-1], self._own[: self.n, 0], out=result[1:-1])
+        return result
 
     def _constrain(self, points: Array) -> None:
         """Set the control points that depend on others."""
@@ -443,8 +454,8 @@ class Window:
             points[n + 1] = points[n]
 
     def slow_down(self, use: float = 1.0) -> Generator[None, None, Array]:
-        """Halve x until the bounds are used by at most ``use``, and return the use in each interval (n)."""
-        for _ in range(SLOWER):
+        """Halve x until the use of the bounds is at most ``use``, and return the use in each interval (n)."""
+        for _ in range(MAX_HALVINGS):
             uses = yield from self.uses()
             if uses.max() <= use:
                 break
@@ -454,66 +465,73 @@ class Window:
     def uses(self) -> Generator[None, None, Array]:
         """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
         self._own[: self.n, 1] = self._spare
-        found = []
-        for each in self.pieces:
-            size = -(-len(each.own) // CHECKS)
-            for first in range(0, len(each.own), size):
+        uses_of_pieces = []
+        for piece in self.pieces:
+            size = -(-len(piece.own) // PARTS_PER_CHECK)
+            for first in range(0, len(piece.own), size):
                 part = slice(first, first + size)
-                found.append(self.kernels.use(self._common, *(array[part] for array in each[-4:])))
+                uses_of_pieces.append(self.kernels.use(self._common, *(array[part] for array in piece[-4:])))
                 yield
-        return np.concatenate(found)
+        return np.concatenate(uses_of_pieces)
 
     def tighten(self, uses: Array) -> None:
-        """Make the bounds tighter in intervals where they were broken, for the next search."""
-        self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTER * uses, TIGHTEST), 1.0)
+        """Tighten the bounds for the next search in intervals where they were broken."""
+        self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTENING_FACTOR * uses, MAX_TIGHTENING), 1.0)
 
     def improve(
-        self, iterations: int, least_gap: float = GAP, centering: tuple[float, float, float] = CENTERING
+        self,
+        iterations: int,
+        least_gap: float = GAP_TOLERANCE,
+        centering: tuple[float, float, float] = CENTERING_FACTORS,
     ) -> Iterator[None]:
-        """Search for the least time within the tightened bounds, in pieces and so many iterations.
+        """Search for the shortest time within the tightened bounds, in pieces of work.
 
-        It ends when at most ``least_gap`` of the time can be gained; ``centering`` as ``CENTERING``. It may be ended
-        early: ``feasible`` are the last points that keep these bounds, at the samples.
+        The search ends after a number of iterations, or when at most ``least_gap`` of the time can be gained. The
+        argument ``centering`` is explained at ``CENTERING_FACTORS``. The search may be stopped early:
+        ``feasible`` has the last points that satisfy these bounds at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self.pieces
         self._own[:n, 1], self.feasible = self.tight, None
-        self.take(np.maximum(self.points, LOWEST * self.points.max()))
+        self.take(np.maximum(self.points, MIN_POINT_FRACTION * self.points.max()))
         yield
         size, taken, residual, gap = n * kernels.rows_count, 1.0, 1.0, 1.0
-        # Products of slacks and multipliers, the scale of the time, primal and dual step
+        # Target product of slacks and multipliers, time scale, primal and dual step
         time = common[0] * (1 / np.sqrt(self._all[2:n])).sum()
-        common[1:COMMON] = gap / size, 1 / time, 0.0, 0.0
-        kept, changes = [], len(pieces) * [self._unchanged]
+        common[1:COMMON_SIZE] = gap / size, 1 / time, 0.0, 0.0
+        states, changes = [], len(pieces) * [self._unchanged]
         yield
-        for each in pieces:
-            kept.append(kernels.start(common, each.own, each.triples, each.near))
+        for piece in pieces:
+            states.append(kernels.start(common, piece.own, piece.triples, piece.near))
             yield
         for self.iterations in range(iterations):
             common[1] = centering[(taken < LONG_STEP) + (taken < SHORT_STEP)] * gap / size
-            for k, each in enumerate(pieces):
-                kept[k] = kernels.system(common, each.own, each.triples, each.near, kept[k], changes[k])
-                each.systems[:] = kept[k][:, :SYSTEM]
+            for k, piece in enumerate(pieces):
+                states[k] = kernels.system(common, piece.own, piece.triples, piece.near, states[k], changes[k])
+                piece.systems[:] = states[k][:, :SYSTEM_SIZE]
                 yield
-            if self._systems[:n, -1].max() < FEASIBLE:
+            if self._systems[:n, -1].max() < FEASIBILITY_TOLERANCE:
                 self.feasible = self.points.copy()
-                if gap < least_gap and residual < STATIONARY:
+                if gap < least_gap and residual < STATIONARITY_TOLERANCE:
                     break
             self._steps[:] = kernels.solve(self._systems)
             yield
-            for k, each in enumerate(pieces):
-                changes[k] = kernels.step(common, each.own, kept[k], each.steps)
-                each.endings[:] = changes[k][:, -ENDING:]
-                if k % STEPS == STEPS - 1:
+            for k, piece in enumerate(pieces):
+                changes[k] = kernels.step(common, piece.own, states[k], piece.steps)
+                piece.endings[:] = changes[k][:, -ENDING_SIZE:]
+                if k % PIECES_PER_STEP == PIECES_PER_STEP - 1:
                     yield
             gap, taken = self._move()
             residual *= 1 - taken
             yield
 
     def _move(self) -> tuple[float, float]:
-        """Take a step, as long as slacks and multipliers stay positive; return the next gap and the part taken."""
+        """Take a step that keeps slacks and multipliers positive; return the next gap and the fraction taken."""
         n, endings = self.n, self._endings[:, : self.n]
         least_y, least_l = np.maximum.reduce(endings[:2], axis=1).tolist()
-        primal, dual = BOUNDARY / max(least_y, BOUNDARY), BOUNDARY / max(least_l, BOUNDARY)
+        primal, dual = (
+            BOUNDARY_FRACTION / max(least_y, BOUNDARY_FRACTION),
+            BOUNDARY_FRACTION / max(least_l, BOUNDARY_FRACTION),
+        )
         now, by_primal, by_dual, by_both = np.add.reduce(endings[2:], axis=1).tolist()
         self._common[3], self._common[4] = primal, dual
         self._constrain(self._steps)

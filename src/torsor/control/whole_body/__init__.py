@@ -1,1 +1,1 @@
-"""Whole-body control: accelerations and contact forces by a quadratic program, torques by inverse dynamics."""
+"""Whole-body control: accelerations and contact forces from a quadratic program, torques from inverse dynamics."""

@@ -1,4 +1,4 @@
-"""The whole-body controller: torques that do the tasks as well as contacts, friction and limits allow."""
+"""Whole-body controller: torques that perform tasks as well as contacts, friction and limits allow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from torsor.control.whole_body import tasks as kinds_of_contact
 from torsor.control.whole_body.tasks import Task
 from torsor.robot.robot import Robot
 
-HUMAN = ("tx", "ty", "tz", "yaw", "tilt", "list")  # coordinates of the whole body of ``torsor.library.human``
-_MOTION = "equations of motion"
-NARROW = 2  # states that the code computes at a time: mostly there is one, which wide vectors delay
+HUMAN_ROOT_COORDINATES = ("tx", "ty", "tz", "yaw", "tilt", "list")  # root coordinates of ``torsor.library.human``
+_MOTION_GROUP = "equations of motion"
+NARROW_WIDTH = 2  # states per vector: usually there is one, which wide vectors would slow down
 
 
 @dataclass(frozen=True, eq=False)
 class WholeBodyResult:
-    """What the controller found for one state, or for several: then all arrays have their leading axes.
+    """Torques, accelerations and contact forces at one state, or at several: then all arrays have leading axes.
 
-    ``status`` is "solved", "infeasible" or "failed"; only if it is "solved" are there numbers, and NaN elsewhere.
-    ``tau`` (nv) are the forces of the drives, 0 at coordinates without one, ``a`` (nv) the accelerations, ``forces``
-    those of each contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, axes of the place).
-    ``conflict`` names what has no solution together, and has one without any one of them. For several states,
-    ``status`` is an array of words and ``conflict`` one of such tuples.
+    ``status`` is "solved", "infeasible" or "failed". Unless it is "solved", all numbers are NaN. ``tau`` (nv) are the
+    drive forces, 0 at coordinates without a drive, and ``a`` (nv) the accelerations. ``forces`` has the force of each
+    contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, in the axes of its frame).
+    ``conflict`` names a minimal set of requirements that have no common solution. For several states, ``status`` is an
+    array of strings and ``conflict`` an array of such tuples.
     """
 
     status: str | NDArray[np.str_]
@@ -42,14 +42,14 @@ class WholeBodyResult:
 
 
 class WholeBody:
-    """An inverse-dynamics controller with tasks, contacts, friction and limits, by one quadratic program a call.
+    """An inverse-dynamics controller with tasks, contacts, friction and limits; each call solves a quadratic program.
 
     ``tasks`` are ``FramePose``, ``FramePosition``, ``FrameOrientation``, ``FrameDirection``, ``CenterOfMass``,
-    ``Posture`` and ``AngularMomentum``, ``contacts`` are ``PointContact`` and ``SurfaceContact``. ``passive`` names the
-    coordinates without a drive, by default those of free joints, and of the whole body of the human. ``effort_limits``
-    and ``joint_limits`` say whether limits of the robot hold; those of positions and velocities hold at the end of
-    ``horizon`` (s). ``regularisation`` are small weights of accelerations and contact forces, which decide what no task
-    does.
+    ``Posture`` and ``AngularMomentum``; ``contacts`` are ``PointContact`` and ``SurfaceContact``. ``passive`` names the
+    coordinates without a drive, by default those of free joints and the root coordinates of the human.
+    ``effort_limits`` and ``joint_limits`` switch the limits of the robot on or off. Position and velocity limits hold
+    at the end of ``horizon`` (s). ``regularisation`` are small weights of accelerations and contact forces, which
+    determine what no task does.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -75,19 +75,19 @@ class WholeBody:
         self.robot, self.tasks = robot, tuple(rows(tasks, where, "tasks"))
         self.contacts: tuple[qp.Contact, ...] = tuple(rows(contacts, where, "contacts"))
         if not self.tasks:
-            raise ModelError("no task", where=where, fix="tasks=[control.Posture(q), ...]")
+            raise ModelError("there is no task", where=where, fix="pass tasks=[control.Posture(q), ...]")
         for task in self.tasks:
             allowed = "control.FramePose, CenterOfMass, Posture, ..."
             instance_of(task, Task, where, "a task", allowed=allowed).check(robot)
-        for each in self.contacts:
+        for contact in self.contacts:
             allowed = "control.PointContact or SurfaceContact"
-            instance_of(each, kinds_of_contact.Contact, where, "a contact", allowed=allowed).check(robot)
+            instance_of(contact, kinds_of_contact.Contact, where, "a contact", allowed=allowed).check(robot)
         later = [task.label for task in self.tasks if task.target is None]
         _check_once(later, "tasks whose target is given later", where)
-        _check_once([each.place for each in self.contacts], "contacts", where)
-        weights = [positive(each, where, "regularisation") for each in rows(regularisation, where, "regularisation")]
+        _check_once([contact.place for contact in self.contacts], "contacts", where)
+        weights = [positive(row, where, "regularisation") for row in rows(regularisation, where, "regularisation")]
         if len(weights) != 2:
-            allowed = "two numbers: of accelerations and of forces"
+            allowed = "two numbers: the weights of accelerations and forces"
             raise ModelError(argument="regularisation", value=regularisation, where=where, allowed=allowed)
         self._given = tuple(k for k, task in enumerate(self.tasks) if task.target is None)
         self._settings = qp.Settings(
@@ -109,32 +109,33 @@ class WholeBody:
     @cached_property
     def _kernel(self) -> AnyKernel:
         target = self.robot.target.changed("", dtype="float64")
-        return compile(self.program.function, **vars(target), width=NARROW)
+        return compile(self.program.function, **vars(target), width=NARROW_WIDTH)
 
     def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
-        """Return the forces tau (..., nv) at times t (s), positions q (..., nq), velocities v (..., nv), or an error.
+        """Return the forces tau (..., nv) at times t (s), positions q (..., nq), velocities v (..., nv).
 
-        As a controller of ``simulate``; targets that are given at each call need ``solve``.
+        ``simulate`` accepts this as a controller. Targets that are given at each call need ``solve``. Raises ModelError
+        if the program has no solution.
         """
-        found = self.solve(q, v, t)
-        failed = np.argwhere(np.asarray(found.status) != "solved")
+        result = self.solve(q, v, t)
+        failed = np.argwhere(np.asarray(result.status) != "solved")
         if len(failed):
             at = tuple(failed[0].tolist())  # () for a single state
-            conflict = found.conflict if isinstance(found.conflict, tuple) else found.conflict[at]
+            conflict = result.conflict if isinstance(result.conflict, tuple) else result.conflict[at]
             names, state = " and ".join(conflict) or "the solver stopped", f", state {at}" if at else ""
-            text = f"no torques at t = {t!r}{state}: {np.asarray(found.status)[at].item()}, {names}"
-            fix = "lower weights or targets, more friction, fewer hard tasks; solve(q, v, t) returns the status instead"
-            raise ModelError(text, value=t, where=f"{self.robot.name}: WholeBody", fix=fix)
-        return found.tau
+            message = f"there is no solution at t = {t!r}{state}: {np.asarray(result.status)[at].item()}, {names}"
+            fix = "use lower targets, more friction or fewer hard tasks; solve(q, v, t) returns the status instead"
+            raise ModelError(message, value=t, where=f"{self.robot.name}: WholeBody", fix=fix)
+        return result.tau
 
     def solve(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, targets: Mapping[str, ArrayLike] | None = None
     ) -> WholeBodyResult:
-        """Return torques, accelerations and contact forces at a state, or what makes them impossible.
+        """Return torques, accelerations and contact forces at a state, or the conflict that makes them impossible.
 
-        ``q`` is (..., nq), ``v`` (..., nv), ``t`` (s) a number or (...): leading axes are several states, whose
-        matrices are computed together. ``targets`` are those of the tasks that were made without one, by the name of
-        the task (or its place), the same for all states.
+        ``q`` is (..., nq), ``v`` (..., nv), ``t`` (s) a number or (...). Leading axes stand for several states, whose
+        matrices are computed together. ``targets`` maps the name (or the frame) of each task without a target of its
+        own to its target, which is the same for all states.
 
         Example:
             >>> law = WholeBody(torsor.library.two_link(), [torsor.control.Posture([0.03, 0.05])])
@@ -142,8 +143,8 @@ class WholeBody:
             >>> found.tau.shape, found.status[0]
             ((5, 2), np.str_('solved'))
         """
-        given = () if targets is None and not self._given else self._targets({} if targets is None else targets)
-        matrices = self._kernel(t if type(t) is not float else np.array(t), q, v, *given)
+        inputs = () if targets is None and not self._given else self._targets({} if targets is None else targets)
+        matrices = self._kernel(t if type(t) is not float else np.array(t), q, v, *inputs)
         batch, g, h = matrices[0].shape[:-2], matrices[1], matrices[5]
         if batch:
             if not np.isfinite(g.sum() + h.sum() + np.sum(t)):
@@ -154,7 +155,7 @@ class WholeBody:
         return self._solve(matrices)
 
     def _solve(self, matrices: Sequence[Array]) -> WholeBodyResult:
-        """Return the result of one state, from the matrices of its program."""
+        """Return the result of one state, given the matrices of its program."""
         H, g, A, lower, upper, h, *tasks = matrices
         equations, driven = self.program.equations, self.program.driven
         problem = qp.Problem(H, g, A, lower, upper, self.program.kinds, equations)
@@ -165,7 +166,7 @@ class WholeBody:
         nv, forces = self.robot.nv, self.program.forces
         if flag != qp.SOLVED:
             nothing = np.full(len(g), np.nan)
-            names = qp.conflict(problem, self.program.groups, [_MOTION]) if flag == qp.INFEASIBLE else ()
+            names = qp.conflict(problem, self.program.groups, [_MOTION_GROUP]) if flag == qp.INFEASIBLE else ()
             status = "infeasible" if flag == qp.INFEASIBLE else "failed"
             unknown = {k: nothing[i] for k, i in forces.items()}
             return WholeBodyResult(status, nothing[:nv], nothing[:nv], unknown, names)
@@ -177,44 +178,44 @@ class WholeBody:
         nv, places = self.robot.nv, self.program.forces
         status, conflict = np.empty(batch, dtype="<U10"), np.empty(batch, dtype=object)
         tau, a = np.empty((*batch, nv)), np.empty((*batch, nv))
-        forces = {name: np.empty((*batch, each.stop - each.start)) for name, each in places.items()}
+        forces = {name: np.empty((*batch, place.stop - place.start)) for name, place in places.items()}
         for k in np.ndindex(batch):
-            found = self._solve([each[k] for each in matrices])
-            status[k], conflict[k], tau[k], a[k] = found.status, found.conflict, found.tau, found.a
-            for name, force in found.forces.items():
+            solution = self._solve([matrix[k] for matrix in matrices])
+            status[k], conflict[k], tau[k], a[k] = solution.status, solution.conflict, solution.tau, solution.a
+            for name, force in solution.forces.items():
                 forces[name][k] = force
         return WholeBodyResult(status, tau, a, forces, conflict)
 
     def _targets(self, targets: Mapping[str, ArrayLike]) -> tuple[Array]:
-        """Return the targets that are given, one after the other, as the last input of the kernel."""
+        """Return the given targets, concatenated, as the last input of the kernel."""
         names = [self.tasks[k].label for k in self._given]
         where = f"{self.robot.name}: WholeBody"
-        given = table(targets, where, "targets")
-        if unknown := [name for name in given if name not in names]:
-            found = f"of {', '.join(map(repr, unknown))}"
-            allowed = f"those of {', '.join(map(repr, names)) or 'no task: all have a target of their own'}"
-            raise ModelError(found, argument="targets", where=where, allowed=allowed)
-        if missing := [name for name in names if name not in given]:
-            fix = f"give it with the task, or at each call: solve(q, v, targets={{{missing[0]!r}: ...}})"
-            raise ModelError(f"no target of task {missing[0]!r}", where=where, fix=fix)
+        named = table(targets, where, "targets")
+        if unknown := [name for name in named if name not in names]:
+            message = f"contains {', '.join(map(repr, unknown))}"
+            allowed = ", ".join(map(repr, names)) or "none: all tasks have a target of their own"
+            raise ModelError(message, argument="targets", where=where, allowed=allowed)
+        if missing := [name for name in names if name not in named]:
+            fix = f"set it in the task, or pass it at each call: solve(q, v, targets={{{missing[0]!r}: ...}})"
+            raise ModelError(f"task {missing[0]!r} has no target", where=where, fix=fix)
         tasks = (self.tasks[k] for k in self._given)
         return (np.concatenate([task.checked(self.robot, targets[task.label]).ravel() for task in tasks]),)
 
     def _refuse(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> None:
-        """Raise ModelError for numbers that are not finite."""
+        """Raise a ModelError that names the argument that is not finite."""
         where = f"{self.robot.name}: WholeBody"
-        for each in np.ravel(t).tolist():
-            number(each, where, "t")
+        for time in np.ravel(t).tolist():
+            number(time, where, "t")
         vectors(v, self.robot.nv, where, "v")
-        for each in vectors(q, self.robot.nq, where, "q").reshape(-1, self.robot.nq):
-            check_quaternions(self.robot, each, where, "q")
+        for positions in vectors(q, self.robot.nq, where, "q").reshape(-1, self.robot.nq):
+            check_quaternions(self.robot, positions, where, "q")
         raise ModelError("the dynamics or the targets are not finite at this state and time", where=where)
 
 
 def _check_once(names: Sequence[str], what: str, where: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ModelError(f"two {what} are named {twice[0]!r}", where=where, fix="`name='...'` for one of them")
+        raise ModelError(f"two {what} are named {twice[0]!r}", where=where, fix="set `name='...'` for one of them")
 
 
 def _passive(robot: Robot, names: Sequence[str] | None, where: str) -> tuple[int, ...]:
@@ -222,10 +223,10 @@ def _passive(robot: Robot, names: Sequence[str] | None, where: str) -> tuple[int
     every = robot.coordinate_names
     if names is not None:
         return tuple(indices_of(names, every, where))
-    found = set[int]()
+    result = set[int]()
     for joint, coordinate in zip(robot.joints, robot.coordinates, strict=True):
         if joint.type == "free":
-            found |= set(range(coordinate.v.start, coordinate.v.stop))
-    if tuple(every[:6]) == HUMAN:
-        found |= set(range(6))
-    return tuple(sorted(found))
+            result |= set(range(coordinate.v.start, coordinate.v.stop))
+    if tuple(every[:6]) == HUMAN_ROOT_COORDINATES:
+        result |= set(range(6))
+    return tuple(sorted(result))

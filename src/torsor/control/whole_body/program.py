@@ -1,15 +1,15 @@
-"""The quadratic program of whole-body control over symbols: all its matrices from one function of (t, q, v, targets).
+"""The quadratic program of whole-body control over symbols: one function of (t, q, v, targets) for all matrices.
 
-The variables are the accelerations a (nv) and the forces of the contacts f. With the tasks J_i a = b_i, their weights
-w_i, and the Jacobians J_c of the contacts,
+The variables are the accelerations a (nv) and the contact forces f. With the tasks J_i a = b_i, their weights w_i, and
+the contact Jacobians J_c,
 
-    minimise    sum w_i |J_i a - b_i|^2 + r_a |a|^2 + r_f |f|^2        (of the tasks of the first priority)
+    minimise    sum w_i |J_i a - b_i|^2 + r_a |a|^2 + r_f |f|^2        (for the tasks of the first priority)
     subject to  M a + h - J_c^T f = 0         rows of coordinates without a drive
-                J_c a = -J_c' v - d J_c v      contacts stay
+                J_c a = -J_c' v - d J_c v      contacts do not move
                 J_i a = b_i                    hard tasks
                 |M a + h - J_c^T f| <= effort limits
                 C f >= 0, normal force <= most
-                limits of positions and velocities at the end of a horizon, as bounds on a
+                position and velocity limits at the end of a horizon, as bounds on a
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,16 +28,16 @@ from torsor.control.whole_body.tasks import PointContact, Posture, SurfaceContac
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 
-INFINITE = 1e30  # a bound that is none, for the solver
-# Length of what is left of a row, below which an equation of a contact depends on the others: rounding leaves 1e-14.
-DEPENDENT = 1e-9
+INFINITE_BOUND = 1e30  # an infinite bound, for the solver
+# Relative length of the remainder of a row below which a contact equation depends on the others; rounding leaves 1e-14.
+DEPENDENCE_TOLERANCE = 1e-9
 
 Contact = PointContact | SurfaceContact
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Coordinates without a drive, weights r_a and r_f, the horizon of joint limits (s), and which limits hold."""
+    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and the limits that are active."""
 
     passive: tuple[int, ...]
     regularisation: tuple[float, float]
@@ -48,14 +48,14 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """``function`` gives H, g, A, lower, upper and h: the program of x, and the forces h (nv) of zero acceleration.
+    """``function`` gives H, g, A, lower, upper and h: the program of x, and the forces h (nv) at zero acceleration.
 
-    The rows of A are the ``equations``, of which there are that many, then those of the coordinates ``driven``: the
-    forces of the drives are these rows times x, plus h. Rows of friction follow. The first ``bounds`` entries of lower
-    and upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
-    inequalities. ``groups`` are the entries by the name of what they are, ``forces`` the variables of each contact.
-    ``levels`` are the numbers of rows of the tasks of each priority. With several of them, the function has two more
-    results: J and b, these rows one priority after the other, times the roots of the weights.
+    The first rows of A are the equations; ``equations`` is their number. The rows of the ``driven`` coordinates follow:
+    the drive forces are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and
+    upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
+    inequalities. ``groups`` maps names to their entries, ``forces`` each contact to its variables. ``levels`` are the
+    numbers of task rows per priority. If there are several priorities, the function has two more results: J and b,
+    these rows in order of priority, times the square roots of the weights.
     """
 
     function: ca.Function
@@ -69,7 +69,7 @@ class Program:
 
 
 class _Rows:
-    """Rows of A with their bounds, in groups."""
+    """Rows of A with their bounds, by group."""
 
     def __init__(self, first: int):
         self.A, self.lower, self.upper = list[ca.SX](), list[ca.SX](), list[ca.SX]()
@@ -87,13 +87,13 @@ class _Rows:
 def program(
     robot: Robot, tasks: Sequence[Task], contacts: Sequence[Contact], given: Sequence[int], settings: Settings
 ) -> Program:
-    """Return the program of a robot; the targets of the tasks at ``given`` are inputs, one after the other."""
+    """Return the program of a robot; the targets of the tasks at indices ``given`` are concatenated inputs."""
     at, nv = Symbols(robot), robot.nv
     driven = [k for k in range(nv) if k not in settings.passive]
-    count = sum(each.size for each in contacts)
+    count = sum(contact.size for contact in contacts)
     targets = {k: ca.SX.sym(f"target{k}", *(*tasks[k].shape(robot), 1)[:2]) for k in given}
 
-    J_c = ca.vertcat(ca.SX(0, nv), *(each.moved(at) for each in contacts))
+    J_c = ca.vertcat(ca.SX(0, nv), *(contact.moved(at) for contact in contacts))
     F, h = ca.horzcat(at.of("mass_matrix"), -J_c.T), at.of("bias_force", at.v)
     lower, upper = _joint_limits(at, settings)
     rows = _Rows(lower.size1())
@@ -123,66 +123,67 @@ def program(
 
     equations = sum(kind == 5 for kind in rows.kinds)
     if driven:
-        effort = np.minimum(robot.effort_limit[driven], INFINITE) if settings.effort_limits else INFINITE
+        effort = np.minimum(robot.effort_limit[driven], INFINITE_BOUND) if settings.effort_limits else INFINITE_BOUND
         limit = ca.SX(ca.DM(np.broadcast_to(effort, len(driven))))
         rows.add("torque limits", F[driven, :], -limit - h[driven], limit - h[driven])
     forces, first = dict[str, slice](), nv
-    for each in contacts:
-        forces[each.place] = slice(first, first + each.size)
-        C = np.vstack([each.cone(), each.normal_row()])[: None if each.most < INFINITE else -1]
+    for contact in contacts:
+        forces[contact.place] = slice(first, first + contact.size)
+        C = np.vstack([contact.cone(), contact.normal_row()])[: None if contact.most < INFINITE_BOUND else -1]
         spread = ca.SX(C.shape[0], nv + count)
-        spread[:, first : first + each.size] = ca.sparsify(ca.SX(ca.DM(C)))
-        least, most = ca.SX.zeros(C.shape[0], 1), ca.SX.ones(C.shape[0], 1) * INFINITE
-        if each.most < INFINITE:
-            most[-1] = each.most
-        rows.add(f"friction of {each.place!r}", spread, least, most)
-        first += each.size
+        spread[:, first : first + contact.size] = ca.sparsify(ca.SX(ca.DM(C)))
+        least, most = ca.SX.zeros(C.shape[0], 1), ca.SX.ones(C.shape[0], 1) * INFINITE_BOUND
+        if contact.most < INFINITE_BOUND:
+            most[-1] = contact.most
+        rows.add(f"friction of {contact.place!r}", spread, least, most)
+        first += contact.size
 
     A = ca.vertcat(ca.SX(0, nv + count), *rows.A)
     results = [symmetric(H), g, A, ca.vertcat(lower, *rows.lower), ca.vertcat(upper, *rows.upper), h]
     inputs = {"t": at.t, "q": at.q, "v": at.v}
     if targets:
-        inputs["targets"] = ca.vertcat(*(ca.vec(each.T) for each in targets.values()))
+        inputs["targets"] = ca.vertcat(*(ca.vec(target.T) for target in targets.values()))
     names = ["H", "g", "A", "lower", "upper", "h"]
     if len(levels) > 1:
         every = [row for rows in levels.values() for row in rows]
         results += [ca.vertcat(*(J for J, _ in every)), ca.vertcat(*(b for _, b in every))]
         names += ["J", "b"]
-    dense = ca.cse([ca.densify(each) for each in results])
+    dense = ca.cse([ca.densify(result) for result in results])
     traced = ca.Function("whole_body", list(inputs.values()), dense, list(inputs), names)
-    groups = {name: np.array(each) for name, each in rows.groups.items()}
+    groups = {name: np.array(group) for name, group in rows.groups.items()}
     counts = tuple(sum(J.size1() for J, _ in own) for own in levels.values())
-    drives, kinds = (np.array(each, dtype=kind) for each, kind in ((driven, int), (rows.kinds, np.int32)))
+    drives, kinds = (np.array(entries, dtype=kind) for entries, kind in ((driven, int), (rows.kinds, np.int32)))
     return Program(traced, equations, drives, lower.size1(), kinds, groups, forces, counts)
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
-    """Return place, J and wanted acceleration of each contact: equations that do not depend on those before them.
+    """Return place, J and desired acceleration of each contact, for equations that do not depend on earlier ones.
 
-    Points of one body depend on each other by constant factors in its axes: one configuration shows it.
+    Points of one body depend on each other by constant factors in its axes, so one configuration is enough to detect
+    it.
     """
-    found, kept = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
+    motions, basis = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
     rng = np.random.default_rng(0)
     q = at.robot.integrate(at.robot.neutral(), rng.uniform(-0.6, 0.6, at.robot.nv))
-    for each in contacts:
-        J, b = each.motion(at)
+    for contact in contacts:
+        J, b = contact.motion(at)
         number = ca.Function("J", [at.q], [ca.densify(J)])(q).full()
         rows = list[int]()
         for k, row in enumerate(number):
-            left = row - kept.T @ (kept @ row)
-            left = left - kept.T @ (kept @ left)
-            if np.linalg.norm(left) > DEPENDENT * max(1.0, float(np.linalg.norm(row))):
-                kept = np.vstack([kept, left / np.linalg.norm(left)])
+            left = row - basis.T @ (basis @ row)
+            left = left - basis.T @ (basis @ left)
+            if np.linalg.norm(left) > DEPENDENCE_TOLERANCE * max(1.0, float(np.linalg.norm(row))):
+                basis = np.vstack([basis, left / np.linalg.norm(left)])
                 rows.append(k)
         if rows:
-            found.append((each.place, J[rows, :], b[rows]))
-    return found
+            motions.append((contact.place, J[rows, :], b[rows]))
+    return motions
 
 
 def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
-    """Return bounds on a (nv x 1, or 0 x 1 without any): positions and velocities are allowed one horizon later."""
+    """Return bounds on a (nv x 1, or 0 x 1 if there are none) that keep the joint limits one horizon later."""
     robot, step = at.robot, settings.horizon
-    lower, upper = [ca.SX(-INFINITE)] * robot.nv, [ca.SX(INFINITE)] * robot.nv
+    lower, upper = [ca.SX(-INFINITE_BOUND)] * robot.nv, [ca.SX(INFINITE_BOUND)] * robot.nv
     rates = [k for k in range(robot.nv) if np.isfinite(robot.velocity_limit[k])]
     places = dict[int, int]()
     for joint, (q, v) in zip(robot.joints, robot.coordinates, strict=True):
@@ -197,22 +198,22 @@ def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
             lower[k] = ca.fmax(lower[k], 2 * (float(robot.lower[i]) - ahead) / step**2)
         if np.isfinite(robot.upper[i]):
             upper[k] = ca.fmin(upper[k], 2 * (float(robot.upper[i]) - ahead) / step**2)
-    free = all(each.is_constant() for each in (*lower, *upper))
+    free = all(bound.is_constant() for bound in (*lower, *upper))
     return (ca.SX(0, 1), ca.SX(0, 1)) if free else (ca.vertcat(*lower), ca.vertcat(*upper))
 
 
-# Quadratic programs of one state: solved by DAQP, and what is in conflict where there is no solution.
+# Quadratic programs of one state: their solution by DAQP, and the conflict if there is no solution.
 
 SOLVED, INFEASIBLE, FAILED = 1, -1, -4
-# Relative to the largest entry: singular values of equations that are zero, and contradictions between equations.
-ZERO, CONTRADICTION = 1e-10, 1e-8
-MISSED = 1e-8  # what equations may miss, relative to their right sides: rounding leaves 1e-12
+# Relative to the largest entry: singular values of equations that count as zero, and contradictions between equations.
+ZERO_TOLERANCE, CONTRADICTION_TOLERANCE = 1e-10, 1e-8
+EQUATION_TOLERANCE = 1e-8  # allowed residual of equations relative to their right-hand sides; rounding leaves 1e-12
 
 
 class Problem(NamedTuple):
-    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries are bounds of x; kinds are 5 for equations.
+    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries bound x; kinds are 5 for equations.
 
-    ``equations`` is the number of equations whose solution is checked: the first rows of A.
+    ``equations`` is the number of equations, the first rows of A, whose solution is checked.
     """
 
     H: Array
@@ -226,7 +227,7 @@ class Problem(NamedTuple):
 
 @cache
 def solver() -> Any:
-    """Return the module of the solver, which is an optional package."""
+    """Return the solver module, which is an optional package."""
     try:
         import daqp
     except ImportError:
@@ -235,9 +236,9 @@ def solver() -> Any:
 
 
 def solve(problem: Problem) -> tuple[Array, int, Array]:
-    """Return x, the solver's exit flag (1: solved, -1: infeasible) and the multipliers of the rows.
+    """Return x, the solver's exit flag (1: solved, -1: infeasible) and the row multipliers.
 
-    Equations that depend on each other stop the solver: they are then replaced by independent ones.
+    If dependent equations stop the solver, they are replaced by independent ones.
     """
     H, g, A, lower, upper, kinds, _ = problem
     x, _, flag, info = solver().solve(H, g, A, upper, lower, kinds.copy())
@@ -247,32 +248,34 @@ def solve(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def _holds(problem: Problem, x: Array) -> bool:
-    """Whether x satisfies the equations: a solver may stop early where they depend on each other."""
+    """Return whether x satisfies the equations; a solver may stop early if they depend on each other."""
     if not problem.equations:
         return isfinite(x.dot(x))
     first, last = len(problem.lower) - len(problem.A), problem.equations
-    found, wanted = problem.A[:last].dot(x), problem.upper[first : first + last]
-    left = found - wanted
-    return bool(left.dot(left) <= MISSED**2 * (1.0 + wanted.dot(wanted)))  # False for NaN
+    values, targets = problem.A[:last].dot(x), problem.upper[first : first + last]
+    left = values - targets
+    return bool(left.dot(left) <= EQUATION_TOLERANCE**2 * (1.0 + targets.dot(targets)))  # False for NaN
 
 
 def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
-    """Return the same, with the equations replaced by independent ones; contradictions are infeasible."""
+    """Return the solution with the equations replaced by independent ones; contradictions are infeasible."""
     H, g, A, lower, upper, kinds, _ = problem
     first = len(lower) - len(A)
     equal = np.flatnonzero(kinds[first:] == 5)
     U, s, V = np.linalg.svd(A[equal], full_matrices=False)
-    keep = s > ZERO * s.max(initial=0.0)
+    keep = s > ZERO_TOLERANCE * s.max(initial=0.0)
     right = U.T @ upper[first + equal]
     left = upper[first + equal] - U[:, keep] @ right[keep]
     multipliers = np.zeros(len(kinds))
-    if np.abs(left).max(initial=0.0) > CONTRADICTION * max(1.0, np.abs(upper[first + equal]).max(initial=0.0)):
+    if np.abs(left).max(initial=0.0) > CONTRADICTION_TOLERANCE * max(
+        1.0, np.abs(upper[first + equal]).max(initial=0.0)
+    ):
         return np.zeros(len(g)), INFEASIBLE, multipliers
     others = np.flatnonzero(kinds != 5)
     inside = others[others >= first] - first
     value = right[keep] / s[keep]
     rows = np.vstack([V[keep], A[inside]])
-    low, high = (np.concatenate([each[:first], value, each[first + inside]]) for each in (lower, upper))
+    low, high = (np.concatenate([side[:first], value, side[first + inside]]) for side in (lower, upper))
     sense = np.zeros(len(low), dtype=np.int32)
     sense[first : first + len(value)] = 5
     x, _, flag, info = solver().solve(H, g, np.ascontiguousarray(rows), high, low, sense)
@@ -284,33 +287,33 @@ def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a minimal set of groups that conflict; the ``kept`` equations of motion always hold."""
+    """Return the names of a minimal set of conflicting groups; the groups ``kept`` always hold."""
     lower, upper, kinds = problem.lower.copy(), problem.upper.copy(), problem.kinds.copy()
     needed = list[str]()
     for name, rows in groups.items():
         if name in kept:
             continue
         before = lower[rows], upper[rows], kinds[rows]
-        lower[rows], upper[rows], kinds[rows] = -INFINITE, INFINITE, 0
+        lower[rows], upper[rows], kinds[rows] = -INFINITE_BOUND, INFINITE_BOUND, 0
         if solve(problem._replace(lower=lower, upper=upper, kinds=kinds, equations=0))[1] != INFEASIBLE:
             lower[rows], upper[rows], kinds[rows] = before
             needed.append(name)
     return tuple(needed)
 
 
-# Strict priorities: tasks of a later priority move only what those before leave free.
+# Strict priorities: tasks of a later priority use only the freedom that earlier ones leave.
 #
-# After each priority its tasks keep what they reached: J_i a = J_i a* is an equation of the programs that follow, each
-# of which minimises the errors of its own tasks (Kanoun, Lamiraux and Wieber 2011; Escande, Mansard and Wieber 2014).
-# The constraints hold in all of them.
+# After each priority its tasks keep the accelerations that they reached: J_i a = J_i a* is an equation of the following
+# programs, each of which minimises the errors of its own tasks (Kanoun, Lamiraux and Wieber 2011; Escande, Mansard and
+# Wieber 2014). The constraints hold in all programs.
 
 
 def solve_levels(
     problem: Problem, x: Array, J: Array, b: Array, levels: Sequence[int], regularisation: tuple[float, float]
 ) -> tuple[Array, int]:
-    """Return the solution with all priorities, and the solver's flag, from x, that of the first priority.
+    """Return the solution with all priorities, and the solver's flag, given the first priority's solution x.
 
-    J (k x nv) and b (k) are the tasks J a = b, of which each of the ``levels`` has that many rows.
+    J (k x nv) and b (k) are the tasks J a = b. ``levels`` has the number of rows of each priority.
     """
     (count, nv), size = J.shape, len(x)
     ends = np.cumsum(levels)
@@ -319,14 +322,14 @@ def solve_levels(
     wide = np.zeros((count, size))
     wide[:, :nv] = J
     for first, last in pairwise(ends):
-        kept = wide[:first]
-        reached = kept @ x
-        own = wide[first:last]
-        A = np.concatenate((problem.A, kept))
-        lower, upper = (np.concatenate((each, reached)) for each in (problem.lower, problem.upper))
+        earlier = wide[:first]
+        reached = earlier @ x
+        rows = wide[first:last]
+        A = np.concatenate((problem.A, earlier))
+        lower, upper = (np.concatenate((side, reached)) for side in (problem.lower, problem.upper))
         kinds = np.concatenate((problem.kinds, np.full(first, 5, dtype=np.int32)))
-        H = own.T @ own + np.diag(weights)
-        x, flag, _ = solve(Problem(H, -own.T @ b[first:last], A, lower, upper, kinds, problem.equations))
+        H = rows.T @ rows + np.diag(weights)
+        x, flag, _ = solve(Problem(H, -rows.T @ b[first:last], A, lower, upper, kinds, problem.equations))
         if flag != SOLVED:
-            return x, FAILED  # there is a solution, that of the priority before
+            return x, FAILED  # a solution exists: that of the previous priority
     return x, SOLVED

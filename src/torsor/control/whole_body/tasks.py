@@ -1,6 +1,6 @@
-"""Tasks of a whole-body controller: what a frame, the centre of mass, the posture or the momentum shall do.
+"""Tasks and contacts of a whole-body controller: targets of frames, centre of mass, posture and momentum.
 
-Each task asks for an acceleration that is linear in those of the coordinates, J a = wanted: with the error e between
+Each task requests an acceleration that is linear in those of the coordinates, J a = wanted. With the error e between
 target and value, e'' + 2 d w e' + w^2 e = 0 for the bandwidth w (rad/s) and the damping d.
 """
 
@@ -26,7 +26,7 @@ from torsor.spatial import axis_frame, cross, make_pose, skew
 
 
 class Symbols:
-    """A robot at symbols of the time t, positions q and velocities v; angular parts come first, in base axes."""
+    """A robot at symbolic time t, positions q and velocities v; angular parts come first, in base axes."""
 
     def __init__(self, robot: Robot):
         self.robot = robot
@@ -45,20 +45,20 @@ class Symbols:
         return self.robot.function("velocity", place, axes=axes)(self.q, self.v)
 
     def drift(self, place: str, axes: str = "aligned") -> ca.SX:
-        """Return the acceleration (6 x 1) of a link or frame when all coordinates have none."""
+        """Return the acceleration (6 x 1) of a link or frame if all coordinate accelerations are zero."""
         still = ca.SX.zeros(self.robot.nv, 1)
         return self.robot.function("acceleration", place, axes=axes)(self.q, self.v, still)
 
     def of(self, name: str, *more: ca.SX) -> ca.SX:
-        """Return another function of q and ``more``."""
+        """Return another robot function, of q and ``more``."""
         return self.robot.function(name)(self.q, *more)
 
 
-# Contacts of a whole-body controller: places that stay where they are, and the forces that the ground can exert.
+# Contacts of a whole-body controller: frames that do not move, and the forces that the ground can exert.
 #
-# The friction cone is replaced by the pyramid inside it, of four sides, so that a force that satisfies its rows
-# satisfies the cone too. A surface contact of a rectangle |x| <= X, |y| <= Y has a wrench that forces in the cones of
-# its corners can make (Caron, Pham and Nakamura 2015), with the friction m of the pyramid:
+# The friction cone is replaced by the four-sided pyramid inside it, so a force that satisfies its rows also satisfies
+# the cone. A rectangular surface contact |x| <= X, |y| <= Y has a wrench that forces in the cones of its corners can
+# produce (Caron, Pham and Nakamura 2015), with the friction m of the pyramid:
 #
 #     |f_x|, |f_y| <= m f_z        |n_x| <= Y f_z        |n_y| <= X f_z
 #     m (X + Y) f_z + n_z >= |Y f_x - m n_x| + |X f_y - m n_y|
@@ -67,9 +67,9 @@ class Symbols:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """What contacts share: ``friction`` coefficient, ``most`` normal force (N), ``damping`` (1/s) of a slip.
+    """Base class of contacts: ``friction`` coefficient, largest normal force ``most`` (N), slip ``damping`` (1/s).
 
-    The forces of a contact (``size`` of them) are in the ``axes`` of its Jacobian; the linear ones are the last.
+    The ``size`` forces of a contact are in the ``axes`` of its Jacobian; linear forces come last.
     """
 
     place: str
@@ -82,7 +82,7 @@ class Contact:
 
     @property
     def where(self) -> str:
-        """The name that messages use."""
+        """The name used in messages."""
         return f"contact of {self.place!r}"
 
     def __post_init__(self) -> None:
@@ -91,24 +91,24 @@ class Contact:
         number(self.most, self.where, "most", above=0, finite=False)
 
     def check(self, robot: Robot) -> None:
-        """Raise ModelError for a place that the robot does not have, or that does not move."""
+        """Raise ModelError if the robot has no such link or frame, or if it does not move."""
         if robot.place(self.place).link < 0:
-            raise ModelError("a contact of the base, which does not move", where=f"{robot.name}: {self.where}")
+            raise ModelError("a contact must be on a moving link, not on the base", where=f"{robot.name}: {self.where}")
 
     def motion(self, at: Symbols) -> tuple[ca.SX, ca.SX]:
-        """Return J and the acceleration of J a = wanted, in the axes of the place, that keeps the place where it is."""
+        """Return J and the acceleration of J a = wanted, in the frame's axes, that keep the frame where it is."""
         rows = slice(6 - self.size, 6)
         J, V, drift = (of(self.place, "local") for of in (at.jacobian, at.velocity, at.drift))
         return J[rows, :], (-self.damping * V - drift)[rows]
 
     def moved(self, at: Symbols) -> ca.SX:
-        """Return the Jacobian (size x nv) by which the force acts on the coordinates."""
+        """Return the Jacobian (size x nv) through which the force acts on the coordinates."""
         return at.jacobian(self.place, self.axes)[6 - self.size :, :]
 
 
 @dataclass(frozen=True, eq=False)
 class PointContact(Contact):
-    """The origin of a link or frame stays; a force (3), N in base axes, inside the friction cone about ``normal``.
+    """Keep the origin of a link or frame fixed by a force (3), N in base axes, in the friction cone about ``normal``.
 
     ``normal`` (3), in base axes, points from the ground to the robot.
 
@@ -136,10 +136,10 @@ class PointContact(Contact):
 
 @dataclass(frozen=True, eq=False)
 class SurfaceContact(Contact):
-    """A rectangle of a link or frame stays on the ground, its z axis the normal that points to the robot.
+    """Keep a rectangle of a link or frame on the ground; its z axis is the normal that points to the robot.
 
-    ``half_length`` and ``half_width`` (m) are half the sides along x and y of the place, whose origin is the centre.
-    The wrench (6), moment (N m) then force (N), is at the origin in the axes of the place.
+    ``half_length`` and ``half_width`` (m) are half the side lengths along x and y of the frame, whose origin is the
+    centre. The wrench (6), moment (N m) then force (N), is at the origin, in the axes of the frame.
 
     Example:
         >>> SurfaceContact("left_sole", 0.1, 0.05).cone().shape
@@ -177,16 +177,16 @@ def _pyramid(m: float) -> Array:
 
 
 Wanted = tuple[ca.SX, ca.SX]  # J (k x nv) and the acceleration (k x 1) of J a = wanted
-# Cosine of half the angle between two directions, below which they are opposite: no way to turn is the shortest.
-OPPOSITE = 1e-6
+# Cosine of half the angle between two directions below which they count as opposite: no shortest turn exists.
+MIN_HALF_ANGLE_COSINE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """What all tasks share: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
+    """Base class of tasks: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
 
-    Tasks of a lower ``priority`` number come first, strictly: others are done as well as these leave room. ``goal`` is
-    the field that has the target, ``target_shape`` its shape.
+    Tasks with a lower ``priority`` number come strictly first: the others use the freedom that these leave. ``goal`` is
+    the field with the target, ``target_shape`` its shape.
     """
 
     weight: float = 1.0
@@ -208,13 +208,13 @@ class Task:
 
     @property
     def target(self) -> Law | None:
-        """The target, a function of a CasADi time or numbers; None if it is given at each call."""
+        """The target, a function of a CasADi time or numbers, or None if it is given at each call."""
         target: Law | None = getattr(self, self.goal)
         return target
 
     @property
     def label(self) -> str:
-        """The name that messages and targets use."""
+        """The name used in messages and targets."""
         return self.name or getattr(self, "place", "") or type(self).__name__
 
     @property
@@ -231,33 +231,35 @@ class Task:
         return f"{robot.name}: task {self.label!r}"
 
     def check(self, robot: Robot) -> None:
-        """Raise ModelError for a place that the robot does not have, or a target that is none."""
+        """Raise ModelError if the robot has no such frame, or if the target is invalid."""
         if callable(self.target):
             start = self._law(robot)(0).full().reshape(self.shape(robot))
-            if np.isfinite(start).all():  # a law may begin later; where it is not finite, ``solve`` says so
+            if np.isfinite(start).all():  # a law may start later; ``solve`` reports where it is not finite
                 self.checked(robot, start)
         elif self.target is not None:
             self.checked(robot, self.target)
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
-        """Return a constant target as an array, after a check of its shape and its numbers."""
-        found = real_array(target, robot.name, f"target of {self.label!r}")
-        if found.shape != self.shape(robot) or not np.isfinite(found).all():
-            text = f"target has shape {found.shape}" if found.shape != self.shape(robot) else "target is not finite"
-            raise ModelError(text, where=self.where(robot), allowed=f"finite numbers {self.shape(robot)}")
-        return found
+        """Return a constant target as an array, after checking its shape and values."""
+        result = real_array(target, robot.name, f"target of {self.label!r}")
+        if result.shape != self.shape(robot) or not np.isfinite(result).all():
+            message = (
+                f"target has shape {result.shape}" if result.shape != self.shape(robot) else "target is not finite"
+            )
+            raise ModelError(message, where=self.where(robot), allowed=f"finite numbers {self.shape(robot)}")
+        return result
 
     def _law(self, robot: Robot) -> ca.Function:
         return law_function(self.target, self.shape(robot), self.where(robot))  # type: ignore[arg-type]
 
     def rates(self, at: Symbols, given: ca.SX | None) -> list[ca.SX]:
-        """Return target, rate and second rate over symbols; a target that is ``given`` at each call is at rest."""
+        """Return target, rate and second rate over symbols; a target that is ``given`` at each call has zero rates."""
         if given is not None:
             return [given, ca.SX(*given.shape), ca.SX(*given.shape)]
         return Reference(self._law(at.robot)).rates(at.t, 2)
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted acceleration."""
+        """Return J and the desired acceleration."""
         raise NotImplementedError
 
     def pulled(self, error: ca.SX, rate: ca.SX) -> ca.SX:
@@ -267,7 +269,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class _FrameTask(Task):
-    """A task of a link or frame, the ``place``."""
+    """A task of a link or frame ``place``."""
 
     place: str
 
@@ -278,7 +280,7 @@ class _FrameTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class FramePosition(_FrameTask):
-    """The origin of a link or frame goes to ``position`` (3), m in base axes: numbers or a function of time.
+    """Move the origin of a link or frame to ``position`` (3), m in base axes: numbers or a function of time.
 
     Example:
         >>> FramePosition("hand", [0.4, 0.0, 1.0], weight=10.0).label
@@ -289,7 +291,7 @@ class FramePosition(_FrameTask):
     goal: ClassVar[str] = "position"
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted acceleration."""
+        """Return J and the desired acceleration."""
         x, v, a = self.rates(at, given)
         pull = self.pulled(x - at.pose(self.place)[:3, 3], v - at.velocity(self.place)[3:])
         return at.jacobian(self.place)[3:, :], a + pull - at.drift(self.place)[3:]
@@ -297,9 +299,9 @@ class FramePosition(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class FrameOrientation(_FrameTask):
-    """A link or frame turns to ``rotation`` (3 x 3), its axes in base axes as columns: numbers or a function of time.
+    """Turn a link or frame to ``rotation`` (3 x 3), its axes in base axes as columns: numbers or a function of time.
 
-    The error is 2 sin(angle / 2) along the axis of the rotation that is left.
+    The error is 2 sin(angle / 2) along the axis of the remaining rotation.
 
     Example:
         >>> FrameOrientation("trunk", np.eye(3)).hard
@@ -311,20 +313,20 @@ class FrameOrientation(_FrameTask):
     target_shape: ClassVar[tuple[int, ...]] = (3, 3)
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
-        """Return the rotation, which must be one."""
+        """Return the rotation; raise ModelError if the target is not a rotation matrix."""
         return frozen_pose(make_pose(super().checked(robot, target)), self.where(robot), "rotation")[:3, :3]
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted acceleration."""
+        """Return J and the desired acceleration."""
         turn = _turned(self, at, self.place, self.rates(at, given))
         return at.jacobian(self.place)[:3, :], turn - at.drift(self.place)[:3]
 
 
 @dataclass(frozen=True, eq=False)
 class FramePose(_FrameTask):
-    """A link or frame goes to ``pose`` (4 x 4) in base axes: numbers or a function of time.
+    """Move a link or frame to ``pose`` (4 x 4) in base axes: numbers or a function of time.
 
-    ``angular`` is the weight of its orientation beside that of its position (rad beside m).
+    ``angular`` is the weight of the orientation error (rad) relative to the position error (m).
 
     Example:
         >>> FramePose("hand", weight=np.inf).hard
@@ -341,25 +343,26 @@ class FramePose(_FrameTask):
         positive(self.angular, self.label, "angular")
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
-        """Return the pose, which must be one."""
+        """Return the pose; raise ModelError if the target is not a pose."""
         return frozen_pose(super().checked(robot, target), self.where(robot), "pose")
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted acceleration."""
+        """Return J and the desired acceleration."""
         x, v, a = self.rates(at, given)
-        turn = _turned(self, at, self.place, [each[:3, :3] for each in (x, v, a)])
+        turn = _turned(self, at, self.place, [matrix[:3, :3] for matrix in (x, v, a)])
         twist, scale = at.velocity(self.place), ca.SX([self.angular**0.5] * 3 + [1.0] * 3)
         pull = self.pulled(x[:3, 3] - at.pose(self.place)[:3, 3], v[:3, 3] - twist[3:])
-        wanted = ca.vertcat(turn, a[:3, 3] + pull) - at.drift(self.place)
-        return ca.diag(scale) @ at.jacobian(self.place), scale * wanted
+        acceleration = ca.vertcat(turn, a[:3, 3] + pull) - at.drift(self.place)
+        return ca.diag(scale) @ at.jacobian(self.place), scale * acceleration
 
 
 @dataclass(frozen=True, eq=False)
 class FrameDirection(_FrameTask):
-    """The ``axis`` (3) of a link or frame, in its own axes, points along ``direction`` (3) in base axes.
+    """Point the ``axis`` (3) of a link or frame, in its own axes, along ``direction`` (3) in base axes.
 
-    The turn about the axis is free. Where the axis points the opposite way, no turn is the shortest, and none is asked.
-    With the axis n, its acceleration n x n'' = (1 - n n^T) w' + (w . n) n x w becomes that of the direction.
+    The rotation about the axis is free. If the axis points in the opposite direction, there is no shortest turn, and
+    none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, becomes that of the
+    direction.
 
     Example:
         >>> FrameDirection("head", [0, 0, 2], [0, 0, 1]).axis.tolist()
@@ -379,14 +382,14 @@ class FrameDirection(_FrameTask):
         return direction(super().checked(robot, target), self.where(robot), "direction")
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted acceleration."""
+        """Return J and the desired acceleration."""
         w, n = at.velocity(self.place)[:3], at.pose(self.place)[:3, :3] @ ca.SX(ca.DM(np.asarray(self.axis)))
         along = self.rates(at, given)[0]
         along = along / ca.norm_2(along)
         rate = ca.jtimes(along, at.t, ca.SX(1))
         second = ca.jtimes(rate, at.t, ca.SX(1))
         across = ca.SX.eye(3) - n @ n.T
-        half = ca.sqrt(ca.fmax((1 + ca.dot(n, along)) / 2, OPPOSITE**2))
+        half = ca.sqrt(ca.fmax((1 + ca.dot(n, along)) / 2, MIN_HALF_ANGLE_COSINE**2))
         pull = self.pulled(cross(n, along) / half, across @ (cross(along, rate) - w))
         drift = across @ at.drift(self.place)[:3] + ca.dot(w, n) * cross(n, w)
         return across @ at.jacobian(self.place)[:3, :], across @ cross(along, second) + pull - drift
@@ -394,7 +397,7 @@ class FrameDirection(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Task):
-    """The centre of mass goes to ``position`` (3), m in base axes: numbers or a function of time.
+    """Move the centre of mass to ``position`` (3), m in base axes: numbers or a function of time.
 
     Example:
         >>> CenterOfMass(lambda t: [0.1 * ca.sin(t), 0.0, 0.9], weight=10.0).label
@@ -405,7 +408,7 @@ class CenterOfMass(Task):
     goal: ClassVar[str] = "position"
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted acceleration."""
+        """Return J and the desired acceleration."""
         x, v, a = self.rates(at, given)
         J = at.of("center_of_mass_jacobian")
         drift = at.of("center_of_mass_acceleration", at.v, ca.SX.zeros(at.robot.nv, 1))
@@ -414,7 +417,7 @@ class CenterOfMass(Task):
 
 @dataclass(frozen=True, eq=False)
 class Posture(Task):
-    """All coordinates that have a drive go to those of ``q`` (nq): numbers or a function of time.
+    """Move all driven coordinates to those of ``q`` (nq): numbers or a function of time.
 
     Example:
         >>> Posture(weight=0.01, name="rest").label  # its target is given at each call
@@ -429,24 +432,24 @@ class Posture(Task):
         return (robot.nq,)
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
-        """Return the positions, whose quaternions must be orientations."""
-        found = super().checked(robot, target)
-        check_quaternions(robot, found, self.where(robot), "target")
-        return found
+        """Return the positions; raise ModelError if a quaternion has length 0."""
+        result = super().checked(robot, target)
+        check_quaternions(robot, result, self.where(robot), "target")
+        return result
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted acceleration, for all coordinates: the controller keeps those with a drive."""
+        """Return J and the desired acceleration of all coordinates; the controller selects the driven ones."""
         error = at.of("difference", self.rates(at, given)[0])
-        rate = ca.jtimes(error, at.t, ca.SX(1))  # of the target: q is another symbol
+        rate = ca.jtimes(error, at.t, ca.SX(1))  # of the target, because q is another symbol
         second = ca.jtimes(rate, at.t, ca.SX(1))
         return ca.SX.eye(at.robot.nv), second + self.pulled(error, rate - at.v)
 
 
 @dataclass(frozen=True, eq=False)
 class AngularMomentum(Task):
-    """The angular momentum about the centre of mass becomes ``momentum`` (3), kg m^2/s in base axes.
+    """Bring the angular momentum about the centre of mass to ``momentum`` (3), kg m^2/s in base axes.
 
-    Its error decays at the rate ``bandwidth`` (1/s).
+    The error decays at the rate ``bandwidth`` (1/s).
 
     Example:
         >>> AngularMomentum(weight=0.1).target
@@ -457,14 +460,14 @@ class AngularMomentum(Task):
     goal: ClassVar[str] = "momentum"
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
-        """Return J and the wanted rate of the momentum."""
+        """Return J and the desired rate of the momentum."""
         h, rate, _ = self.rates(at, given)
         A = at.of("centroidal_momentum_matrix")[:3, :]
         return A, rate + self.bandwidth * (h - A @ at.v) - at.of("centroidal_momentum_bias", at.v)[:3]
 
 
 def _turned(task: Task, at: Symbols, place: str, desired: list[ca.SX]) -> ca.SX:
-    """Return the angular acceleration (3 x 1) that turns a place to the rotations of ``desired`` and their rates."""
+    """Return the angular acceleration (3 x 1) that turns a frame to the rotations ``desired`` and their rates."""
     R, w = at.pose(place)[:3, :3], at.velocity(place)[:3]
     R_d, R_d1, R_d2 = desired
     spin = _axial(R_d1 @ R_d.T)

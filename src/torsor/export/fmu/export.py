@@ -1,4 +1,4 @@
-"""An FMU as a file: model description, sources, library and documentation in one archive."""
+"""An FMU archive: model description, sources, library and documentation."""
 
 import hashlib
 import html
@@ -32,68 +32,74 @@ from torsor.robot.robot import Robot
 
 _COMPILERS = ("cc", "gcc", "clang")
 _OPTIONS = ("-std=c99", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
-# Names of a system in FMI 3 and 2, and the suffix of its libraries.
+# System names in FMI 3 and 2, and the library suffix.
 _SYSTEMS = {
     "linux": ("linux", "linux64", ".so"),
     "darwin": ("darwin", "darwin64", ".dylib"),
     "win32": ("windows", "win64", ".dll"),
 }
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
-_SOURCES_ONLY = "`binary=False` for the sources alone"
-_SHOWN = 600  # characters of what the compiler says that an error shows
+_SOURCES_ONLY = "pass `binary=False` to export only the sources"
+_MAX_OUTPUT_SHOWN = 600  # compiler output in an error, characters
 
 
 def library_path(identifier: str, fmi: int, where: str) -> str:
-    """Return the path of this machine's library in an FMU; FMI 2 does not name the processor: linux64 may be either."""
+    """Return the path of this machine's library in an FMU. FMI 2 does not distinguish processors in linux64."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
-        found, allowed = f"no name for {sys.platform} on {platform.machine()} in FMI", "Linux, macOS, Windows"
-        raise ModelError(found, where=where, allowed=allowed, fix=_SOURCES_ONLY)
+        message, allowed = (
+            f"FMI does not define a platform name for {sys.platform} on {platform.machine()}",
+            "Linux, macOS, Windows",
+        )
+        raise ModelError(message, where=where, allowed=allowed, fix=_SOURCES_ONLY)
     name, name_2, suffix = system
     folder = name_2 if fmi == 2 else f"{machine}-{name}"
     return f"binaries/{folder}/{identifier}{suffix}"
 
 
 def compiler(where: str) -> list[str]:
-    """Return the command of the C compiler: that of the environment variable CC, or the first that is found."""
+    """Return the C compiler command: that of the environment variable CC, or the first that is installed."""
     try:
-        given = shlex.split(os.environ.get("CC", ""))
-    except ValueError as error:  # a quotation mark that is not closed
+        command = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:  # an unclosed quotation mark
         raise ModelError(f"CC is {os.environ['CC']!r}: {error}", where=where, allowed="a command") from None
-    for each in given[:1] or _COMPILERS:
-        if (found := shutil.which(each)) is not None:
-            return [str(Path(found).absolute()), *given[1:]]
-    what = f"CC names {given[0]!r}, which is not found" if given else "no C compiler is found"
-    allowed = f"{', '.join(_COMPILERS)}, or the one that the environment variable CC names"
+    for each in command[:1] or _COMPILERS:
+        if (path := shutil.which(each)) is not None:
+            return [str(Path(path).absolute()), *command[1:]]
+    what = f"CC names {command[0]!r}, which was not found" if command else "no C compiler was found"
+    allowed = f"{', '.join(_COMPILERS)}, or the command in the environment variable CC"
     fix = f"install one (Debian: apt install gcc; macOS: xcode-select --install), or {_SOURCES_ONLY}"
     raise ModelError(what, where=where, allowed=allowed, fix=fix)
 
 
 def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str], where: str) -> bytes:
-    """Return the shared library of C sources, which are written into a folder; ``program`` is the compiler."""
+    """Return the shared library built from C sources in a folder; ``program`` is the compiler."""
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii", newline="\n")
     library = folder / "library"
     command = [*program, *_OPTIONS, *[name for name in texts if name.endswith(".c")], "-o", library.name, "-lm"]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-        failed, said = done.returncode != 0, " ".join(done.stderr.split())[-_SHOWN:] or "it writes no library"
-    except OSError as error:  # a file that is no program
+        failed, said = (
+            done.returncode != 0,
+            " ".join(done.stderr.split())[-_MAX_OUTPUT_SHOWN:] or "it did not write a library",
+        )
+    except OSError as error:  # not an executable file
         failed, said = True, str(error)
     if failed or not library.exists():
-        fix = f"another compiler by the environment variable CC, or {_SOURCES_ONLY}"
-        raise ModelError(f"{program[0]} fails: {said}", where=where, fix=fix)
+        fix = f"set the environment variable CC to another compiler, or {_SOURCES_ONLY}"
+        raise ModelError(f"{program[0]} failed: {said}", where=where, fix=fix)
     return library.read_bytes()
 
 
 TOOL = "Torsor"
-"""The program that writes descriptions, as they name it."""
+"""Name of the generation tool in model descriptions."""
 
 _LOG = "logStatusError"
 
 
 def model_description(model: Model, identifier: str, token: str, fmi: int, sources: Sequence[str]) -> str:
-    """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists here."""
+    """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists there."""
     dynamics = "inverse dynamics" if model.settings.inverse else "forward dynamics"
     plain = all(each.name.isascii() and "`" not in each.name for each in model.variables)  # structured names
     about = {
@@ -116,7 +122,7 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
         unit = ET.SubElement(units, "Unit", name=name)
         ET.SubElement(unit, "BaseUnit", {base: str(power) for base, power in UNITS[name].items()})
     categories = ET.SubElement(root, "LogCategories")
-    ET.SubElement(categories, "Category", name=_LOG, description="why a function failed")
+    ET.SubElement(categories, "Category", name=_LOG, description="reason why a function failed")
     ET.SubElement(root, "DefaultExperiment", startTime="0.0", stopTime="1.0", stepSize=repr(model.settings.step))
     variables = ET.SubElement(root, "ModelVariables")
     for reference, each in enumerate(model.variables):
@@ -126,7 +132,7 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
 
 
 def _interfaces(fmi: int) -> dict[str, dict[str, str]]:
-    """Return the attributes of both interfaces: what an importer may ask for."""
+    """Return the attributes of both interfaces, which declare their capabilities."""
     if fmi == 2:
         able = ["canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"]
         exchange = ["completedIntegratorStepNotNeeded"]
@@ -153,10 +159,10 @@ def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) 
 
 
 def _add_structure(parent: ET.Element, model: Model, fmi: int) -> None:
-    """Add the outputs, the rates of states and the unknowns at the start, each with what it depends on."""
+    """Add the outputs, state derivatives and initial unknowns, each with its dependencies."""
     variables, z, one = model.variables, model.z, int(fmi == 2)  # FMI 2 counts variables from 1
-    own = {k: [k] for k, each in enumerate(variables) if each.kind == "state"}
-    depends = dict(enumerate(model.pattern, start=z)) | own
+    state_dependencies = {k: [k] for k, each in enumerate(variables) if each.kind == "state"}
+    depends = dict(enumerate(model.pattern, start=z)) | state_dependencies
     at_work = {k: [d for d in each if variables[d].kind != "parameter"] for k, each in depends.items()}
     outputs = [k for k, each in enumerate(variables) if each.causality == "output"]
     rates = [k for k, each in enumerate(variables) if each.kind == "rate"]
@@ -168,27 +174,27 @@ def _add_structure(parent: ET.Element, model: Model, fmi: int) -> None:
         place = ET.SubElement(parent, group) if one and unknowns else parent
         for k in unknowns:
             about = {"index" if one else "valueReference": str(k + one)}
-            about["dependencies"] = " ".join(str(each + one) for each in knowns[k])
+            about["dependencies"] = " ".join(str(known + one) for known in knowns[k])
             ET.SubElement(place, "Unknown" if one else name, about)
 
 
 def build_description(identifier: str, sources: Iterable[str]) -> str:
-    """Return sources/buildDescription.xml of FMI 3: how the C files become a library."""
+    """Return sources/buildDescription.xml of FMI 3, which defines how to compile the C files."""
     root = ET.Element("fmiBuildDescription", fmiVersion="3.0")
     configuration = ET.SubElement(root, "BuildConfiguration", modelIdentifier=identifier)
     files = ET.SubElement(configuration, "SourceFileSet", language="C99")
     for name in sources:
         ET.SubElement(files, "SourceFile", name=name)
-    ET.SubElement(configuration, "Library", name="m", external="true", description="the C library of mathematics")
+    ET.SubElement(configuration, "Library", name="m", external="true", description="the C mathematics library")
     return _document(root)
 
 
 def page(model: Model, about: About) -> str:
-    """Return documentation/index.html: what the variables are."""
+    """Return documentation/index.html with a description of the variables."""
     rows = "\n".join(
-        f"<tr><td>{html.escape(each.name)}</td><td>{each.causality}</td><td>{each.unit}</td>"
-        f"<td>{html.escape(_text(each.description))}</td></tr>"
-        for each in model.variables
+        f"<tr><td>{html.escape(variable.name)}</td><td>{variable.causality}</td><td>{variable.unit}</td>"
+        f"<td>{html.escape(_text(variable.description))}</td></tr>"
+        for variable in model.variables
     )
     lines = "\n".join(f"<p>{html.escape(_text(line))}</p>" for line in about.lines)
     step = "" if model.settings.inverse else _STEP + _LOOPS * (model.loops is not None)
@@ -200,16 +206,16 @@ def page(model: Model, about: About) -> str:
     )
 
 
-_STEP = f"""<p>Co-simulation integrates by the classical Runge-Kutta method with equal steps, none longer than the
-parameter {STEP}; inputs are constant during a communication step. Limits of joints and drives are not enforced.</p>
+_STEP = f"""<p>Co-simulation uses the classical Runge-Kutta method with equal steps of at most the parameter {STEP}.
+Inputs are constant during a communication step. Joint limits and drive limits are not enforced.</p>
 """
-_LOOPS = f"""<p>Loops are closed after each step of co-simulation; in model exchange, errors of closure decrease at the
-rate {CLOSING}. Start values have to close the loops.</p>
+_LOOPS = f"""<p>Co-simulation closes the loops after each step. In model exchange, closure errors decay at the rate
+{CLOSING}. Start values must satisfy the loop closure.</p>
 """
 
 
 def _text(text: str) -> str:
-    """Return a text with a question mark for each character that XML does not allow."""
+    """Return the text with a question mark in place of each character that XML does not allow."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -234,12 +240,12 @@ def source_files(model: Model, identifier: str, token: str, fmi: int, about: Abo
 
 
 def _kernels(model: Model, fmi: int) -> list[str]:
-    """Return the names of the functions; FMI 2 has no adjoint derivatives."""
+    """Return the function names; FMI 2 has no adjoint derivatives."""
     return [name for name in model.functions if name != "adjoint" or fmi > 2]
 
 
 def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
-    """Return robot.h: the order of the variables, and the names of the functions."""
+    """Return robot.h with the order of the variables and the function names."""
     states = model.robot.nq + model.robot.nv if not model.settings.inverse else 0
     places = {
         "ROBOT_VARIABLES": len(model.variables),
@@ -251,7 +257,7 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
         "ROBOT_NQ": model.robot.nq if states else 0,
         "ROBOT_NV": model.robot.nv if states else 0,
     }
-    names = [each.name for each in model.variables]
+    names = [variable.name for variable in model.variables]
     places |= {f"ROBOT_{name.upper()}": names.index(name) for name in (STEP, CLOSING) if name in names}
     lines = [f"#define {name} {number}" for name, number in places.items()]
     lines += [f'#define ROBOT_TOKEN "{token}"', f"#define ROBOT_PREFIX {identifier}_"]
@@ -259,29 +265,29 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
     lines += [f"#define robot_{name} {identifier}_robot_{name}" for name in tables]
     declared = ("const char *const robot_names", "const double robot_start", "const double robot_least")
     lines += ["", *(f"extern {each}[ROBOT_VARIABLES];" for each in declared)]
-    what = comment(f"{MARK}. Value references where each kind of variable begins (model.h), and names for the linker.")
+    what = comment(f"{MARK}. First value reference of each kind of variable (model.h), and names for the linker.")
     return f"{what}#ifndef ROBOT_H\n#define ROBOT_H\n\n" + "\n".join(lines) + "\n\n#endif\n"
 
 
 def _numbers(model: Model) -> str:
-    """Return robot.c: names, values at the start and least values of the variables."""
-    real, least = CScalar("float64").literal, [each.least for each in model.variables]
+    """Return robot.c with the names, start values and minimum values of the variables."""
+    real, least = CScalar("float64").literal, [variable.least for variable in model.variables]
     columns = {
         "const char *const robot_names": [string_literal(each.name) for each in model.variables],
         "const double robot_start": [real(each.start or 0.0) for each in model.variables],
         "const double robot_least": ["-HUGE_VAL" if low is None else real(low) for low in least],
     }
     tables = [f"{name}[ROBOT_VARIABLES] = {{\n    " + ",\n    ".join(each) + "};\n" for name, each in columns.items()]
-    what = comment(f"{MARK}. Names, values at the start and least values of the variables, by value reference.")
+    what = comment(f"{MARK}. Names, start values and minimum values of the variables, by value reference.")
     return "\n".join([f'{what}#include "robot.h"\n\n#include <math.h>\n', *tables])
 
 
 VERSIONS = (2, 3)
 _SUFFIX = ".fmu"
 _DESCRIPTION = "modelDescription.xml"
-_HEAD = 10_000  # bytes of a description within which its program is named
-_LONGEST = 60  # characters of the name of the library
-_DATE = (1980, 1, 1, 0, 0, 0)  # of every member: equal content makes equal files
+_MAX_HEADER_BYTES = 10_000  # bytes of a description that contain the generation tool
+_MAX_NAME_LENGTH = 60  # maximum characters of the library name
+_DATE = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal content gives equal files
 
 
 def fmi(
@@ -298,18 +304,18 @@ def fmi(
     binary: bool = True,
     overwrite: bool = True,
 ) -> list[Path]:
-    """Write the dynamics as a functional mock-up unit, for model exchange and co-simulation, and return its path.
+    """Write the dynamics as a functional mock-up unit for model exchange and co-simulation, and return its path.
 
-    Inputs are the forces ``tau`` (N m, N), the states q and v are outputs, as the accelerations a are; with
-    ``inverse``, q, v and a are inputs and tau the output. ``names`` are more outputs: "joint_wrenches:LINK",
-    "pose:PLACE", "velocity:PLACE", "acceleration:PLACE", "center_of_mass", "kinetic_energy", "potential_energy".
-    ``parameters`` are tunable numbers of the robot, as in ``robot.parametric``; ``external`` are links with a wrench as
-    input. ``q0`` (nq,) and ``v0`` (nv,) are the start values, by default neutral and at rest. Co-simulation takes
-    equal steps of ``simulate``'s rk4, none longer than ``step`` (s), which is a parameter too.
+    Inputs are the forces ``tau`` (N m, N). Outputs are the states q and v and the accelerations a. With ``inverse``, q,
+    v and a are inputs and tau is the output. ``names`` adds outputs: "joint_wrenches:LINK", "pose:PLACE",
+    "velocity:PLACE", "acceleration:PLACE", "center_of_mass", "kinetic_energy", "potential_energy". ``parameters`` are
+    tunable robot parameters, as in ``robot.parametric``. ``external`` names links with an input wrench. ``q0`` (nq,)
+    and ``v0`` (nv,) are the start values; the default is the neutral posture at rest. Co-simulation uses equal rk4
+    steps, as in ``simulate``, of at most ``step`` (s), which is also a parameter.
 
-    ``version`` of FMI is 3 or 2. The file has the C sources and, unless ``binary`` is False, a library for this
-    machine, which needs a C compiler. Directional derivatives are exact. An existing file is an error with
-    ``overwrite=False``. With loops, q0 and v0 are closed. See docs/deploy/fmi.md.
+    ``version`` of FMI is 3 or 2. The file contains the C sources and, unless ``binary`` is False, a library for this
+    machine, which requires a C compiler. Directional derivatives are exact. With ``overwrite=False``, an existing file
+    raises ModelError. If the robot has loops, q0 and v0 are projected on the closed loops. See docs/deploy/fmi.md.
 
     Example:
         >>> import tempfile
@@ -322,7 +328,7 @@ def fmi(
     file = _checked_path(path, flag(overwrite, where, "overwrite"))
     if type(version) is not int or version not in VERSIONS:
         allowed = " or ".join(map(str, VERSIONS))
-        raise ModelError(f"of FMI is {version!r}", argument="version", value=version, where=where, allowed=allowed)
+        raise ModelError(f"is {version!r}", argument="version", value=version, where=where, allowed=allowed)
     flag(inverse, where, "inverse")
     settings = Settings.of(robot, names, parameters, external, inverse, q0, v0, step)
     members = _members(Model(robot, settings), version, flag(binary, where, "binary"))
@@ -335,14 +341,14 @@ def fmi(
 
 
 def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
-    """Return the content of each file in the FMU, by its path."""
-    identifier = words(model.robot.name)[:_LONGEST]
-    about = about_robot(model.robot, (), {each.name: each.value for each in model.settings.free})
+    """Return the content of each file in the FMU, by path."""
+    identifier = words(model.robot.name)[:_MAX_NAME_LENGTH]
+    about = about_robot(model.robot, (), {parameter.name: parameter.value for parameter in model.settings.free})
     where = model.robot.name
     library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
     texts = source_files(model, identifier, "", fmi, about)
     sources = [name for name in texts if name.endswith(".c")]
-    # The token, in the form of a GUID, is a hash of everything else: what differs has another.
+    # The token, formatted as a GUID, is a hash of all other content.
     everything = [model_description(model, identifier, "", fmi, sources), *texts.values()]
     digits = hashlib.sha256("\0".join(everything).encode()).hexdigest()
     token = f"{{{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}}}"
@@ -352,15 +358,15 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     members |= {f"sources/{name}": text for name, text in texts.items()}
     if fmi == 3:
         members["sources/buildDescription.xml"] = build_description(identifier, sources)
-    found = {name: text.encode() for name, text in members.items()}
+    contents = {name: text.encode() for name, text in members.items()}
     if binary:
         with tempfile.TemporaryDirectory() as folder:
-            found[library] = build_library(program, Path(folder), texts, where)
-    return found
+            contents[library] = build_library(program, Path(folder), texts, where)
+    return contents
 
 
 def _checked_path(path: str | Path, overwrite: bool) -> Path:
-    """Return the path of a file that can be written; raise ModelError otherwise."""
+    """Return the path if the file can be written; raise ModelError otherwise."""
     if not isinstance(path, (str, Path)):
         raise ModelError(argument="path", value=path, where="export.fmi", allowed=f"the path of a {_SUFFIX} file")
     file = Path(path)
@@ -372,17 +378,17 @@ def _checked_path(path: str | Path, overwrite: bool) -> Path:
         raise ModelError(f"the suffix is {file.suffix!r}", value=file.suffix, where=where, allowed=_SUFFIX, fix=fix)
     check_target(file)
     if file.exists() and not overwrite:
-        raise ModelError("it exists", where=where, fix="another name, or `overwrite=True`")
+        raise ModelError("the file exists", where=where, fix="choose another name, or pass `overwrite=True`")
     if file.exists() and not _is_own(file):
-        found = "it exists and was not written by Torsor"
-        raise ModelError(found, where=where, allowed="files that were", fix="another name")
+        message = "the file exists and was not written by Torsor"
+        raise ModelError(message, where=where, fix="choose another name")
     return file
 
 
 def _is_own(file: Path) -> bool:
-    """Return whether Torsor wrote a file: its model description says so."""
+    """Return whether the model description names Torsor as the generation tool."""
     try:
         with zipfile.ZipFile(file) as archive, archive.open(_DESCRIPTION) as description:
-            return f'generationTool="{TOOL} '.encode() in description.read(_HEAD)
+            return f'generationTool="{TOOL} '.encode() in description.read(_MAX_HEADER_BYTES)
     except (OSError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return False

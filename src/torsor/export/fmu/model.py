@@ -1,10 +1,10 @@
-"""The model in an FMU: a robot as functions of one vector x, whose components are variables.
+"""The model in an FMU: robot functions of one vector x, whose components are variables.
 
     x = (parameters, inputs, states)        z = (rates of the states, outputs)
 
-Of the forward dynamics, inputs are forces and wrenches, and the states q and v; the rates of q are those of its
-components, also of quaternions. With closed loops the first parameter is the rate at which they are closed. The inverse
-dynamics has no states: q, v and a are inputs.
+Forward dynamics has the inputs tau and wrenches, and the states q and v. The rates of q are those of its components,
+including quaternions. With closed loops, the first parameter is the closing rate. Inverse dynamics has no states: q, v
+and a are inputs.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from torsor.export.fmu.variables import STEP, Variable, variables_of
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import position_rate
 
-# Robots with closed loops in an FMU: their accelerations, reactions, and the way back to closed loops after a step.
+# Robots with closed loops in an FMU: accelerations, reactions, and projection on the closed loops after a step.
 #
 # The equations are those of ``simulate``: Lagrange multipliers of independent equations of closure, and the projection
 # of the state at the end of each step of co-simulation (``dynamics/loops/constrained.py``). The equations are chosen
@@ -35,7 +35,7 @@ from torsor.simulation.dynamics import position_rate
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """A robot with closed loops, with the closure equations that are chosen at its start.
+    """A robot with closed loops and the closure equations that are selected at its start.
 
     Arguments are symbols by name: p, closing, tau, external (L x 6), q and v.
     """
@@ -45,7 +45,7 @@ class Loops:
 
     @cached_property
     def choice(self) -> constrained.ClosureChoice:
-        """The independent equations of closure."""
+        """The independent closure equations."""
         return self.robot.closed.closure.independent_near(np.array(self.settings.q0))
 
     def acceleration(self, given: Mapping[str, ca.SX]) -> ca.SX:
@@ -54,7 +54,7 @@ class Loops:
         return constrained.closed_forward_dynamics(tree, q, v, tau, self.choice, given["external"], given["closing"])
 
     def joint_wrenches(self, given: Mapping[str, ca.SX]) -> ca.SX:
-        """Return the wrench of each parent on its link (L x 6), at the accelerations a."""
+        """Return the wrench (L x 6) of each parent on its link, for accelerations a."""
         tree, (q, v, tau) = self._tree(given, whole=True), (given[name] for name in ("q", "v", "tau"))
         multipliers = constrained.closed_loop_forces(tree, q, v, tau, self.choice, given["external"])
         loads = given["external"] + constrained.loop_loads(tree, q, multipliers)
@@ -66,7 +66,7 @@ class Loops:
         return ca.vertcat(q, v), margin
 
     def _tree(self, given: Mapping[str, ca.SX], whole: bool = False) -> Tree:
-        """Return the tree with parameters as symbols, simplified unless it is to be ``whole``, as wrenches need it."""
+        """Return the tree with symbolic parameters, simplified unless ``whole``, as wrenches require."""
         tree, free = Tree.of(self.robot), self.settings.free
         if not whole:
             tree = lean(tree, touched(self.robot, free)) if free else lean(tree)
@@ -75,7 +75,7 @@ class Loops:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A robot with settings as variables, and as functions over them."""
+    """A robot and its settings as FMU variables and functions."""
 
     robot: Robot
     settings: Settings
@@ -87,63 +87,64 @@ class Model:
 
     @cached_property
     def loops(self) -> Loops | None:
-        """The closed loops of the robot, if it has any."""
+        """The closed loops of the robot, or None."""
         return Loops(self.robot, self.settings) if self.robot.loops else None
 
     def first(self, *kinds: str) -> int:
-        """Return the value reference of the first variable of these kinds, the step left out; behind all if none is."""
+        """Return the first value reference of these kinds, without the step; one past the end if there is none."""
         at = (k for k, each in enumerate(self.variables) if each.kind in kinds and each.name != STEP)
         return next(at, len(self.variables))
 
     @property
     def x(self) -> int:
-        """The value reference where x begins."""
+        """The first value reference of x."""
         return self.first("parameter", "input")
 
     @property
     def z(self) -> int:
-        """The value reference where z begins."""
+        """The first value reference of z."""
         return self.first("rate", "output")
 
     @cached_property
     def functions(self) -> dict[str, ca.Function]:
-        """The functions in C: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
+        """The C functions: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
 
-        With closed loops also closed(x, end), the state ``end`` after a step from x on closed loops, and a margin.
+        With closed loops also closed(x, end): the state ``end`` of a step from x, projected on the closed loops, and a
+        margin.
         """
         x = ca.SX.sym("x", self.z - self.x)
-        rates, found = self._rates(x), dict[str, ca.Function]()
+        rates, functions = self._rates(x), dict[str, ca.Function]()
         known = ca.SX.sym("rates", rates.size1())
         outputs = self._outputs(x, known)
         if not self.settings.inverse:
-            found |= {name: self.robot.function(name) for name in ("chart", "chart_rate")}
-            found["rates"] = _function("rates", {"x": x}, {"rates": rates})
+            functions |= {name: self.robot.function(name) for name in ("chart", "chart_rate")}
+            functions["rates"] = _function("rates", {"x": x}, {"rates": rates})
         if self.loops is not None:
             end, nq = ca.SX.sym("end", self.robot.nq + self.robot.nv), self.robot.nq
             state, margin = self.loops.closed(self._given(x), end[:nq], end[nq:])
-            found["closed"] = _function("closed", {"x": x, "end": end}, {"closed": state, "margin": margin})
+            functions["closed"] = _function("closed", {"x": x, "end": end}, {"closed": state, "margin": margin})
         if outputs.size1():
-            found["outputs"] = _function("outputs", {"x": x, "rates": known}, {"outputs": outputs})
+            functions["outputs"] = _function("outputs", {"x": x, "rates": known}, {"outputs": outputs})
         z = ca.vertcat(rates, ca.substitute(outputs, known, rates))
         tangents, changes = pushed({"x": x}, {"z": z}, {})
-        found["tangent"] = _function("tangent", {"x": x} | tangents, changes)
+        functions["tangent"] = _function("tangent", {"x": x} | tangents, changes)
         weights, gradients = pulled({"x": x}, {"z": z}, {})
-        found["adjoint"] = _function("adjoint", {"x": x} | weights, gradients)
-        return found
+        functions["adjoint"] = _function("adjoint", {"x": x} | weights, gradients)
+        return functions
 
     @cached_property
     def pattern(self) -> list[list[int]]:
-        """For each component of z, the value references of the variables of x that it depends on."""
+        """For each component of z, the value references of the components of x on which it depends."""
         x = ca.SX.sym("x", self.z - self.x)
         rates = self._rates(x)
         z = ca.Function("z", [x], [ca.vertcat(rates, self._outputs(x, rates))])
-        found: list[list[int]] = [[] for _ in range(z.size1_out(0))]
+        pattern: list[list[int]] = [[] for _ in range(z.size1_out(0))]
         for row, column in zip(*z.jac_sparsity(0, 0).get_triplet(), strict=True):
-            found[row].append(self.x + column)
-        return [sorted(each) for each in found]
+            pattern[row].append(self.x + column)
+        return [sorted(each) for each in pattern]
 
     def _given(self, x: ca.SX) -> dict[str, ca.SX]:
-        """Return the arguments of algorithms that are parts of x, by name."""
+        """Return the algorithm arguments that are parts of x, by name."""
         robot, settings = self.robot, self.settings
         sizes = {"closing": 1} if robot.loops else {}
         sizes |= {"p": len(settings.free)}
@@ -152,14 +153,14 @@ class Model:
         else:
             sizes |= {"tau": robot.nv, "external": 6 * len(settings.external), "q": robot.nq, "v": robot.nv}
         ends = np.cumsum([0, *sizes.values()]).tolist()
-        found = {name: x[start:end] for name, (start, end) in zip(sizes, pairwise(ends), strict=True)}
+        arguments = {name: x[start:end] for name, (start, end) in zip(sizes, pairwise(ends), strict=True)}
         loads = ca.SX.zeros(len(robot.links), 6)
         for k, link in enumerate(settings.external):
-            loads[link, :] = found["external"][6 * k : 6 * k + 6].T
-        return found | {"external": loads}
+            loads[link, :] = arguments["external"][6 * k : 6 * k + 6].T
+        return arguments | {"external": loads}
 
     def _call(self, given: Mapping[str, ca.SX], name: str, place: str | None = None) -> ca.SX:
-        """Return the result of an algorithm; dynamics and reactions are those with closed loops."""
+        """Return the result of an algorithm; with closed loops, dynamics and reactions are constrained."""
         if self.loops is not None and name in ("forward_dynamics", "joint_wrenches"):
             return self.loops.joint_wrenches(given) if name == "joint_wrenches" else self.loops.acceleration(given)
         robot = self.robot.parametric(self.settings.paths) if self.settings.free else self.robot
@@ -171,23 +172,23 @@ class Model:
         """Return the rates of q and v."""
         if self.settings.inverse:
             return ca.SX(0, 1)
-        given = self._given(x)
-        q_rate, a = position_rate(self.robot, given["q"], given["v"]), self._call(given, "forward_dynamics")
+        arguments = self._given(x)
+        q_rate, a = position_rate(self.robot, arguments["q"], arguments["v"]), self._call(arguments, "forward_dynamics")
         return ca.densify(ca.vertcat(q_rate, a))
 
     def _outputs(self, x: ca.SX, rates: ca.SX) -> ca.SX:
-        """Return the outputs that are no states and no rates."""
-        given, parts = self._given(x), [ca.SX(0, 1)]
+        """Return the outputs that are neither states nor rates."""
+        arguments, parts = self._given(x), [ca.SX(0, 1)]
         if self.settings.inverse:
-            parts.append(self._call(given, "inverse_dynamics"))
+            parts.append(self._call(arguments, "inverse_dynamics"))
         else:
-            given["a"] = rates[self.robot.nq :]
+            arguments["a"] = rates[self.robot.nq :]
         results: dict[tuple[str, str | None], ca.SX] = {}
-        for each in self.settings.outputs:
-            key = each.name, each.place if each.quantity.at == "place" else None
+        for output in self.settings.outputs:
+            key = output.name, output.place if output.quantity.at == "place" else None
             if key not in results:
-                results[key] = self._call(given, *key)
-            parts.append(each.row(self.robot, results[key]))
+                results[key] = self._call(arguments, *key)
+            parts.append(output.row(self.robot, results[key]))
         return ca.densify(ca.vertcat(*parts))
 
 

@@ -1,4 +1,4 @@
-"""What an FMU is to have, checked before anything is computed."""
+"""FMU settings, checked before anything is computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _XYZ = ("x", "y", "z")
 
 
 class Quantity(NamedTuple):
-    """A quantity: names and units of its components; ``at`` is "link", "place" (a link or frame) or nothing."""
+    """A quantity: names and units of its components; ``at`` is "link", "place" (a link or frame) or empty."""
 
     at: str
     components: tuple[str, ...]
@@ -38,7 +38,7 @@ def _units(angular: str, linear: str) -> tuple[str, ...]:
 
 _ROTATION = tuple(f"R[{row},{column}]" for row in (1, 2, 3) for column in (1, 2, 3))
 QUANTITIES = {
-    "joint_wrenches": Quantity("link", _six("m", "f"), _units("N.m", "N"), "reaction of the joint of"),
+    "joint_wrenches": Quantity("link", _six("m", "f"), _units("N.m", "N"), "joint reaction of"),
     "pose": Quantity("place", (*_XYZ, *_ROTATION), ("m",) * 3 + ("",) * 9, "pose, in base axes, of"),
     "velocity": Quantity("place", _six("w", "v"), _units("rad/s", "m/s"), "twist, in its own axes, of"),
     "acceleration": Quantity("place", _six("w", "v"), _units("rad/s2", "m/s2"), "acceleration, in its own axes, of"),
@@ -46,22 +46,22 @@ QUANTITIES = {
     "kinetic_energy": Quantity("", ("",), ("J",), "kinetic energy"),
     "potential_energy": Quantity("", ("",), ("J",), "potential energy of gravity and springs"),
 }
-"""The quantities, by the names of the methods of a robot."""
+"""The quantities, by the names of the robot methods."""
 
 
 class Chosen(NamedTuple):
-    """A quantity that was chosen, at a link or frame if it is one of them."""
+    """A selected quantity, at a link or frame if it needs one."""
 
     name: str
     place: str
 
     @property
     def quantity(self) -> Quantity:
-        """What it is."""
+        """The definition of the quantity."""
         return QUANTITIES[self.name]
 
     def row(self, mechanism: Mechanism, result: ca.SX) -> ca.SX:
-        """Return the components, as a column, from the result of the algorithm."""
+        """Return the components as a column, from the result of the algorithm."""
         if self.quantity.at == "link":
             return result[mechanism.link_names.index(self.place), :].T
         if self.name == "pose":
@@ -70,39 +70,43 @@ class Chosen(NamedTuple):
 
 
 def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
-    """Return the quantities that are named, "pose:hand" or "kinetic_energy"; "joint_wrenches" is that of all links."""
-    found: list[Chosen] = []
-    for given in several(names):
-        name, colon, place = given.partition(":") if isinstance(given, str) else ("", "", "")
+    """Return the named quantities, such as "pose:hand"; "joint_wrenches" alone selects all links."""
+    quantities: list[Chosen] = []
+    for output in several(names):
+        name, colon, place = output.partition(":") if isinstance(output, str) else ("", "", "")
         if name not in QUANTITIES:
             allowed = ", ".join(each + f":{own.at.upper()}" * bool(own.at) for each, own in QUANTITIES.items())
-            raise ModelError(f"output {given!r}", value=given, where=mechanism.name, allowed=allowed)
+            raise ModelError(f"there is no output {output!r}", value=output, where=mechanism.name, allowed=allowed)
         at = QUANTITIES[name].at
         if bool(colon) > bool(at) or (not colon and at == "place"):
             fix = f"write '{name}:LINK'" if at else f"write {name!r}"
-            raise ModelError(f"output {given!r}", value=given, where=mechanism.name, fix=fix)
+            raise ModelError(f"output {output!r}", value=output, where=mechanism.name, fix=fix)
         if at == "link" and colon and place not in mechanism.link_names:
             allowed = listing(map(repr, mechanism.link_names), like=repr(place))
-            found_text = f"output {given!r}: no moving link {place!r}"
+            found_text = f"output {output!r}: there is no moving link {place!r}"
             raise ModelError(found_text, value=place, where=mechanism.name, allowed=allowed)
         if at == "place":
-            mechanism.place(place)  # an error for a name that does not exist
-        found += [Chosen(name, each) for each in mechanism.link_names] if at and not colon else [Chosen(name, place)]
-    if len(set(found)) < len(found):
+            mechanism.place(place)  # raises for an unknown name
+        quantities += (
+            [Chosen(name, link_name) for link_name in mechanism.link_names]
+            if at and not colon
+            else [Chosen(name, place)]
+        )
+    if len(set(quantities)) < len(quantities):
         raise ModelError("an output is named twice", where=mechanism.name, allowed="each once")
-    return found
+    return quantities
 
 
-SHORTEST = 1e-9
-"""The shortest step of co-simulation (s)."""
+MIN_STEP = 1e-9
+"""Minimum co-simulation step (s)."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What an FMU has; ``torsor.export.fmi`` describes it.
+    """The settings of an FMU; see ``torsor.export.fmi``.
 
-    ``outputs`` are quantities besides q, v, a and tau, ``free`` the parameters and ``paths`` what names them,
-    ``external`` the indices of links with a wrench as input.
+    ``outputs`` are quantities besides q, v, a and tau. ``free`` are the parameters, and ``paths`` their names.
+    ``external`` are the indices of links with an input wrench.
     """
 
     outputs: tuple[Chosen, ...]
@@ -126,13 +130,16 @@ class Settings:
         v0: ArrayLike | None,
         step: float,
     ) -> "Settings":
-        """Return the settings; raise ModelError where one is not allowed, or the robot has no such model."""
+        """Return the settings; raise ModelError if one is invalid or the robot is not supported."""
         where = robot.name
         if robot.loops and inverse:
-            found, fix = "`inverse=True` with closed loops", "torsor.export.c with constrained_inverse_dynamics"
-            raise ModelError(found, where=where, allowed="forward dynamics", fix=fix)
+            message, fix = (
+                "`inverse=True` is not supported with closed loops",
+                "use torsor.export.c with constrained_inverse_dynamics",
+            )
+            raise ModelError(message, where=where, allowed="forward dynamics", fix=fix)
         if not robot.nv:
-            raise ModelError("the robot has no coordinate", where=where, allowed="one or more joints")
+            raise ModelError("the robot has no coordinates", where=where, allowed="one or more joints")
         links = indices_of(external, robot.link_names, where, "moving link")
         if len(set(links)) < len(links):
             raise ModelError("names a link twice", argument="external", where=where, allowed="each once")
@@ -143,7 +150,7 @@ class Settings:
         for array, name in ((q, "q0"), (v, "v0")):
             if array.ndim > 1:
                 raise ModelError(f"has shape {array.shape}", argument=name, where=where, allowed="one state")
-        length = number(step, where, "step", least=SHORTEST)
+        length = number(step, where, "step", least=MIN_STEP)
         free = free_numbers(robot, parameters) if parameters else ()
         q = normalised(robot, q)
         if robot.loops:

@@ -1,11 +1,11 @@
-"""The variables of an FMU. Their order is that of value references, of the C code and of the model description."""
+"""The variables of an FMU, in the order of value references, C code and model description."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torsor.base.errors import ModelError
-from torsor.export.fmu.settings import SHORTEST, Settings
+from torsor.export.fmu.settings import MIN_STEP, Settings
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free
 from torsor.mechanism.mechanism import units
@@ -31,13 +31,13 @@ UNITS: dict[str, dict[str, int]] = {
     "N.m/rad": {"kg": 1, "m": 2, "s": -2, "rad": -1},
     "N/m": {"kg": 1, "s": -2},
 }
-"""Exponents of the base units of each unit, by its name."""
+"""Exponents of the base units, by unit name."""
 
 FORCES = {"rad": "N.m", "m": "N"}
-"""The unit of a force, by that of its coordinate."""
+"""Force units, by coordinate unit."""
 
 _FIELDS = {"mass": "kg", "com": "m", "inertia": "kg.m2", "origin": "m", "turn": "rad", "point": "m", "gravity": "m/s2"}
-# Of drives: for a coordinate in rad, and for one in m.
+# Units of drives: for a coordinate in rad, and for one in m.
 _DRIVES = {
     "rotor_inertia": ("kg.m2", "kg"),
     "coulomb": ("N.m", "N"),
@@ -48,7 +48,7 @@ _POSITIVE = ("mass", *_DRIVES)
 
 
 def unit_of(mechanism: Mechanism, parameter: Free) -> str:
-    """Return the unit of a number of a mechanism; none where it changes numbers of several units."""
+    """Return the unit of a mechanism parameter, or "" if it affects quantities of several units."""
     found = set[str]()
     for number, _ in parameter.coefficients:
         drives = _DRIVES.get(number.field)
@@ -58,13 +58,13 @@ def unit_of(mechanism: Mechanism, parameter: Free) -> str:
 
 
 def least_of(parameter: Free) -> float | None:
-    """Return the least value of a number: 0 of masses, friction and stiffness, none of the others."""
+    """Return the minimum of a parameter: 0 for masses, friction and stiffness, none for others."""
     (number, coefficient), *others = parameter.coefficients
     direct = not others and coefficient == 1 and number.field in _POSITIVE
     return 0.0 if direct and parameter.value >= 0 else None
 
 
-# Names that need no quotes, by the grammar of structured names of the standard.
+# Unquoted names in the grammar of structured names of the standard.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"'": "\\'", '"': '\\"', "\\": "\\\\"}
 
@@ -73,9 +73,9 @@ _ESCAPES = {"'": "\\'", '"': '\\"', "\\": "\\\\"}
 class Variable:
     """A variable of type Float64 (FMI 3) or Real (FMI 2).
 
-    ``kind`` is "time", "parameter", "input", "state", "rate" or "output". ``start`` is its value at the start where it
-    is not computed, ``least`` the smallest value allowed. ``state`` is the value reference of the state whose rate it
-    is. ``unit`` is one of ``UNITS``, or empty.
+    ``kind`` is "time", "parameter", "input", "state", "rate" or "output". ``start`` is the start value if it is not
+    computed, and ``least`` the minimum value. ``state`` is the value reference of the state whose rate it is. ``unit``
+    is one of ``UNITS``, or empty.
     """
 
     name: str
@@ -88,24 +88,24 @@ class Variable:
 
     @property
     def causality(self) -> str:
-        """Its causality; states and accelerations are outputs too."""
+        """The causality; states and accelerations are also outputs."""
         if self.kind in ("rate", "state"):
             return "local" if self.name.startswith("der(") else "output"
         return {"time": "independent"}.get(self.kind, self.kind)
 
     @property
     def variability(self) -> str:
-        """Its variability: parameters may change between steps."""
+        """The variability; parameters may change between steps."""
         return "tunable" if self.kind == "parameter" else "continuous"
 
     @property
     def initial(self) -> str | None:
-        """How its first value is found, where the standard wants it said."""
+        """How the initial value is determined, if the standard requires it."""
         return {"parameter": "exact", "state": "exact", "rate": "calculated", "output": "calculated"}.get(self.kind)
 
 
 def structured(*parts: str) -> str:
-    """Return a name with levels; parts that are no identifiers are in quotes, with control characters as {number}."""
+    """Return a structured name; parts that are not identifiers are quoted, with control characters as {number}."""
 
     def quoted(part: str) -> str:
         return "'" + "".join(_ESCAPES.get(c, c) if c.isprintable() else f"{{{ord(c)}}}" for c in part) + "'"
@@ -114,58 +114,60 @@ def structured(*parts: str) -> str:
 
 
 def levels(name: str) -> list[str]:
-    """Return the levels of the name of a coordinate, which slashes separate."""
+    """Return the levels of a coordinate name, which slashes separate."""
     parts = name.split("/")
     return parts if all(parts) else [name]
 
 
 STEP = "step"
-"""The name of the parameter that is the longest step of co-simulation."""
+"""Name of the parameter for the maximum co-simulation step."""
 
 CLOSING = "closing"
-"""The name of the parameter that is the rate at which loops are closed in model exchange."""
+"""Name of the parameter for the closing rate of loops in model exchange."""
 
 _WRENCH = (("mx", "N.m"), ("my", "N.m"), ("mz", "N.m"), ("fx", "N"), ("fy", "N"), ("fz", "N"))
 
 
 def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
-    """Return all variables in the order of value references; raise ModelError where two have one name."""
-    found = [Variable("time", "time", "s", "time")]
+    """Return all variables in the order of value references; raise ModelError for duplicate names."""
+    variables = [Variable("time", "time", "s", "time")]
     if not settings.inverse:
-        what = "longest step of the integrator in co-simulation"
-        found.append(Variable(STEP, "parameter", "s", what, settings.step, SHORTEST))
+        what = "maximum integrator step in co-simulation"
+        variables.append(Variable(STEP, "parameter", "s", what, settings.step, MIN_STEP))
     if robot.loops:
-        what = "rate at which errors of closure of the loops decrease in model exchange"
-        found.append(Variable(CLOSING, "parameter", "1/s", what, STABILISATION, 0.0))
-    for each in settings.free:
-        name, unit = structured(*each.name.split(".")), unit_of(robot, each)
-        found.append(Variable(name, "parameter", unit, "", each.value, least_of(each)))
-    found += _inputs(robot, settings)
+        what = "decay rate of loop closure errors in model exchange"
+        variables.append(Variable(CLOSING, "parameter", "1/s", what, STABILISATION, 0.0))
+    for parameter in settings.free:
+        name, unit = structured(*parameter.name.split(".")), unit_of(robot, parameter)
+        variables.append(Variable(name, "parameter", unit, "", parameter.value, least_of(parameter)))
+    variables += _inputs(robot, settings)
     if not settings.inverse:
-        found += _states(robot, settings, len(found))
-    found += _outputs(robot, settings)
-    names = [each.name for each in found]
+        variables += _states(robot, settings, len(variables))
+    variables += _outputs(robot, settings)
+    names = [variable.name for variable in variables]
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
-        fix = "give the parameter another name: {name: path}"
+        fix = "rename the parameter: {name: path}"
         raise ModelError(f"two variables are named {double!r}", value=double, where=robot.name, fix=fix)
-    return tuple(found)
+    return tuple(variables)
 
 
 def _inputs(robot: Robot, settings: Settings) -> list[Variable]:
     if settings.inverse:
         starts = {"q": settings.q0, "v": settings.v0, "a": (0.0,) * robot.nv}
-        found = [each for letter, own in starts.items() for each in _vector(robot, letter, own, "input")]
+        variables = [
+            each for letter, start_values in starts.items() for each in _vector(robot, letter, start_values, "input")
+        ]
     else:
-        found = _vector(robot, "tau", (0.0,) * robot.nv, "input")
+        variables = _vector(robot, "tau", (0.0,) * robot.nv, "input")
     for link in (robot.link_names[k] for k in settings.external):
         what = f"wrench on {link}, at its origin, in its axes"
-        found += [Variable(structured("external", link, c), "input", unit, what, 0.0) for c, unit in _WRENCH]
-    return found
+        variables += [Variable(structured("external", link, c), "input", unit, what, 0.0) for c, unit in _WRENCH]
+    return variables
 
 
 def _states(robot: Robot, settings: Settings, first: int) -> list[Variable]:
-    """Return the states q and v, of which the first has that value reference, and their rates."""
+    """Return the states q and v, starting at a value reference, and their rates."""
     q, v = _vector(robot, "q", settings.q0, "state"), _vector(robot, "v", settings.v0, "state")
     named = [(each.name, each.unit and f"{each.unit}/s") for each in q]
     rates = [Variable(f"der({name})", "rate", unit, f"rate of {name}") for name, unit in named]
@@ -174,27 +176,27 @@ def _states(robot: Robot, settings: Settings, first: int) -> list[Variable]:
 
 
 def _outputs(robot: Robot, settings: Settings) -> list[Variable]:
-    found = _vector(robot, "tau", (None,) * robot.nv, "output") if settings.inverse else []
-    for each in settings.outputs:
-        what = f"{each.quantity.what} {each.place}".strip()
-        for component, unit in zip(each.quantity.components, each.quantity.units, strict=True):
-            # A component with brackets is an element of an array, and needs no quotes.
-            name = structured(each.name, each.place) + f".{component}" * bool(component)
-            found.append(Variable(name, "output", unit, what))
-    return found
+    variables = _vector(robot, "tau", (None,) * robot.nv, "output") if settings.inverse else []
+    for output in settings.outputs:
+        what = f"{output.quantity.what} {output.place}".strip()
+        for component, unit in zip(output.quantity.components, output.quantity.units, strict=True):
+            # A component with brackets is an array element and needs no quotes.
+            name = structured(output.name, output.place) + f".{component}" * bool(component)
+            variables.append(Variable(name, "output", unit, what))
+    return variables
 
 
 def _vector(robot: Robot, letter: str, starts: Sequence[float | None], kind: str) -> list[Variable]:
     """Return positions (q), velocities (v), accelerations (a) or forces (tau)."""
     positions, rates = units(robot)
     names = robot.position_names if letter == "q" else robot.coordinate_names
-    what, own = {
-        "q": ("position", ["" if unit == "1" else unit for unit in positions]),  # components of quaternions have none
+    what, descriptions = {
+        "q": ("position", ["" if unit == "1" else unit for unit in positions]),  # quaternion components have no unit
         "v": ("velocity", [f"{unit}/s" for unit in rates]),
         "a": ("acceleration", [f"{unit}/s2" for unit in rates]),
         "tau": ("generalised force", [FORCES[unit] for unit in rates]),
     }[letter]
     return [
         Variable(structured(letter, *levels(name)), kind, unit, f"{what} of {name}", start)
-        for name, unit, start in zip(names, own, starts, strict=True)
+        for name, unit, start in zip(names, descriptions, starts, strict=True)
     ]

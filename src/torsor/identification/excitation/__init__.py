@@ -1,1 +1,1 @@
-"""Motions that excite the parameters of a robot, and that aim at what earlier measurements leave uncertain."""
+"""Excitation trajectories, also for parameters that earlier measurements leave uncertain."""

@@ -1,15 +1,15 @@
-"""The optimal design of a periodic motion: a criterion of how well it excites the base parameters, and its limits.
+"""Optimal design of a periodic excitation trajectory: criteria, limits and minimisation.
 
 The criteria are functions of the information matrix G (b, b): the mean over all samples of Y_t^T Y_t, with Y_t (n, b)
-the regressor of the base parameters, each row divided by the noise of its coordinate, plus what is known from earlier
-measurements for each sample of the new motion. With the eigenvalues l of G, the sizes s of the parameters, and
+the regressor of the base parameters, each row divided by the noise of its coordinate, plus the information of earlier
+measurements per sample of the new motion. With the eigenvalues l of G, the sizes s of the parameters, and
 r_p = (G^-1)_pp / s_p^2, they are
 
     determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid)
     condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (about log of the condition number of Y)
     uncertainty   log of (sum of r^8)^(1/8) / 2                      (about log of the largest relative deviation)
 
-The power of 8 makes the largest of all numbers smooth. A function of G with the gradient D has the gradient 2 Y_t D
+The power of 8 is a smooth approximation of the maximum. A function of G with the gradient D has the gradient 2 Y_t D
 with respect to Y_t, and the traced regressor gives those with respect to q, v and a. Swevers, Ganseman, Tukel, De
 Schutter and Van Brussel 1997.
 """
@@ -31,49 +31,49 @@ from torsor.identification.excitation.fourier import Series
 from torsor.robot.robot import Robot
 
 CRITERIA = ("condition", "determinant", "uncertainty")
-POWER = 8
-SINGULAR = 1e-14  # eigenvalues, relative to the largest, that count as zero
-SMALLEST = 0.1  # of the largest parameter of its kind: the size of a parameter that is smaller, or zero
+NORM_POWER = 8
+SINGULAR_TOLERANCE = 1e-14  # relative eigenvalues that count as zero
+MIN_SIZE_RATIO = 0.1  # minimum size of a parameter, as a fraction of the largest of its kind
 KINDS = (("mx", "my", "mz"), ("Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz"))
 
 
 def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
     """Return a criterion of G (b, b) and its gradient (b, b); infinite where G is singular."""
     values, U = np.linalg.eigh(G)
-    if not values[0] > SINGULAR * values[-1]:
+    if not values[0] > SINGULAR_TOLERANCE * values[-1]:
         return np.inf, np.zeros_like(G)
     if name == "uncertainty":
         covariance = (U / values) @ U.T
         relative = np.diagonal(covariance) / sizes**2
         largest = float(relative.max())
-        powers = (relative / largest) ** POWER
+        powers = (relative / largest) ** NORM_POWER
         by_diagonal = powers / powers.sum() / np.diagonal(covariance) / 2
         gradient = -(covariance * by_diagonal) @ covariance
-        return float(np.log(largest) / 2 + np.log(powers.sum()) / (2 * POWER)), np.asarray(gradient)
+        return float(np.log(largest) / 2 + np.log(powers.sum()) / (2 * NORM_POWER)), np.asarray(gradient)
     if name == "determinant":
         cost, derivatives = -np.log(values).mean(), -1 / values / len(values)
     else:
-        up, down = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
-        cost = (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / POWER) / 2
+        up, down = (values / values[-1]) ** NORM_POWER, (values[0] / values) ** NORM_POWER
+        cost = (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / NORM_POWER) / 2
         derivatives = (up / up.sum() - down / down.sum()) / values / 2
     return float(cost), np.asarray((U * derivatives) @ U.T)
 
 
 def sizes_of(names: tuple[str, ...], values: Array) -> Array:
-    """Return the sizes (b,) to which deviations of parameters are relative: their values, or a part of the largest.
+    """Return the sizes (b,) to which deviations are relative: parameter values, or a fraction of the largest one.
 
     ``names`` are those of the parameters that represent the base parameters, such as "link2.mx".
     """
     letters = [re.sub(r".*\.", "", name) for name in names]
-    kinds = [next((own for own in KINDS if each in own), (each,)) for each in letters]
+    kinds = [next((kind_names for kind_names in KINDS if letter in kind_names), (letter,)) for letter in letters]
     sizes = np.abs(values)
-    largest = np.array([max(size for size, other in zip(sizes, kinds, strict=True) if other == own) for own in kinds])
-    return np.asarray(np.maximum(sizes, np.where(largest > 0, SMALLEST * largest, 1.0)))
+    largest = np.array([max(size for size, other in zip(sizes, kinds, strict=True) if other == kind) for kind in kinds])
+    return np.asarray(np.maximum(sizes, np.where(largest > 0, MIN_SIZE_RATIO * largest, 1.0)))
 
 
-# Minimisation of a smooth function within its domain: BFGS with a line search that stays inside.
-SHORTEST = 1e-10  # fraction of a step at which the line search fails
-ARMIJO = 1e-4  # fraction of the predicted decrease that a step must reach
+# Minimisation of a smooth function by BFGS with a line search that stays inside its domain.
+MIN_STEP_FRACTION = 1e-10  # step fraction at which the line search fails
+ARMIJO = 1e-4  # fraction of the predicted decrease that a step must achieve
 
 
 @dataclass(eq=False)
@@ -100,11 +100,11 @@ class Descent:
         self.H = np.eye(len(self.x)) * 0.1 / max(float(np.linalg.norm(self.gradient)), 1e-12)
 
     def step(self) -> bool:
-        """Take one step; return whether the value decreased by more than rounding."""
+        """Take one step; return whether the value decreased by more than rounding error."""
         direction = -self.H @ self.gradient
         slope = float(direction @ self.gradient)
         fraction = 1.0
-        while fraction > SHORTEST:
+        while fraction > MIN_STEP_FRACTION:
             x = self.x + fraction * direction
             value, gradient = self.function(x)
             if value <= self.value + ARMIJO * fraction * slope:
@@ -122,18 +122,18 @@ class Descent:
         return decrease > 1e-9 * max(abs(value), 1e-3)
 
 
-# Clearances of a motion: collision shapes stay a distance apart, by a barrier that ends where they are far away.
+# Clearance of a motion: a barrier with compact support keeps collision shapes apart.
 #
-# With the distance d of a pair, the least one c, and y = 1 - (d - c) / REACH where it is positive, the barrier of a
-# pair is -log(1 - y^3): it and its first two derivatives are zero from the distance c + REACH on.
+# With the pair distance d, the minimum distance c, and y = 1 - (d - c) / REACH where positive, the barrier of a pair
+# is -log(1 - y^3): it and its first two derivatives are zero from the distance c + REACH on.
 
-REACH = 0.1  # m beyond the least distance, from which on pairs do not matter
-MARGIN = 1e-3  # m by which the search stays farther away, since it looks at fewer instants than the last check
+BARRIER_REACH = 0.1  # m beyond the minimum distance, above which pairs are ignored
+CLEARANCE_MARGIN = 1e-3  # m, additional margin of the search, which checks fewer instants than the final check
 
 
 @dataclass(frozen=True, eq=False)
 class Clearance:
-    """The prepared distances of a robot (``within`` the least distance and ``REACH``), and the ``least`` one, m."""
+    """Prepared distances ``within`` the minimum distance plus ``BARRIER_REACH``, and the ``least`` distance, m."""
 
     model: DistanceModel
     least: float
@@ -142,39 +142,39 @@ class Clearance:
     def of(cls, robot: Robot, least: float, pairs: Pairs, where: str) -> "Clearance":
         """Return the clearance of a robot; ``pairs`` as in ``robot.shapes.distances``."""
         least = number(least, where, "clearance", least=0.0)
-        return cls(distance_model(robot, pairs, within=least + MARGIN + REACH), least)
+        return cls(distance_model(robot, pairs, within=least + CLEARANCE_MARGIN + BARRIER_REACH), least)
 
     def barrier(self, q: Array) -> tuple[float, Array]:
-        """Return the mean barrier of postures q (T, n) and its gradient (T, n); infinite where shapes are too near."""
+        """Return the mean barrier of postures q (T, n) and its gradient (T, n); infinite if shapes are too close."""
         if not self.model.pairs:
             return 0.0, np.zeros_like(q)
-        found = self.model(q, True)
-        y = np.maximum(1 - (found.distance[:, self._moving] - self.least - MARGIN) / REACH, 0.0)
+        distances = self.model(q, True)
+        y = np.maximum(1 - (distances.distance[:, self._moving] - self.least - CLEARANCE_MARGIN) / BARRIER_REACH, 0.0)
         if y.max(initial=0.0) >= 1:
             return np.inf, np.zeros_like(q)
-        assert found.gradient is not None
-        by_distance = -3 * y**2 / (1 - y**3) / REACH
+        assert distances.gradient is not None
+        by_distance = -3 * y**2 / (1 - y**3) / BARRIER_REACH
         value = -np.log(1 - y**3).sum() / len(q)
-        return float(value), np.einsum("tp,tpj->tj", by_distance, found.gradient[:, self._moving]) / len(q)
+        return float(value), np.einsum("tp,tpj->tj", by_distance, distances.gradient[:, self._moving]) / len(q)
 
     def distances(self, q: Array) -> Array:
-        """Return the least distance (T,) in m of postures q (T, n): infinite without pairs, a lower bound if far."""
+        """Return the minimum distance (T,) in m of postures q (T, n): infinite without pairs, a lower bound if far."""
         if not self.model.pairs:
             return np.full(len(q), np.inf)
         return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))
 
     @cached_property
     def _moving(self) -> Flags:
-        """Which pairs (P,) have a distance that changes."""
+        """Mask (P,) of the pairs whose distance changes."""
         return np.asarray(self.model.depends.any(axis=1))
 
 
-FINE = 40  # instants per harmonic at which the limits of motion are checked during the search
+CHECKS_PER_HARMONIC = 40  # instants per harmonic at which limits are checked during the search
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits (n,) of each coordinate: ``lower`` and ``upper`` positions; others may be infinite."""
+    """Limits (n,) of each coordinate: ``lower`` and ``upper`` positions are finite, others may be infinite."""
 
     lower: Array
     upper: Array
@@ -183,22 +183,22 @@ class Limits:
     effort: Array
 
     def slacks(self, q: Array, v: Array, a: Array) -> list[Array]:
-        """Return the slack of motions (T, n) to each limit except effort, relative to the limit; 0 is at the limit."""
+        """Return the relative slack of motions (T, n) to each limit except effort; 0 at the limit."""
         half = (self.upper - self.lower) / 2
-        found = [(self.upper - q) / half, (q - self.lower) / half]
+        slacks = [(self.upper - q) / half, (q - self.lower) / half]
         for limit, values in ((self.velocity, v), (self.acceleration, a)):
-            found += [1 - values / limit, 1 + values / limit]
-        return found
+            slacks += [1 - values / limit, 1 + values / limit]
+        return slacks
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The design problem: a robot, columns of its regressor, noise (n,) of its forces, limits, and the series.
+    """The design problem: a robot, columns of its regressor, force noise (n,), limits, and the Fourier series.
 
     A motion is given by x (m n,): coefficients of ``series.basis`` (2 H + 1, m) for each coordinate, relative to half
-    of its range and about the middle. ``samples`` is the number of instants of a period that the criterion uses.
-    ``known`` (b, b) is the information of earlier measurements over the number of samples of the new motion, ``sizes``
-    (b,) are those of the parameters, ``clearance`` keeps collision shapes apart.
+    of its range and about its middle. ``samples`` is the number of instants per period that the criterion uses.
+    ``known`` (b, b) is the information of earlier measurements divided by the number of samples of the new motion.
+    ``sizes`` (b,) are the parameter sizes, and ``clearance`` keeps collision shapes apart.
     """
 
     robot: Robot
@@ -219,15 +219,15 @@ class Design:
 
     def coefficients(self, x: Array) -> Array:
         """Return the coefficients (2 H + 1, n) of a motion."""
-        own = self.series.basis @ x.reshape(-1, len(self.half)) * self.half
-        own[0] += (self.limits.upper + self.limits.lower) / 2
-        return np.asarray(own)
+        coefficients = self.series.basis @ x.reshape(-1, len(self.half)) * self.half
+        coefficients[0] += (self.limits.upper + self.limits.lower) / 2
+        return np.asarray(coefficients)
 
     def variables(self, coefficients: Array) -> Array:
-        """Return the x (m n,) of coefficients (2 H + 1, n) within the span of the basis."""
-        own = coefficients.copy()
-        own[0] -= (self.limits.upper + self.limits.lower) / 2
-        return np.asarray(self.series.basis.T @ (own / self.half)).ravel()
+        """Return x (m n,) of coefficients (2 H + 1, n) within the span of the basis."""
+        shifted = coefficients.copy()
+        shifted[0] -= (self.limits.upper + self.limits.lower) / 2
+        return np.asarray(self.series.basis.T @ (shifted / self.half)).ravel()
 
     @cached_property
     def _features(self) -> tuple[Array, Array, Array]:
@@ -235,11 +235,11 @@ class Design:
 
     @cached_property
     def _fine(self) -> tuple[Array, Array, Array]:
-        return self.series.sampled(FINE * self.series.harmonics)
+        return self.series.sampled(CHECKS_PER_HARMONIC * self.series.harmonics)
 
     @cached_property
     def _smooth(self) -> Robot:
-        """The robot with smooth Coulomb friction, since a discontinuity has no gradient."""
+        """The robot with smooth Coulomb friction, because a discontinuity has no gradient."""
         robot = self.robot
         for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
             if not joint.smooth:
@@ -253,7 +253,7 @@ class Design:
         n, b = self.robot.nv, len(self.columns)
         q, v, a, L = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("L", n, b)
         Y = self._smooth.function("regressor")(q, v, a)[:, self.columns.tolist()]
-        back = [ca.densify(each) for each in ca.cse([ca.gradient(ca.dot(L, Y), each) for each in (q, v, a)])]
+        back = [ca.densify(each) for each in ca.cse([ca.gradient(ca.dot(L, Y), variable) for variable in (q, v, a)])]
         rows = compile(ca.Function("rows", [q, v, a], [ca.densify(Y)]), inputs=[(n,)] * 3, outputs=[(n, b)])
         pullback = ca.Function("rows_back", [q, v, a, L], back)
         return rows, compile(pullback, inputs=[(n,), (n,), (n,), (n, b)], outputs=[(n,)] * 3)
@@ -299,18 +299,18 @@ class Design:
         return value, np.asarray(self.series.basis.T @ (by_C * self.half)).ravel()
 
     def information(self, coefficients: Array) -> Array:
-        """Return the mean information G (b, b) of a sample of a motion, without what is known from earlier ones."""
+        """Return the mean information G (b, b) per sample of a motion, without earlier measurements."""
         rows = self._rows(coefficients)
         return np.asarray(rows.T @ rows / self.samples)
 
     def reached(self, coefficients: Array) -> float:
-        """Return the exponential of the criterion of a motion: less is better."""
+        """Return the exponential of the criterion of a motion; lower is better."""
         return float(np.exp(criterion_of(self.criterion, self.information(coefficients) + self.known, self.sizes)[0]))
 
     def condition(self, coefficients: Array) -> float:
-        """Return the condition number of the base regressor along a motion, its rows divided by the noise.
+        """Return the condition number of the base regressor along a motion, with rows divided by the noise.
 
-        Earlier measurements add rows to it.
+        Earlier measurements contribute additional rows.
         """
         values, U = np.linalg.eigh(self.known)
         before = np.sqrt(np.maximum(values, 0.0) * self.samples)[:, None] * U.T

@@ -1,4 +1,4 @@
-"""``excite``: a periodic motion that excites the parameters of a robot best, within its limits."""
+"""``excite``: a periodic excitation trajectory for robot parameters, within the robot limits."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,7 +15,16 @@ from torsor.base.progress import Bar
 from torsor.geometry.pairs import Pairs
 from torsor.identification.bases import environment_forces
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot
-from torsor.identification.excitation.design import CRITERIA, FINE, MARGIN, Clearance, Descent, Design, Limits, sizes_of
+from torsor.identification.excitation.design import (
+    CHECKS_PER_HARMONIC,
+    CLEARANCE_MARGIN,
+    CRITERIA,
+    Clearance,
+    Descent,
+    Design,
+    Limits,
+    sizes_of,
+)
 from torsor.identification.excitation.fourier import Excitation, Series
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.measurements import Measurements, measurements_of
@@ -25,32 +34,32 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-BARRIERS = (0.1, 0.01, 0.001)  # weights of the barrier, each from the solution of the one before
-CANDIDATES = 30  # random motions, the best of which is the initial guess
-SCALES = (1.0, 0.5, 0.2)  # of each of them: smaller motions may need less force
-SMALLER = (*SCALES, 0.1, 0.05, 0.02)  # where shapes must stay apart
-POSTURES = 100  # random middles of a motion that are tried until shapes are apart
-PERIODS = (1e-3, 1e6)  # s, from the shortest to the longest
-RATES = (1e-3, 1e9)  # Hz, from the least to the greatest
-NOISES = (1e-12, 1e12)  # N m and N, from the least to the greatest
-FINER = 8  # times as many instants for the last check as for the search
+BARRIERS = (0.1, 0.01, 0.001)  # barrier weights; each starts from the solution of the previous one
+CANDIDATES = 30  # random motions; the best one is the initial guess
+SCALES = (1.0, 0.5, 0.2)  # scales of each motion: smaller motions may need less force
+CLEARANCE_SCALES = (*SCALES, 0.1, 0.05, 0.02)  # candidates if shapes must stay apart
+MAX_CENTRE_TRIALS = 100  # random centres that are tried until shapes are apart
+PERIOD_RANGE = (1e-3, 1e6)  # s, minimum and maximum
+RATE_RANGE = (1e-3, 1e9)  # Hz, minimum and maximum
+NOISE_RANGE = (1e-12, 1e12)  # N m and N, minimum and maximum
+FINAL_CHECK_RATIO = 8  # ratio of instants in the final check to instants in the search
 
-# What earlier measurements tell of the base parameters: their information matrix, their noise and their rate.
+# Information of earlier measurements on the base parameters: information matrix, noise and rate.
 #
 #     information = sum over samples of Y_t^T Y_t,       rows of Y_t weighted, and divided by the noise of a coordinate
 #
-# The noise is that of the estimate (``Identified``), or what a model of any parameters leaves of the forces
-# (``Measurements``): the latter need not show all parameters.
+# The noise is that of the estimate (``Identified``), or the residual of a model with free parameters
+# (``Measurements``), which need not excite all parameters.
 
-CHUNK = 4096  # samples at a time
-RATE = 100.0  # Hz, of measurements without times
-NULL = 1e-13  # eigenvalues of the information of unit parameters, relative to the largest, that count as zero
-PART = 1e-3  # of a parameter in directions that no sample shows
-LEAST_NOISE = 1e-4  # as a fraction of the forces: measurements without noise do not count as perfect
+BLOCK_SIZE = 4096  # samples per block
+DEFAULT_RATE = 100.0  # Hz, for measurements without times
+NULL_TOLERANCE = 1e-13  # relative eigenvalues of the information of unit parameters that count as zero
+MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in directions that no sample excites
+MIN_NOISE_RATIO = 1e-4  # minimum noise as a fraction of the forces, for noise-free measurements
 
 
 class Measured(NamedTuple):
-    """Samples of a robot: all that is ``acting`` (N, n), with wrenches, its ``weights``, and ``residuals`` if known."""
+    """Samples of a robot: total forces ``acting`` (N, n), with wrenches, ``weights``, and ``residuals`` if known."""
 
     data: Measurements
     acting: Array
@@ -59,7 +68,7 @@ class Measured(NamedTuple):
 
     @property
     def measured(self) -> Flags:
-        """Which forces (n,) were measured."""
+        """Mask (n,) of the measured forces."""
         return np.asarray((self.weights > 0).any(axis=0))
 
 
@@ -85,26 +94,31 @@ def excite(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Excitation:
-    """Return a periodic motion that excites the base parameters of a robot, by optimisation of a Fourier series.
+    """Return a periodic excitation trajectory for the base parameters of a robot, as an optimised Fourier series.
 
-    ``period`` (s) and ``harmonics`` give the frequencies; with ``rest`` the motion starts and ends at rest.
-    Limits are numbers or (n,): positions ``lower`` and ``upper`` (rad, m) and ``velocity`` are by default those of the
-    robot; ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
-    ``clearance`` (m), collision shapes stay at least that far apart: ``pairs`` as in ``robot.shapes.distances``.
+    ``period`` (s) and ``harmonics`` determine the frequencies. With ``rest`` the motion starts and ends at rest. Limits
+    are numbers or arrays (n,). Positions ``lower`` and ``upper`` (rad, m) and ``velocity`` default to the limits of the
+    robot. ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
+    ``clearance`` (m), collision shapes stay at least that far apart; ``pairs`` is as in ``robot.shapes.distances``.
 
-    ``measured`` is what is known already: results of ``identify``, ``Measurements`` or trajectories. Their information
-    on the parameters, weighted by their noise, is added to that of the new motion, which so aims at what is still
-    uncertain. It is taken to be measured at ``rate`` (Hz) and with ``noise``, the standard deviation of the forces
-    (N m and N), a number or (n,): by default as the last of ``measured`` and as their residuals. Forces that none
-    of them measured are then left out of the new motion too. ``settings`` of the result has the ``expected`` deviations
-    before and after the new motion, for white noise, and the criterion ``reached`` by it and by the initial guess.
+    ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their information,
+    weighted by their noise, is added to that of the new motion, so that the motion excites the parameters that are
+    still poorly known. The new motion is assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard
+    deviation in N m and N, a number or (n,)). The defaults are the rate of the last data set and the noise of the
+    residuals. Forces that are not measured in any data set are ignored. ``settings`` of the result contains the
+    ``expected`` deviations before and after the new motion, for white noise, and the criterion values ``reached`` by
+    the motion and by the initial guess.
 
-    ``criterion`` is "condition", the condition number of the regressor of the base parameters, "determinant", that of
-    their covariance, or "uncertainty", the largest deviation relative to the value in the given robot (or to a tenth of
-    the largest of its kind): by default the determinant with ``measured``, else the condition. ``among`` names the
-    unknown parameters as in ``robot.inertial.base``. The initial guess is the best of some random motions; BFGS with a
-    logarithmic barrier at the limits improves it in at most ``iterations`` steps. Ctrl-C returns the best motion so
-    far. Equal seeds give equal motions.
+    ``criterion`` selects what is minimised:
+
+    - "condition": the condition number of the base-parameter regressor (default without ``measured``);
+    - "determinant": the determinant of the base-parameter covariance (default with ``measured``);
+    - "uncertainty": the largest deviation relative to the value in the given robot, or to a tenth of the
+      largest value of its kind.
+
+    ``among`` names the unknown parameters as in ``robot.inertial.base``. The initial guess is the best of several
+    random motions. BFGS with a logarithmic barrier at the limits improves it in at most ``iterations`` steps. Ctrl-C
+    returns the best motion so far. Equal seeds give equal motions.
 
     Example:
         >>> motion = excite(torsor.library.planar_chain(2), 4.0, 3, lower=-1.5, upper=1.5, velocity=3.0)
@@ -124,39 +138,48 @@ def excite(
     usual = "condition" if measured is None else "determinant"
     criterion = usual if criterion is None else one_of(criterion, CRITERIA, where, "criterion")
     harmonics = whole_number(harmonics, where, "harmonics", least=2 if rest else 1)
-    series = Series(_within(period, PERIODS, where, "period"), harmonics, rest)
+    series = Series(_within(period, PERIOD_RANGE, where, "period"), harmonics, rest)
     seed = whole_number(seed, where, "seed", least=0)
     iterations = whole_number(iterations, where, "iterations", least=0)
-    given = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration, "effort": effort}
-    limits = _limits(robot, given, where)
-    sigma, (least, most) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISES
-    if sigma is not None and not ((sigma >= least) & (sigma <= most)).all():
-        found = f"noise is {shortened(np.asarray(noise, dtype=float))}"
-        raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
+    limit_arguments = {
+        "lower": lower,
+        "upper": upper,
+        "velocity": velocity,
+        "acceleration": acceleration,
+        "effort": effort,
+    }
+    limits = _limits(robot, limit_arguments, where)
+    sigma, (least, largest) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISE_RANGE
+    if sigma is not None and not ((sigma >= least) & (sigma <= largest)).all():
+        message = f"noise is {shortened(np.asarray(noise, dtype=float))}"
+        raise ModelError(message, where=where, allowed=f"{least:g} to {largest:g} N m or N")
     robot = robot.to(dtype="float64")
     each_measured = measured if isinstance(measured, list | tuple) else [measured]
-    earlier = [] if measured is None else [_samples(robot, each) for each in each_measured]
-    flags = np.any([each.measured for each in earlier], axis=0) if earlier and sigma is None else np.array(True)
+    earlier = [] if measured is None else [_samples(robot, data) for data in each_measured]
+    flags = np.any([sample.measured for sample in earlier], axis=0) if earlier and sigma is None else np.array(True)
     names = None if flags.all() else [robot.coordinate_names[k] for k in np.flatnonzero(flags)]
     base = robot.inertial.base(among=among, measured=names)
     if not len(base):
-        raise ModelError("no motion excites any of the parameters", where=where)
+        raise ModelError("no motion excites any of the unknown parameters", where=where)
     known, sigma, usual_rate = _known(robot, base, earlier, sigma)
-    count = (usual_rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
+    count = (usual_rate if rate is None else _within(rate, RATE_RANGE, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
     sizes = sizes_of(tuple(robot.inertial.names[k] for k in base.columns), base.values)
     if clearance is None and pairs is not None:
-        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
+        raise ModelError("needs a clearance", argument="pairs", where=where, fix="pass `clearance` in m")
     apart = None if clearance is None else Clearance.of(robot, clearance, pairs, where)
     problem = (limits, series, samples, criterion, known / count, sizes, apart)
     design = Design(robot, base.columns, sigma, *problem)
     start = _best_random(design, np.random.default_rng(seed), where)
     x, status = _descend(design, start, iterations, progress)
     first, last = (_scaled_into_limits(design, design.coefficients(each), where) for each in (start, x))
-    settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
+    settings = {name: getattr(limits, name).tolist() for name in limit_arguments} | {
+        "criterion": criterion,
+        "rest": rest,
+    }
     settings |= {"noise": sigma.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
     if apart is not None:
-        nearest = apart.distances(series.sampled(FINE * harmonics * FINER)[0] @ last).min()
+        nearest = apart.distances(series.sampled(CHECKS_PER_HARMONIC * harmonics * FINAL_CHECK_RATIO)[0] @ last).min()
         settings |= {"clearance": apart.least, "distance": float(nearest)}
     if measured is not None:
         after = deviations_of(known + count * design.information(last))
@@ -168,19 +191,21 @@ def excite(
 
 
 def check_excitable(robot: Any) -> None:
-    """Raise ModelError if ``excite`` has no motions for a robot."""
+    """Raise ModelError if ``excite`` does not support a robot."""
     if not isinstance(robot, Robot | ParallelRobot):
         raise ModelError(argument="robot", value=robot, where="excite", allowed="a torsor.Robot")
     where = f"{robot.name}: excite"
     if isinstance(robot, ParallelRobot | ClosedRobot) or robot.loops:
-        fix = "choose motions of the drives yourself, and look at them with first_look"
-        raise ModelError("closed loops: excite has no motions for them", where=where, fix=fix)
+        fix = "choose drive motions manually, and check them with first_look"
+        raise ModelError("closed loops are not supported", where=where, fix=fix)
     if robot.nq != robot.nv:
-        fix = "fix the base, or choose another motion yourself"
-        raise ModelError("positions are quaternions", where=where, allowed="robots with nq = nv", fix=fix)
+        fix = "fix the base, or choose a motion manually"
+        raise ModelError(
+            "positions with quaternions are not supported", where=where, allowed="robots with nq = nv", fix=fix
+        )
     if robot.elastic:
-        found = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
-        raise ModelError(found, where=where, fix="without_motor(...), for the arm with stiff joints")
+        message = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
+        raise ModelError(message, where=where, fix="use robot.without_motor(...) to make the joints rigid")
 
 
 def _within(value: float, ends: tuple[float, float], where: str, name: str) -> float:
@@ -188,7 +213,7 @@ def _within(value: float, ends: tuple[float, float], where: str, name: str) -> f
 
 
 def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
-    """Return n positive numbers, which may be infinite, from one number or n of them."""
+    """Return n positive numbers, possibly infinite, from one number or n numbers."""
     single = np.ndim(value) == 0
     sizes = frozen_array(value, () if single else (n,), where, name, finite=False)
     if not (sizes > 0).all():
@@ -197,64 +222,66 @@ def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
 
 
 def _limits(robot: Robot, given: Mapping[str, ArrayLike | None], where: str) -> Limits:
-    """Return the limits from the arguments of ``excite``; by default those of the robot, or none."""
+    """Return the limits from the arguments of ``excite``; the defaults are those of the robot, or none."""
     n, ends = robot.nv, list[Array]()
-    own = {"lower": robot.lower, "upper": robot.upper, "velocity": robot.velocity_limit}
-    values = {name: own.get(name, np.inf) if value is None else value for name, value in given.items()}
+    defaults = {"lower": robot.lower, "upper": robot.upper, "velocity": robot.velocity_limit}
+    values = {name: defaults.get(name, np.inf) if value is None else value for name, value in given.items()}
     for name in ("lower", "upper"):
         end = frozen_array(values[name], () if np.ndim(values[name]) == 0 else (n,), where, name, finite=False)
         ends.append(np.array(np.broadcast_to(end, (n,))))
     for k, name in enumerate(robot.coordinate_names):
         low, high = ends[0][k], ends[1][k]
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            fix = "give `lower=` and `upper=`, the range of its motion"
-            found = f"coordinate {name!r} has the range {low} to {high}"
-            raise ModelError(found, value=name, where=where, allowed="a finite range", fix=fix)
+            fix = "pass its range as `lower` and `upper`"
+            message = f"coordinate {name!r} has the range {low} to {high}"
+            raise ModelError(message, value=name, where=where, allowed="a finite range", fix=fix)
     return Limits(*ends, *(_sizes(values[name], n, where, name) for name in ("velocity", "acceleration", "effort")))
 
 
 def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
-    """Return the best of random motions that use most of their limits."""
+    """Return the best of several random motions that use most of their limits."""
     best, least = None, np.inf
     n, basis = design.robot.nv, design.series.basis
-    F = design.series.sampled(FINE * design.series.harmonics)
+    F = design.series.sampled(CHECKS_PER_HARMONIC * design.series.harmonics)
     for _ in range(CANDIDATES):
         free = basis @ rng.normal(size=(basis.shape[1], n))
         free[0] = _middle(design, rng)
         C = design.coefficients(np.asarray(basis.T @ free).ravel())
         C[1:] *= rng.uniform(0.5, 0.9, size=n) * _largest_scale(design, C, F)
-        for scale in SCALES if design.clearance is None else SMALLER:
+        for scale in SCALES if design.clearance is None else CLEARANCE_SCALES:
             D = np.concatenate([C[:1], scale * C[1:]])
             cost, _ = design.cost(design.variables(D), BARRIERS[0])
             if cost < least:
                 best, least = design.variables(D), cost
     if best is None:
         if design.clearance is None and not np.isfinite(design.limits.effort).any():
-            found = f"none of {CANDIDATES} random motions shows all parameters next to the others"
-            fix = "another period, limits that allow more motion, noise of similar size, or fewer unknowns: `among=`"
-            raise ModelError(found, where=where, fix=fix)
-        fix = "widen the limits (of effort first: gravity alone may exceed them), or take a longer period"
+            message = f"none of {CANDIDATES} random motions excites all parameters together"
+            fix = (
+                "change the period, widen the limits, use similar noise for all forces, or reduce the unknowns: `among`"
+            )
+            raise ModelError(message, where=where, fix=fix)
+        fix = "widen the limits (effort first, because gravity alone may exceed them), or use a longer period"
         if design.clearance is not None:
-            fix = "lower the clearance, or give lower and upper where shapes are apart; " + fix
+            fix = "reduce the clearance, or pass `lower` and `upper` where shapes are apart; " + fix
         raise ModelError(f"none of {CANDIDATES} random motions is within the limits", where=where, fix=fix)
     return best
 
 
 def _middle(design: Design, rng: np.random.Generator) -> Array:
-    """Return the middle (n,) of a random motion, relative to half of the ranges; shapes are apart there if they can."""
+    """Return the centre (n,) of a random motion, relative to the half ranges, with shapes apart if possible."""
     n = design.robot.nv
     middle = rng.uniform(-0.3, 0.3, size=n)
     if design.clearance is None:
         return middle
     centre = (design.limits.upper + design.limits.lower) / 2
-    others = np.linspace(0.3, 0.8, POSTURES)[:, None] * rng.uniform(-1.0, 1.0, size=(POSTURES, n))
+    others = np.linspace(0.3, 0.8, MAX_CENTRE_TRIALS)[:, None] * rng.uniform(-1.0, 1.0, size=(MAX_CENTRE_TRIALS, n))
     tried = np.concatenate([middle[None], others])
-    free = design.clearance.distances(centre + design.half * tried) > design.clearance.least + MARGIN
+    free = design.clearance.distances(centre + design.half * tried) > design.clearance.least + CLEARANCE_MARGIN
     return np.asarray(tried[int(np.argmax(free))])
 
 
 def _largest_scale(design: Design, C: Array, F: tuple[Array, Array, Array]) -> Array:
-    """Return the largest factor (n,) of the series of each coordinate, without its constant, within the limits."""
+    """Return the largest factor (n,) of each series, without its constant, within the limits."""
     swing = F[0][:, 1:] @ C[1:]
     up, down = design.limits.upper - C[0], C[0] - design.limits.lower
     with np.errstate(divide="ignore"):
@@ -265,7 +292,7 @@ def _largest_scale(design: Design, C: Array, F: tuple[Array, Array, Array]) -> A
 
 
 def _descend(design: Design, x: Array, iterations: int, progress: bool | None) -> tuple[Array, str]:
-    """Return the optimised motion, or the best so far after Ctrl-C, and the status."""
+    """Return the optimised motion, or the best motion before Ctrl-C, and the status."""
     descent = Descent(partial(design.cost, barrier=BARRIERS[0]), x)
     done = 0
     with Bar(iterations, progress, "exciting") as bar:
@@ -282,9 +309,9 @@ def _descend(design: Design, x: Array, iterations: int, progress: bool | None) -
 
 
 def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
-    """Return the motion, scaled down where it exceeds a limit between the instants of the search."""
+    """Return the motion, scaled down if it exceeds a limit between the instants of the search."""
     H = design.series.harmonics
-    count = FINE * H * FINER
+    count = CHECKS_PER_HARMONIC * H * FINAL_CHECK_RATIO
     F = design.series.sampled(count)
     C = C.copy()
     # The maximum of a series of H harmonics is at most 1 / cos(pi H / M) times its maximum over M instants of a period
@@ -295,45 +322,47 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
     bounded = bool(np.isfinite(design.limits.effort).any())
     for scale in np.linspace(1.0, 0.0, 101):
         D = np.concatenate([C[:1], scale * C[1:]])
-        q, v, a = (each @ D for each in F)
+        q, v, a = (feature @ D for feature in F)
         apart = design.clearance is None or design.clearance.distances(q).min() >= design.clearance.least
         if apart and (not bounded or (np.abs(design.robot.inverse_dynamics(q, v, a)) <= design.limits.effort).all()):
             return D
-    found = "the limits of effort or the clearance are exceeded between the samples"
-    raise ModelError(found, where=where, fix="more harmonics")
+    message = "effort limits or the clearance are violated between the samples"
+    raise ModelError(message, where=where, fix="use more harmonics")
 
 
 def _known(
     robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None
 ) -> tuple[Array, Array, float]:
-    """Return the information matrix (b, b) of earlier samples, the noise (n,) of their forces, and their rate (Hz).
+    """Return the information matrix (b, b) of earlier samples, the force noise (n,), and the rate (Hz).
 
-    The noise of a coordinate without a measured force is infinite. A ``noise`` that is given replaces the estimate.
+    The noise of a coordinate without a measured force is infinite. ``noise`` replaces the estimate.
     """
     total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
     if not samples:
         return total, np.ones(robot.nv) if noise is None else noise, 1.0
-    for each in samples:
-        own, data = _estimated_noise(robot, base, each) if noise is None else noise, each.data
-        for k in range(0, len(data), CHUNK):
-            some = slice(k, k + CHUNK)
+    for sample in samples:
+        sample_noise, data = _estimated_noise(robot, base, sample) if noise is None else noise, sample.data
+        for k in range(0, len(data), BLOCK_SIZE):
+            some = slice(k, k + BLOCK_SIZE)
             Y = robot.inertial.regressor(data.q[some], data.v[some], data.a[some])[..., base.columns]
-            rows = (Y * (each.weights[some] / own)[..., None]).reshape(-1, len(base))
+            rows = (Y * (sample.weights[some] / sample_noise)[..., None]).reshape(-1, len(base))
             total += rows.T @ rows
-        squares += len(each.data) * np.where(each.measured, own, 0.0) ** 2
-        count += len(each.data) * each.measured
+        squares += len(sample.data) * np.where(sample.measured, sample_noise, 0.0) ** 2
+        count += len(sample.data) * sample.measured
     mean = np.sqrt(np.divide(squares, count, out=np.full(robot.nv, np.inf), where=count > 0))
     times = samples[-1].data.times
     steps = np.empty(0) if times is None else np.diff(times)
-    rate = 1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else RATE  # the usual number of samples a second
+    rate = (
+        1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else DEFAULT_RATE
+    )  # the usual number of samples per second
     return total, mean if noise is None else noise, rate
 
 
 def _samples(robot: Robot, given: Any) -> Measured:
     """Return the samples of an ``Identified``, ``Measurements`` or a ``Trajectory``."""
     if not isinstance(given, Identified | Measurements | Trajectory):
-        allowed = "results of identify, Measurements or trajectories"
-        raise ModelError(f"measured has {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed)
+        allowed = "identify results, Measurements or trajectories"
+        raise ModelError(f"measured contains {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed)
     if not isinstance(given, Measurements):
         _check_same(robot, given.prior if isinstance(given, Identified) else given.robot)
     data = measurements_of(robot, given.measurements if isinstance(given, Identified) else given)
@@ -347,43 +376,43 @@ def _samples(robot: Robot, given: Any) -> Measured:
 
 
 def _check_same(robot: Robot, other: MeasuredRobot) -> None:
-    """Raise ModelError if measurements are of a robot with other parameters, geometry or gravity."""
+    """Raise ModelError if measurements belong to a robot with other parameters, geometry or gravity."""
     same = robot.inertial.names == other.inertial.names and (robot.nq, robot.nv) == (other.nq, other.nv)
     if same:
         q, a = np.random.default_rng(0).normal(size=(2, 3, robot.nv))
-        own, others = (each.to(dtype="float64").inertial.regressor(q, 0 * a, a) for each in (robot, other))
-        same = np.allclose(own, others, rtol=1e-6, atol=1e-6 * np.abs(own).max(initial=0.0))
+        regressors, others = (model.to(dtype="float64").inertial.regressor(q, 0 * a, a) for model in (robot, other))
+        same = np.allclose(regressors, others, rtol=1e-6, atol=1e-6 * np.abs(regressors).max(initial=0.0))
     if not same:
-        found = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
-        fix = "give the robot that was measured, or measurements of this one"
-        raise ModelError(found, where=f"{robot.name}: excite", fix=fix)
+        message = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
+        fix = "pass the measured robot, or measurements of this robot"
+        raise ModelError(message, where=f"{robot.name}: excite", fix=fix)
 
 
 def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Array:
-    """Return the noise (n,) of the forces: of weighted residuals, and infinite where nothing was measured."""
+    """Return the force noise (n,) from weighted residuals; infinite if nothing was measured."""
     model, data = ForceModel(robot), given.data
     some = slice(None, None, model.step(len(data)))
     q, v, a, tau = data.q[some], data.v[some], data.a[some], given.acting[some]
     if given.residuals is not None:
         squares = ((given.weights * given.residuals) ** 2).sum(axis=0)
-        own = np.sqrt(squares / np.maximum((given.weights > 0).sum(axis=0), 1))
+        estimated = np.sqrt(squares / np.maximum((given.weights > 0).sum(axis=0), 1))
     else:
         fit = model.of(q, v, a, given.weights[some] > 0)
         free = fit.chosen.sum(axis=0) - [row.basis.shape[1] for row in fit.rows]
         squares = ((given.weights[some] * fit.residuals(tau)) ** 2).sum(axis=0)
-        own = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
-    # Forces of all parameters, which may add up to nothing: the measured ones are zero in a free fall.
+        estimated = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
+    # Forces of all parameters, because measured forces may cancel, as in free fall.
     parts = np.abs(robot.inertial.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
     size = np.sqrt(np.mean(parts**2 + tau**2, axis=0))
-    least = LEAST_NOISE * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
-    return np.where(given.measured, np.maximum(own, least), np.inf)
+    least = MIN_NOISE_RATIO * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
+    return np.where(given.measured, np.maximum(estimated, least), np.inf)
 
 
 def deviations_of(information: Array) -> Array:
-    """Return the standard deviations (b,) of parameters with this information; infinite where it shows nothing."""
+    """Return the standard deviations (b,) of parameters with this information; infinite if not excited."""
     sizes = np.sqrt(np.diagonal(information))
     scale = np.where(sizes > 0, sizes, 1.0)
     values, U = np.linalg.eigh(information / np.outer(scale, scale))
-    shown = values > NULL * max(float(values[-1]), 1e-300)
+    shown = values > NULL_TOLERANCE * max(float(values[-1]), 1e-300)
     deviations = np.sqrt((U[:, shown] ** 2 / values[shown]).sum(axis=1)) / scale
-    return np.where((U[:, ~shown] ** 2).sum(axis=1) > PART**2, np.inf, deviations)
+    return np.where((U[:, ~shown] ** 2).sum(axis=1) > MAX_NULL_PART**2, np.inf, deviations)

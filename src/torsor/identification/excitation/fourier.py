@@ -1,4 +1,4 @@
-"""Periodic motions that excite the parameters of a robot, as finite Fourier series."""
+"""Periodic excitation trajectories as finite Fourier series."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
-    """Return the functions 1, sin(k w t), cos(k w t), their rates and second rates at times t: (..., 2 H + 1) each.
+    """Return 1, sin(k w t), cos(k w t) and their first two derivatives at times t: (..., 2 H + 1) each.
 
-    w = 2 pi / period (1/s), k = 1 to H; the sines come before the cosines.
+    w = 2 pi / period (1/s), k = 1 to H; sines precede cosines.
     """
     times = np.asarray(t, dtype=float)[..., None]
     w = 2 * np.pi / period * np.arange(1, harmonics + 1)
@@ -44,7 +44,7 @@ def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array,
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, at ``rest`` at both ends or not."""
+    """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, and ``rest`` at both ends."""
 
     period: float
     harmonics: int
@@ -54,7 +54,7 @@ class Series:
     def basis(self) -> Array:
         """Orthonormal basis (2 H + 1, m) of the coefficients of one coordinate.
 
-        With ``rest``, it has only series with v = 0 and a = 0 at both ends.
+        With ``rest``, all series in its span have v = 0 and a = 0 at both ends.
         """
         if not self.rest:
             return np.eye(2 * self.harmonics + 1)
@@ -66,14 +66,14 @@ class Series:
         return features(np.arange(count) * self.period / count, self.period, self.harmonics)
 
 
-DRAWN = 401  # instants of one period in figures and tables
+POINTS_PER_PERIOD = 401  # instants per period in figures and tables
 LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
 FORCES_TITLE = "Forces of the robot as given"
 
 
 class ExcitationInstants:
-    """A periodic motion at times (...)."""
+    """An excitation trajectory sampled at times (...)."""
 
     def __init__(self, motion: "Excitation", times: Array):
         self.times, self._robot = times, motion.robot
@@ -81,18 +81,18 @@ class ExcitationInstants:
 
     @cached_property
     def tau(self) -> Array:
-        """Forces (..., n) of the robot as given."""
+        """Forces (..., n) of the given robot."""
         return self._robot.inverse_dynamics(self.q, self.v, self.a)
 
 
 @dataclass(frozen=True, eq=False)
 class Excitation(Result):
-    """A periodic motion that excites the parameters of a robot: q_j(t) = sum of coefficients times ``features``.
+    """An excitation trajectory: q_j(t) is the sum of ``coefficients`` times ``features``.
 
-    ``period`` is in s, ``coefficients`` (2 H + 1, n) in rad or m: constant, H sines, H cosines of each coordinate.
-    ``condition`` is the condition number of the base regressor along the motion, ``start_condition`` that of the best
-    random motion, the initial guess of the search. ``status`` is "done" or "interrupted" (Ctrl-C). ``settings`` are
-    those of ``excite``, the limits (n,) among them.
+    ``period`` is in s. ``coefficients`` (2 H + 1, n) are in rad or m: the constant, H sines and H cosines of each
+    coordinate. ``condition`` is the condition number of the base regressor along the motion, and ``start_condition``
+    that of the initial guess, the best random motion. ``status`` is "done" or "interrupted" (Ctrl-C). ``settings`` are
+    those of ``excite``, including the limits (n,).
 
     Example:
         >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -120,13 +120,13 @@ class Excitation(Result):
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return (q, v, a), each (..., n), at times t (...), in s."""
-        q, v, a = (each @ self.coefficients for each in features(t, self.period, self.harmonics))
+        q, v, a = (feature @ self.coefficients for feature in features(t, self.period, self.harmonics))
         return q, v, a
 
     def at(self, t: ArrayLike) -> "ExcitationInstants":
-        """Return the motion at times t (...), any finite ones since it is periodic: q, v, a and tau (..., n).
+        """Return q, v, a and tau (..., n) at times t (...), which may be any finite numbers.
 
-        The forces are those of the robot as given.
+        The forces are those of the given robot.
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -136,7 +136,7 @@ class Excitation(Result):
         return ExcitationInstants(self, arrays(t, (), self.robot.name, "t"))
 
     def law(self, t: Any) -> ca.SX:
-        """Return the positions (n x 1) at a CasADi time: a reference for the controllers of ``torsor.control``.
+        """Return the positions (n x 1) at a CasADi time, as a reference for the controllers of ``torsor.control``.
 
         Example:
             >>> robot = torsor.library.planar_chain(2)
@@ -151,7 +151,7 @@ class Excitation(Result):
         return positions
 
     def report(self) -> str:
-        """Return the facts of the motion as text, with the largest speed and acceleration of each coordinate.
+        """Return a text summary of the motion with the maximum speed and acceleration of each coordinate.
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
@@ -161,16 +161,16 @@ class Excitation(Result):
         return self._summary().text()
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw one period with its limits: positions, velocities, accelerations, forces; ``path`` saves the figure.
+        """Plot positions, velocities, accelerations and forces of one period with their limits.
 
-        The forces are those of the robot as given. Needs matplotlib: ``torsor[plot]``.
+        The forces are those of the given robot. ``path`` saves the figure. Requires matplotlib: ``torsor[plot]``.
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
             >>> len(sway.plot().axes)
             4
         """
-        times, rates = np.linspace(0.0, self.period, DRAWN), units(self.robot)[1]
+        times, rates = np.linspace(0.0, self.period, POINTS_PER_PERIOD), units(self.robot)[1]
         names, (q, v, a) = self.robot.coordinate_names, self(times)
         forces = self.robot.inverse_dynamics(q, v, a)
         bounds, force_units = [self._bounds(*each) for each in LIMITS], [FORCES[unit] for unit in rates]
@@ -184,19 +184,21 @@ class Excitation(Result):
         return plot_quantities(drawn, times, f"{self.robot.name}: motion that excites the parameters, {how}", path)
 
     def _bounds(self, *names: str) -> tuple[Bound, ...]:
-        """Return the limits of the search by their names: lower and upper, or one size."""
-        found = [self.settings.get(name) for name in names]
-        if any(each is None for each in found):
+        """Return the limits of the search by name: lower and upper, or one size."""
+        bounds = [self.settings.get(name) for name in names]
+        if any(each is None for each in bounds):
             return ()
-        ends = [np.array([np.inf if x is None else x for x in each], dtype=float) for each in found if each is not None]
+        ends = [
+            np.array([np.inf if x is None else x for x in bound], dtype=float) for bound in bounds if bound is not None
+        ]
         lower, upper = ends if len(ends) == 2 else (-ends[0], ends[0])
         return (Bound(0.0, self.period, lower, upper),)
 
     def save(self, path: str | Path, rate: float | None = None) -> None:
-        """Write the motion: .npz to read it back, .json for other programs, .csv with time, q, v and a of one period.
+        """Write the motion: .npz for ``load``, .json for other programs, .csv with time, q, v and a of one period.
 
-        The table has ``rate`` (Hz) rows a second, by default 401 in all. Its heads are those of ``torsor dynamics
-        --states`` and of logs.
+        The table has ``rate`` rows per second (Hz); the default is 401 rows in total. Its column headers are those of
+        ``torsor dynamics --states`` and of logs.
 
         Example:
             >>> import tempfile
@@ -211,15 +213,15 @@ class Excitation(Result):
             super().save(path)
             return
         if path.suffix.lower() != ".csv":
-            found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
-            raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
+            message, fix = f"a rate needs a .csv file, not {path.suffix!r}", "use save_points for controller setpoints"
+            raise ModelError(message, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         write_table(path, self._table(instants(self.period, check_rate(rate, self.period, path.name))))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
-        """Write one period as points for a controller, ``rate`` (Hz) a second: .json or .yaml.
+        """Write one period as controller setpoints at ``rate`` (Hz): .json or .yaml.
 
-        The file has the fields of the message JointTrajectory of ROS: ``joint_names`` and ``points`` with
-        ``positions``, ``velocities``, ``accelerations`` (rad, m, s) and ``time_from_start``.
+        The file has the fields of the ROS message JointTrajectory: ``joint_names``, and ``points`` with ``positions``,
+        ``velocities``, ``accelerations`` (rad, m, s) and ``time_from_start``.
 
         Example:
             >>> import json, tempfile
@@ -234,7 +236,7 @@ class Excitation(Result):
 
     @classmethod
     def load(cls, path: str | Path) -> "Excitation":
-        """Return the motion in a .npz file.
+        """Return the motion stored in a .npz file.
 
         Example:
             >>> import tempfile
@@ -244,17 +246,21 @@ class Excitation(Result):
             ...     Excitation.load(folder + "/sway.npz").period
             2.0
         """
-        with reading_archive(Path(path), cls.kind) as found:
-            robot, coefficients, figures = archived_robot(found), found.arrays["coefficients"], found.arrays["figures"]
+        with reading_archive(Path(path), cls.kind) as fields:
+            robot, coefficients, figures = (
+                archived_robot(fields),
+                fields.arrays["coefficients"],
+                fields.arrays["figures"],
+            )
             check_array(figures, (3,), "figures")
             check_array(coefficients, (coefficients.shape[0], robot.nv), "coefficients")
             if len(coefficients) % 2 == 0 or not (np.isfinite(coefficients).all() and figures[0] > 0):
-                raise ValueError("coefficients are not those of a series")
-            status = str(found.arrays["status"])
+                raise ValueError("the coefficients do not form a Fourier series")
+            status = str(fields.arrays["status"])
             if status not in STATUSES:
                 raise ValueError(f"status {status[:40]!r}; allowed: {', '.join(STATUSES)}")
             period, condition, start = figures.tolist()
-            made = cls(robot, period, coefficients, condition, start, status, found.settings)
+            made = cls(robot, period, coefficients, condition, start, status, fields.settings)
             for names in LIMITS:
                 for bound in made._bounds(*names):
                     check_array(bound.lower, (robot.nv,), names[0])
@@ -265,11 +271,11 @@ class Excitation(Result):
         figures = np.array([self.period, self.condition, self.start_condition], dtype=float)
         arrays: dict[str, Any] = {"coefficients": self.coefficients, "figures": figures, "status": self.status}
         arrays["robot"] = as_bytes(robot_text(self.robot))
-        own = {"coefficients": state_units(self.robot)["q"], "figures": ["s", "1", "1"]}
-        return Archive(self.kind, arrays, plain(self.settings), own)
+        units_of_arrays = {"coefficients": state_units(self.robot)["q"], "figures": ["s", "1", "1"]}
+        return Archive(self.kind, arrays, plain(self.settings), units_of_arrays)
 
     def _columns(self) -> list[Column]:
-        return self._table(np.linspace(0.0, self.period, DRAWN))
+        return self._table(np.linspace(0.0, self.period, POINTS_PER_PERIOD))
 
     def _table(self, times: Array) -> list[Column]:
         rates = units(self.robot)[1]
@@ -295,7 +301,7 @@ class Excitation(Result):
         name, reached = self.settings.get("criterion"), self.settings.get("reached")
         facts = {} if name is None else {"criterion": str(name)}
         if facts and name != "condition" and reached is not None and None not in reached:
-            facts["criterion"] += f": {reached[0]:.4g} (initial guess: {reached[1]:.4g}; less is better)"
+            facts["criterion"] += f": {reached[0]:.4g} (initial guess: {reached[1]:.4g}; lower is better)"
         facts |= {
             "period": f"{self.period:g} s",
             "harmonics": str(self.harmonics),
@@ -304,7 +310,7 @@ class Excitation(Result):
         }
         if self.settings.get("distance") is not None:
             facts["least distance of shapes"] = f"{self.settings['distance']:.4g} m"
-        ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, DRAWN))[1:]]
+        ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, POINTS_PER_PERIOD))[1:]]
         rates = units(self.robot)[1]
         rows = [
             (name, f"{v:.4g} {unit}/s", f"{a:.4g} {unit}/s²")

@@ -1,1 +1,1 @@
-"""From a log of a laboratory to measurements: columns, drives, sampling, derivatives, delays, and a first look."""
+"""From laboratory logs to measurements: columns, drives, sampling, derivatives, delays and quality checks."""

@@ -1,4 +1,4 @@
-"""A first look at a log: what is suspicious in its signals, and what can be identified from them."""
+"""Quality checks of a log: suspicious signals, and which parameters can be identified."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 class Signal(NamedTuple):
-    """One coordinate of a log: spans of q, largest v, a and force, the step and the noise of the encoder, SI units.
+    """One coordinate of a log: span of q, maximum v, a and force, encoder step and noise, in SI units.
 
-    ``force`` is all that acts, with measured wrenches of the environment; ``left`` is the part of it (%, as root mean
-    square, less its mean) that the model leaves, whatever its parameters are. Spans, step and noise of a coordinate
-    without a position of its own, as of a quaternion, are NaN.
+    ``force`` is the total force, including measured environment wrenches. ``left`` is the part of it (%, root mean
+    square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for a
+    coordinate without a position of its own, as for quaternions.
     """
 
     name: str
@@ -65,10 +65,10 @@ HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", 
 
 @dataclass(frozen=True, eq=False)
 class FirstLook:
-    """What a log shows: ``findings`` that are suspicious, ``notes`` of what was done, ``signals`` of each coordinate.
+    """Quality report of logs: suspicious ``findings``, processing ``notes``, and ``signals`` of each coordinate.
 
-    ``excited`` are the base parameters with the deviations to expect, ``delay`` that of the forces (s). They are None
-    where a mistake must be corrected first. ``fit`` (T, n) are forces of the model at the times of the longest segment.
+    ``excited`` are the base parameters with their expected deviations, and ``delay`` is that of the forces (s). Both
+    are None if an error must be corrected first. ``fit`` (T, n) are model forces at the times of the longest segment.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
@@ -89,8 +89,8 @@ class FirstLook:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of the findings, each once."""
-        return tuple(dict.fromkeys(each.kind for each in self.findings))
+        """The distinct kinds of the findings."""
+        return tuple(dict.fromkeys(finding.kind for finding in self.findings))
 
     @property
     def sources(self) -> str:
@@ -99,7 +99,7 @@ class FirstLook:
 
     @property
     def length(self) -> str:
-        """The number of samples and the duration of all logs, as text."""
+        """Number of samples and duration of all logs, as text."""
         times = [log.times[np.isfinite(log.times)] for log in self.logs]
         seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
         return f"{sum(map(len, self.logs))} samples, {seconds:.4g} s"
@@ -108,10 +108,10 @@ class FirstLook:
         return f"<FirstLook at {self.sources}: {len(self.findings)} suspicious>"
 
     def report(self) -> str:
-        """Return the look as text: findings, signals, and what can be identified."""
+        """Return the report as text: findings, signals, and identifiable parameters."""
         parts = [f"{self.sources} for {self.robot.name}: {self.length}", *(f"- {note}" for note in self.notes), ""]
         parts.append(f"{len(self.findings)} suspicious:" if self.findings else "Nothing suspicious.")
-        parts += [*(f"! {each.kind}: {each}" for each in self.findings), ""]
+        parts += [*(f"! {finding.kind}: {finding}" for finding in self.findings), ""]
         if self.signals:
             table = titled_table("Signals (SI units)", *HEADS)
             for name, *cells in signal_rows(self):
@@ -120,12 +120,14 @@ class FirstLook:
         return "\n".join([*parts, *identifiable(self)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the look as plain numbers, lists and strings, as for JSON."""
+        """Return the report as plain numbers, lists and strings, as for JSON."""
         prepared, shown = self.prepared, self.excited
         parameters = []
         if shown is not None:
             columns = zip(shown.names, shown.values, shown.deviations, shown.percents, strict=True)
-            parameters = [dict(zip(("name", "value", "deviation", "percent"), each, strict=True)) for each in columns]
+            parameters = [
+                dict(zip(("name", "value", "deviation", "percent"), column, strict=True)) for column in columns
+            ]
         return {
             "torsor": header("first_look"),
             "units": {"signals": "SI: rad, m, s, N m, N", "percent": "%", "delay": "s", "cutoff": "Hz"},
@@ -135,22 +137,22 @@ class FirstLook:
             "cutoff": None if prepared is None else prepared.cutoff,
             "delay": None if self.delay is None else plain(self.delay.value),
             "notes": list(self.notes),
-            "findings": plain([each._asdict() for each in self.findings]),
-            "signals": plain([each._asdict() for each in self.signals]),
+            "findings": plain([finding._asdict() for finding in self.findings]),
+            "signals": plain([signal._asdict() for signal in self.signals]),
             "condition": None if shown is None else plain(shown.condition),
             "base_parameters": plain(parameters),
         }
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw positions, forces and spectra of each coordinate, and return the figure; with ``path``, save it too.
+        """Plot positions, forces and spectra of each coordinate, and return the figure; ``path`` saves it.
 
-        Suspicious coordinates have a red title. Needs matplotlib: ``torsor[plot]``.
+        Suspicious coordinates have a red title. Requires matplotlib: ``torsor[plot]``.
         """
         names = self.robot.coordinate_names
         drawn = new_figure(14.0, 1.8 * len(names) + 1.2)
         panels = drawn.subplots(len(names), 3, squeeze=False)
         for j, name in enumerate(names):
-            kinds = [each.kind for each in self.findings if repr(name) in each.place]
+            kinds = [finding.kind for finding in self.findings if repr(name) in finding.place]
             _position(panels[j, 0], self, j)
             _force(panels[j, 1], self, j)
             _spectrum(panels[j, 2], self, j)
@@ -164,14 +166,14 @@ class FirstLook:
 
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
-POINTS = 2000  # of a curve over time
-LINES = 400  # of a spectrum
+CURVE_POINTS = 2000  # points of a curve over time
+SPECTRUM_POINTS = 400  # points of a spectrum
 
 
 def _position(axes: Any, look: FirstLook, j: int) -> None:
     for log in look.logs:
         if log.q.shape[1] == len(look.robot.coordinate_names):
-            thin = slice(None, None, max(1, len(log) // POINTS))
+            thin = slice(None, None, max(1, len(log) // CURVE_POINTS))
             axes.plot(log.times[thin], log.q[thin, j], color=MEASURED, linewidth=1.0)
         _gaps(axes, log.times)
     styled(axes, unit=f"q ({units(look.robot)[1][j]})")
@@ -179,7 +181,7 @@ def _position(axes: Any, look: FirstLook, j: int) -> None:
 
 def _force(axes: Any, look: FirstLook, j: int) -> None:
     for log in look.logs:
-        thin = slice(None, None, max(1, len(log) // POINTS))
+        thin = slice(None, None, max(1, len(log) // CURVE_POINTS))
         axes.plot(log.times[thin], log.tau[thin, j], color=MEASURED, linewidth=1.0, label="measured")
         full = log.saturated[:, j]
         if full.any():
@@ -196,11 +198,11 @@ def _spectrum(axes: Any, look: FirstLook, j: int) -> None:
     if look.prepared is None or look.prepared.segments[0].q.shape[1] <= j:
         return
     longest = max(look.prepared.segments, key=lambda each: len(each.q))
-    found = spectrum(longest.q[:, [j]], longest.step)
-    places = np.unique(np.geomspace(1, len(found.frequencies) - 1, LINES).astype(int))
-    size = np.sqrt(np.maximum.reduceat(found.power[:, 0], places))
-    axes.loglog(found.frequencies[places], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
-    axes.axhline(np.sqrt(max(float(found.floor[0]), 1e-36)), color=MODEL, linewidth=0.8, linestyle="--")
+    spectra = spectrum(longest.q[:, [j]], longest.step)
+    places = np.unique(np.geomspace(1, len(spectra.frequencies) - 1, SPECTRUM_POINTS).astype(int))
+    size = np.sqrt(np.maximum.reduceat(spectra.power[:, 0], places))
+    axes.loglog(spectra.frequencies[places], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
+    axes.axhline(np.sqrt(max(float(spectra.floor[0]), 1e-36)), color=MODEL, linewidth=0.8, linestyle="--")
     if look.prepared.cutoff is not None:
         axes.axvline(look.prepared.cutoff, color=MARK, linewidth=1.0)
         axes.set_title(f"cutoff {look.prepared.cutoff:.3g} Hz", fontsize="small", loc="right", color=MARK)
@@ -215,70 +217,77 @@ def _gaps(axes: Any, times: Any) -> None:
             axes.axvspan(known[k], known[k + 1], color=GAP, linewidth=0)
 
 
-LONGEST = 8  # names of parameters in a line
+NAMES_PER_LINE = 8  # parameter names per line
 
 
 def signal_rows(look: FirstLook) -> list[list[str]]:
-    """Return the signals as rows of text, with the columns ``HEADS``."""
-    found = []
-    for each in look.signals:
-        texts = [f"{x:.4g}" for x in each[1:6]]
-        texts += [f"{each.step:.3g}" if each.step else "-", f"{each.noise:.2g}", f"{each.left:.3g}"]
-        found.append([each.name, *("-" if text == "nan" else text for text in texts)])
-    return found
+    """Return the signals as rows of text with the columns ``HEADS``."""
+    rows = []
+    for signal in look.signals:
+        texts = [f"{x:.4g}" for x in signal[1:6]]
+        texts += [f"{signal.step:.3g}" if signal.step else "-", f"{signal.noise:.2g}", f"{signal.left:.3g}"]
+        rows.append([signal.name, *("-" if text == "nan" else text for text in texts)])
+    return rows
 
 
 def identifiable(look: FirstLook) -> list[str]:
-    """Return lines of text: what can be identified from the logs, and what not."""
+    """Return lines of text on which parameters can be identified from the logs."""
     shown = look.excited
     if shown is None and not look.findings:
-        return ["What can be identified is not computed here: some forces were not measured. torsor identify says it."]
+        return ["Identifiable parameters are not listed because some forces were not measured. Run torsor identify."]
     if shown is None:
-        return ["What can be identified is computed when the mistakes above are corrected."]
+        return ["Identifiable parameters are listed once the errors above are corrected."]
     good, weak, none = shown.graded()
     count = f"{len(shown.names)} base parameters, condition number {shown.condition:.4g}"
     lines = [f"{count}. With all {shown.forces} forces:", f"- to 10 % or better: {len(good)}"]
-    for words, own in (("to 10 to 100 %", weak), ("not shown, or zero (deviation above the value)", none)):
-        lines.append(f"- {words}: {len(own)}")
+    for words, indices in (("to 10 to 100 %", weak), ("not shown, or zero (deviation above the value)", none)):
+        lines.append(f"- {words}: {len(indices)}")
         names = []
-        for k in sorted(own, key=lambda k: -shown.percents[k])[:LONGEST]:
+        for k in sorted(indices, key=lambda k: -shown.percents[k])[:NAMES_PER_LINE]:
             x = float(shown.percents[k])
             percent = f"{x:.3g} %" if x < 1e4 else "not excited" if math.isinf(x) else "> 10000 %"
             names.append(f"{shown.names[k].split(' ')[0]} ({percent})")
         if names:
-            lines.append("    " + ", ".join(names) + f", and {len(own) - LONGEST} more" * (len(own) > LONGEST))
+            lines.append(
+                "    "
+                + ", ".join(names)
+                + f", and {len(indices) - NAMES_PER_LINE} more" * (len(indices) > NAMES_PER_LINE)
+            )
     if none and is_excitable(look.robot):
         how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
-        lines.append(f"{how} finds a motion that shows more.")
+        lines.append(f"{how} designs a motion that excites more parameters.")
     return lines
 
 
 def write_look_report(path: str | Path, look: FirstLook) -> Path:
-    """Write the report of a first look at a log: one page (HTML) that opens offline, with all signals and findings."""
+    """Write a quality report of logs as one self-contained HTML page with all signals and findings."""
     instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
     name = f"First look: {look.sources}"
     parts = [f"<h1>{html_text(name)}</h1>", f"<p>{html_text(look.robot.name)}: {look.length}</p>"]
     parts += [html_list(look.notes)]
     parts += [f"<h2>{len(look.findings)} suspicious</h2>" if look.findings else "<p>Nothing suspicious.</p>"]
     if look.findings:
-        rows = [[html_text(x) for x in (each.kind, each.place, each.found, each.fix)] for each in look.findings]
+        rows = [
+            [html_text(x) for x in (finding.kind, finding.place, finding.found, finding.fix)]
+            for finding in look.findings
+        ]
         parts.append(html_table(["kind", "where", "found", "fix"], rows, words=True))
     if look.signals:
         rows = [[html_text(cell) for cell in row] for row in signal_rows(look)]
         parts += ["<h2>Signals (SI units)</h2>", html_table(HEADS, rows)]
-    # Lines that are indented, names of parameters, follow the line before.
+    # Indented lines (parameter names) continue the previous line.
     lines = "\n".join(identifiable(look)).replace("\n    ", ". ").split("\n")
     parts += ["<h2>What can be identified</h2>", html_list(line.removeprefix("- ") for line in lines)]
     return write_html(Path(path), name, [*parts, image(look.plot())])
 
 
 def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
-    """Return a first look at logs of a robot: what is suspicious, with numbers and fixes, and what can be identified.
+    """Return a quality report of robot logs: suspicious signals with fixes, and identifiable parameters.
 
-    ``logs`` is a path or several, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
-    ``LogMap``, the path of one, or a table of columns; without one, the heads are those of Torsor ('time', 'q NAME',
-    'tau NAME'). ``settings`` replace those of the map, such as ``cutoff=20.0``. Mistakes of the file that leave nothing
-    to look at raise ModelError with the line; all others are findings. Of robots with loops and of parallel robots, the
+    ``logs`` is one or several paths, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
+    ``LogMap``, its path, or a table of columns. Without a map, the column headers are those of Torsor ('time', 'q
+    NAME', 'tau NAME'). ``settings`` replace those of the map, for example ``cutoff=20.0``. File errors that prevent any
+    check raise ModelError with the line; all others become findings. For robots with loops and parallel robots, the
     columns are those of the drives, as in ``identify``.
 
     Example:
@@ -292,12 +301,12 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
         ('swapped',)
     """
     robot = measured_robot(robot, logs, "first_look")
-    read_logs, given = _read(robot, logs, log_map, settings)
+    read_logs, settings_map = _read(robot, logs, log_map, settings)
     findings = [each for log in read_logs for each in signal_findings(robot, log)]
     clean = [log.kept(log.complete) for log in read_logs]
     whole = FirstLook(robot, tuple(read_logs), tuple(findings), ())
     try:
-        prepared = prepare(robot, clean, given)
+        prepared = prepare(robot, clean, settings_map)
     except UnclosedError as error:
         return replace(whole, findings=(*findings, _unclosed(robot, clean[0].source, error)), notes=notes_of(robot))
     except ModelError as error:
@@ -306,14 +315,14 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
         return replace(whole, findings=(*findings, short))
     for log in clean:
         findings += motion_findings(robot, log, prepared)
-    found = ModelLook([], np.full(robot.nv, np.nan))
+    model = ModelLook([], np.full(robot.nv, np.nan))
     degrees = any(each.kind == "degrees" for each in findings)
-    beyond = [each for each in findings if each.kind == "limit" and ": q of " in each.place]
-    if degrees and len(beyond) > 1:  # several joints are beyond their limits for this reason
+    beyond = [finding for finding in findings if finding.kind == "limit" and ": q of " in finding.place]
+    if degrees and len(beyond) > 1:  # explains why several joints exceed their limits
         findings = [each for each in findings if each not in beyond]
     if not degrees and prepared.segments[0].all_measured:
         try:
-            found = model_look(robot, prepared, clean[0].source)
+            model = model_look(robot, prepared, clean[0].source)
         except UnclosedError as error:
             findings.append(_unclosed(robot, clean[0].source, error))
     notes = [*prepared.notes, *notes_of(robot)]
@@ -321,27 +330,27 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
     if any(steps.values()):
         coarse = ", ".join(f"{name} {step:.3g}" for name, step in steps.items() if step)
         notes.append(f"positions come in steps (rad, m): {coarse}")
-    notes += _acting(robot, prepared, found.rest)
-    if motors := given.couplings(robot):
-        text = "turns with several joints: a look leaves out its inertia and friction, which torsor identify finds"
+    notes += _acting(robot, prepared, model.rest)
+    if motors := settings_map.couplings(robot):
+        text = "drives several joints; its inertia and friction are identified by torsor identify, not checked here"
         notes.append(f"{', '.join(motors)} {text}")
-    signals = _signals(robot, clean, prepared, found.left)
-    shown = (signals, prepared, found.excited, found.delay, found.fit)
-    return FirstLook(robot, tuple(read_logs), (*findings, *found.findings), tuple(notes), *shown)
+    signals = _signals(robot, clean, prepared, model.left)
+    shown = (signals, prepared, model.excited, model.delay, model.fit)
+    return FirstLook(robot, tuple(read_logs), (*findings, *model.findings), tuple(notes), *shown)
 
 
 def _unclosed(robot: MeasuredRobot, source: str, error: UnclosedError) -> LogFinding:
-    """Return the finding of a sample whose loops cannot be closed."""
+    """Return the finding for a sample whose loops cannot be closed."""
     what = str(error.but(where=error.where.removeprefix(f"{robot.name}: "), fix=""))
     return LogFinding("closure", source, what, error.fix, float(error.sample))
 
 
 def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Iterator[str]:
-    """Yield what percents of forces mean where wrenches of the environment act beside the drives."""
+    """Yield a note on the meaning of force percentages if environment wrenches act."""
     samples = prepared.samples
     if samples.external is None or not samples.external.any():
         return
-    text = "forces are all that acts along a coordinate: those of the drives, and of the measured wrenches"
+    text = "forces are the sum of drive forces and measured wrenches along a coordinate"
     drives = np.sqrt(np.mean((samples.tau - environment_forces(robot, samples.q, samples.external)) ** 2, axis=0))
     drives[free_coordinates(robot)] = 0.0
     percents = np.zeros(robot.nv)
@@ -354,41 +363,41 @@ def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Ite
 
 
 def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tuple[list[Log], LogMap]:
-    """Return the logs as they are, and the map."""
+    """Return the logs as stored, and the map."""
     none = LogMap.of({"q": []}, **settings)
     if isinstance(logs, Trajectory):
         return [of_trajectory(logs, "trajectory", robot)], none
     if hasattr(logs, "tau") and hasattr(logs, "times"):  # Measurements
         q, tau, v, a = (drives_of(robot, name, getattr(logs, name)) for name in ("q", "tau", "v", "a"))
         log = of_arrays("measurements", logs.times, q, tau, v, a, robot, logs.external)
-        if logs.weights is not None:  # forces without a weight were not measured
+        if logs.weights is not None:  # forces with weight 0 were not measured
             log = replace(log, saturated=drives_of(robot, "weights", logs.weights) == 0)
         return [log], none
     if isinstance(logs, tuple) and len(logs) == 3 and not isinstance(logs[0], (str, Path)):
         times, q, tau = (np.asarray(each, dtype=float) for each in logs)
         q, tau = drives_of(robot, "q", q), drives_of(robot, "tau", tau)
         if times.ndim != 1 or q.shape != (len(times), robot.nq) or tau.shape != (len(times), robot.nv):
-            found = f"times, q and tau have shapes {times.shape}, {q.shape}, {tau.shape}"
-            raise ModelError(found, where=robot.name, allowed=f"(N,), (N, {robot.nq}), (N, {robot.nv})")
+            message = f"times, q and tau have the shapes {times.shape}, {q.shape}, {tau.shape}"
+            raise ModelError(message, where=robot.name, allowed=f"(N,), (N, {robot.nq}), (N, {robot.nv})")
         return [of_arrays("log", times, q, tau, None, None, robot)], none
     paths = [Path(each) for each in several(logs)]
     if not paths:
-        raise ModelError("no log", where=robot.name, allowed="one or more files")
-    given = LogMap.of(own_map(paths[0], robot) if log_map is None else log_map, **settings)
-    return [read(each, robot, given, look=True) for each in paths], given
+        raise ModelError("there is no log", where=robot.name, allowed="one or more files")
+    settings_map = LogMap.of(own_map(paths[0], robot) if log_map is None else log_map, **settings)
+    return [read(path, robot, settings_map, look=True) for path in paths], settings_map
 
 
 def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
-    samples, found = prepared.samples, []
+    samples, signals = prepared.samples, []
     plain_joints = [at for joint, at in zip(robot.joints, robot.coordinates, strict=True) if joint.nq == joint.nv]
     places = {k: at.q.start + k - at.v.start for at in plain_joints for k in range(at.v.start, at.v.stop)}
-    noise = preparing.choose([(each.q, each.step) for each in prepared.segments]).noise
+    noise = preparing.choose([(segment.q, segment.step) for segment in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
         percent = 100 * math.sqrt(left[j]) if np.isfinite(left[j]) else math.nan
-        ends, step, deviation = (math.nan, math.nan), 0.0, math.nan  # of a coordinate without a position of its own
+        ends, step, deviation = (math.nan, math.nan), 0.0, math.nan  # a coordinate without a position of its own
         if j in places:
             q = np.concatenate([log.q[:, places[j]] for log in logs])
             ends, step, deviation = (float(q.min()), float(q.max())), quantum(q), float(noise[places[j]])
-        found.append(Signal(name, *ends, v, a, tau, step, deviation, percent))
-    return tuple(found)
+        signals.append(Signal(name, *ends, v, a, tau, step, deviation, percent))
+    return tuple(signals)

@@ -1,9 +1,9 @@
-"""How well a motion explains the measured forces, whatever the parameters are: each coordinate fitted on its own.
+"""How well a motion explains the measured forces with free parameters, fitted for each coordinate separately.
 
     tau_j = known_j(q, v, a) + Y_j(q, v, a) x + c        x: base parameters with friction, c: the offset of a sensor
 
-Only the geometry of the robot enters. The part of the force that no x and c explain compares delays, cutoffs, signs and
-orders of columns; x shows signs that no robot has, such as a negative inertia.
+Only the robot geometry enters. The unexplained part of the force ranks delays, cutoffs, signs and column orders.
+x reveals impossible signs, such as a negative inertia.
 """
 
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from torsor.base.arrays import Array, Flags
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.logs.sampling import Segment
 
-SAMPLES = 2000  # that are compared
-RANK = 1e-11  # eigenvalues of the normal equations with unit columns, relative to the largest, that count as zero
-STILL = 0.02  # of the greatest speed: below it, the sign of the friction is not known
+MAX_SAMPLES = 2000  # samples that are compared
+RANK_TOLERANCE = 1e-11  # relative eigenvalues of the normal equations with unit columns that count as zero
+STILL_FRACTION = 0.02  # fraction of the maximum speed below which the friction sign is unknown
 
 
 class Motion(NamedTuple):
@@ -33,19 +33,19 @@ class Motion(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """Fits of the coordinates: the part of the variance that is ``left`` (n,), the parameters ``x`` (n, b + 1)."""
+    """Coordinate fits: the unexplained part ``left`` (n,) of the variance, and the parameters ``x`` (n, b + 1)."""
 
     left: Array
     x: Array
 
     @property
     def score(self) -> float:
-        """The mean logarithm of what is left: the likelihood of forces whose noise is unknown."""
+        """The mean logarithm of ``left``: the likelihood of forces with unknown noise."""
         return float(np.mean(np.log(np.maximum(self.left, 1e-20))))
 
 
 class ForceModel:
-    """The forces of a robot of unknown parameters."""
+    """The forces of a robot with unknown parameters."""
 
     def __init__(self, robot: MeasuredRobot) -> None:
         self.robot = robot.to(dtype="float64")
@@ -53,19 +53,19 @@ class ForceModel:
         self._prior = np.where(self.base.unknown, self.robot.inertial.values, 0.0)
 
     def regressor(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-        """Return the regressor (N, n, b) of the base parameters, and the forces (N, n) that are known."""
+        """Return the regressor (N, n, b) of the base parameters, and the known forces (N, n)."""
         Y = self.robot.inertial.regressor(q, v, a)
         known = self.robot.inverse_dynamics(q, v, a) - Y @ self._prior
         return Y[..., self.base.columns], known
 
     def step(self, count: int) -> int:
-        """Return every which of ``count`` samples is compared."""
-        return max(1, count // SAMPLES)
+        """Return the decimation factor for the comparison of ``count`` samples."""
+        return max(1, count // MAX_SAMPLES)
 
     def of(self, q: Array, v: Array, a: Array, used: Flags | None = None) -> "MotionFit":
-        """Return the fit of forces for motions q (N, nq), v, a (N, n); ``used`` (N, n) selects forces."""
+        """Return the force fit for motions q (N, nq), v, a (N, n); ``used`` (N, n) selects forces."""
         Y, known = self.regressor(q, v, a)
-        moving = np.abs(v) >= STILL * np.abs(v).max(axis=0, initial=0.0)
+        moving = np.abs(v) >= STILL_FRACTION * np.abs(v).max(axis=0, initial=0.0)
         chosen = moving if used is None else moving & used
         return MotionFit(known, chosen, [_Row(Y[chosen[:, j], j]) for j in range(v.shape[1])])
 
@@ -74,9 +74,10 @@ class ForceModel:
         return self.of(q, v, a, used).fit(tau)
 
     def scores(self, segment: Segment, cutoffs: Array) -> Array:
-        """Return how well the model fits a segment that is differentiated with each of ``cutoffs`` (Hz, falling).
+        """Return how well the model fits a segment differentiated with each of ``cutoffs`` (Hz, decreasing).
 
-        Lower scores are better. All are of the same samples, away from the ends by a period of the lowest cutoff.
+        Lower scores are better. All scores use the same samples, at least one period of the lowest cutoff from the
+        ends.
         """
         lost, count = int(np.ceil(1 / (cutoffs[-1] * segment.step))), len(segment.q)
         inside = slice(lost, count - lost, self.step(count - 2 * lost))
@@ -84,34 +85,34 @@ class ForceModel:
         return np.array([self.fit(q, v, a, segment.tau[inside]).score for q, v, a in motions])
 
     def inertia_rows(self, q: Array) -> Array:
-        """Return a matrix (n, b + 1) whose product with the parameters of a fit is the mean of M_jj(q).
+        """Return a matrix (n, b + 1) whose product with the fitted parameters is the mean of M_jj(q).
 
-        M_jj, the inertia of a coordinate itself, is positive for every robot.
+        M_jj, the inertia of a coordinate, is positive for every robot.
         """
         n = self.robot.nv
         still = np.zeros((len(q), n))
-        rest, found = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
+        rest, rows = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
         for j in range(n):
             Y = self.robot.inertial.regressor(q, still, np.broadcast_to(np.eye(n)[j], still.shape)) - rest
-            found[j, :-1] = Y[:, j][:, self.base.columns].mean(axis=0)
-        return found
+            rows[j, :-1] = Y[:, j][:, self.base.columns].mean(axis=0)
+        return rows
 
     def friction_rows(self, v: Array) -> Array:
-        """Return a matrix (n, b + 1) whose product with the parameters of a fit is the friction at the usual speed.
+        """Return a matrix (n, b + 1) whose product with the fitted parameters is the friction at the usual speed.
 
         This friction is positive for every robot.
         """
-        names, found = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
-        own = {names[column]: k for k, column in enumerate(self.base.columns)}
+        names, rows = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
+        index_of = {names[column]: k for k, column in enumerate(self.base.columns)}
         for j, name in enumerate(self.robot.coordinate_names):
             for kind, size in (("coulomb", 1.0), ("viscous", float(np.sqrt(np.mean(v[:, j] ** 2))))):
-                if f"{name}.{kind}" in own:
-                    found[j, own[f"{name}.{kind}"]] = size
-        return found
+                if f"{name}.{kind}" in index_of:
+                    rows[j, index_of[f"{name}.{kind}"]] = size
+        return rows
 
 
 class MotionFit:
-    """The fit of forces for a given motion: it is decomposed once, for any number of forces."""
+    """The force fit for a given motion: decomposed once, for any number of forces."""
 
     def __init__(self, known: Array, chosen: Flags, rows: "list[_Row]") -> None:
         self.known, self.chosen, self.rows = known, chosen, rows
@@ -123,31 +124,31 @@ class MotionFit:
         return Fitted(np.array([left for left, _ in pairs]), np.array([x for _, x in pairs]))
 
     def together(self, tau: Array) -> Array:
-        """Return the part of the variance of forces tau (N, n) that one set of parameters leaves (n,)."""
+        """Return the part (n,) of the variance of forces tau (N, n) that a common parameter set leaves unexplained."""
         forces, n = tau - self.known, tau.shape[1]
-        own = [np.flatnonzero(self.chosen[:, j]) for j in range(n)]
-        sizes = [float(np.std(forces[at, j])) or 1.0 for j, at in enumerate(own)]
+        row_indices = [np.flatnonzero(self.chosen[:, j]) for j in range(n)]
+        sizes = [float(np.std(forces[at, j])) or 1.0 for j, at in enumerate(row_indices)]
         b = self.rows[0].A.shape[1] - 1
-        A, y = np.zeros((sum(map(len, own)), b + n)), np.zeros(sum(map(len, own)))
-        ends = np.cumsum([0, *map(len, own)])
-        for j, (row, at, size) in enumerate(zip(self.rows, own, sizes, strict=True)):
+        A, y = np.zeros((sum(map(len, row_indices)), b + n)), np.zeros(sum(map(len, row_indices)))
+        ends = np.cumsum([0, *map(len, row_indices)])
+        for j, (row, at, size) in enumerate(zip(self.rows, row_indices, sizes, strict=True)):
             part = slice(ends[j], ends[j + 1])
             A[part, :b], A[part, b + j], y[part] = row.A[:, :b] / size, 1.0, forces[at, j] / size
         scale = np.linalg.norm(A, axis=0)
         A /= np.where(scale > 0, scale, 1.0)
-        rest = y - A @ np.linalg.lstsq(A, y, rcond=RANK**0.5)[0]
-        return np.array([np.mean(rest[ends[j] : ends[j + 1]] ** 2) if len(own[j]) else 0.0 for j in range(n)])
+        rest = y - A @ np.linalg.lstsq(A, y, rcond=RANK_TOLERANCE**0.5)[0]
+        return np.array([np.mean(rest[ends[j] : ends[j + 1]] ** 2) if len(row_indices[j]) else 0.0 for j in range(n)])
 
     def residuals(self, tau: Array) -> Array:
-        """Return what no parameters explain of forces tau (N, n); 0 where a force is not used."""
+        """Return the unexplained part of forces tau (N, n); 0 where a force is not used."""
         forces = np.where(self.chosen, tau - self.known, 0.0)
         for j, row in enumerate(self.rows):
-            own = forces[self.chosen[:, j], j]
-            forces[self.chosen[:, j], j] = own - row.basis @ (row.basis.T @ own)
+            values = forces[self.chosen[:, j], j]
+            forces[self.chosen[:, j], j] = values - row.basis @ (row.basis.T @ values)
         return np.asarray(forces)
 
     def significance(self, tau: Array, fitted: Fitted, rows: Array) -> Array:
-        """Return the products of ``rows`` (n, b + 1) with the parameters of a fit, over their deviations (n,)."""
+        """Return the products (n,) of ``rows`` (n, b + 1) with the fitted parameters, over their deviations."""
         sizes = [float(np.std(tau[self.chosen[:, j], j] - self.known[self.chosen[:, j], j])) for j in range(len(rows))]
         spread = np.array([np.linalg.norm(each.back.T @ row) for each, row in zip(self.rows, rows, strict=True)])
         deviations = np.sqrt(fitted.left) * np.array(sizes) * spread
@@ -156,19 +157,19 @@ class MotionFit:
 
 
 class _Row:
-    """The regressor A (N, b + 1) of one coordinate and an offset, and an orthonormal basis (N, rank) of its columns."""
+    """The regressor A (N, b + 1) of one coordinate and an offset, with an orthonormal basis (N, rank)."""
 
     def __init__(self, Y: Array) -> None:
         self.A = A = np.column_stack([Y, np.ones(len(Y))])
         lengths = np.linalg.norm(A, axis=0)
         scale = np.where(lengths > 0, lengths, 1.0)
         sizes, V = np.linalg.eigh((A / scale).T @ (A / scale))
-        kept = sizes > RANK * max(float(sizes[-1]), 1e-300)
+        kept = sizes > RANK_TOLERANCE * max(float(sizes[-1]), 1e-300)
         self.back = V[:, kept] / np.sqrt(sizes[kept]) / scale[:, None]
         self.basis = A @ self.back
 
     def fit(self, tau: Array) -> tuple[float, Array]:
-        """Return the part of the variance of tau (N,) that is left, and the parameters (b + 1,)."""
+        """Return the unexplained part of the variance of tau (N,), and the parameters (b + 1,)."""
         total = float(np.sum((tau - tau.mean()) ** 2)) if tau.size else 0.0
         count, rank = self.basis.shape
         if count <= rank + 1 or not total > 0:

@@ -1,4 +1,4 @@
-"""A log: times, motions and forces of the joints as they were measured, with the lines of the file."""
+"""A log: times, joint motions and joint forces as measured, with the line numbers of the file."""
 
 from __future__ import annotations
 
@@ -23,57 +23,59 @@ from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
 
-# Wrenches in a log: force plates and force-torque sensors on a robot, and free bases, whose forces no column has.
+# Wrenches in a log: force plates, force-torque sensors on a robot, and floating bases without force columns.
 #
 #     [wrenches.left_foot]            a link or frame
 #     force = ["Fx", "Fy", "Fz"]      columns, N
 #     moment = ["Mx", "My", "Mz"]     columns, N m
-#     axes = "local"                  those of the link or frame; or "world": those of the robot's base
+#     axes = "local"                  axes of the link or frame; "world": axes of the robot base
 #     origin = [0.3, 0.1, 0.0]        of a plate, m in base axes: moments are about it
 #
 # Moments are about the place, or about the origin of the plate. Without ``moment``, as of sensors with three axes, they
-# are zero there. Units of other columns are factors: ``scale = {wrenches = ...}``.
+# are zero there. For other units, use factors: ``scale = {wrenches = ...}``.
 
-KEYS = ("force", "moment", "axes", "origin")
+WRENCH_KEYS = ("force", "moment", "axes", "origin")
 WRENCHES = "wrenches"
 
 
 def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
-    """Return the columns of all wrenches of a map: moment, then force, of one place after the other."""
+    """Return the columns of all wrenches of a map: moment, then force, for each place."""
     if isinstance(robot, ClosedRobot):
-        fix = "give them as arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
-        raise ModelError("wrenches in a log of a robot with closed loops", where=given.source, fix=fix)
-    found: list[Head] = []
+        fix = "pass arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
+        raise ModelError("wrench columns are not supported for a robot with closed loops", where=given.source, fix=fix)
+    columns: list[Head] = []
     for place, own in _tables(given).items():
         robot.place(place)
         where = f"{given.source}: wrenches: {place}"
         if "force" not in own:
-            raise ModelError("no columns of the force", where=where, fix="force = [x, y, z]")
-        for part in [each for each in ("moment", "force") if each in own]:
+            raise ModelError("the force columns are missing", where=where, fix="write force = [x, y, z]")
+        for part in [part_name for part_name in ("moment", "force") if part_name in own]:
             heads = rows(own[part], where, part, "three columns")
-            if len(heads) != 3 or any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in heads):
-                raise ModelError(f"{part} is {heads!r}", value=heads, where=where, allowed="three heads, or numbers")
-            found += heads
-    if len(set(found)) < len(found):
+            if len(heads) != 3 or any(isinstance(head, bool) or not isinstance(head, (str, int)) for head in heads):
+                raise ModelError(
+                    f"{part} is {heads!r}", value=heads, where=where, allowed="three column headers or numbers"
+                )
+            columns += heads
+    if len(set(columns)) < len(columns):
         raise ModelError("a column is named twice", where=f"{given.source}: wrenches")
-    return found
+    return columns
 
 
 def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
-    found = {}
+    tables = {}
     for place, own in table(given.wrenches, given.source, WRENCHES).items():
         where = f"{given.source}: wrenches: {place}"
-        found[place] = table(own, where, "the wrench")
-        check_keys(found[place], KEYS, where)
-    return found
+        tables[place] = table(own, where, "the wrench")
+        check_keys(tables[place], WRENCH_KEYS, where)
+    return tables
 
 
 def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) -> Array:
-    """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, k) in SI units at positions q (N, nq).
+    """Return wrenches (N, L, 6) as in ``inverse_dynamics``, from columns (N, k) in SI units at positions q (N, nq).
 
-    Rows without a number are NaN.
+    Rows with missing numbers are NaN.
     """
-    assert isinstance(robot, Robot)  # ``wrench_columns`` refuses others
+    assert isinstance(robot, Robot)  # ``wrench_columns`` raises for others
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
     external = np.full((len(q), len(robot.links), 6), np.nan)
     external[whole] = 0.0
@@ -87,7 +89,7 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
         force, at = values[whole, at : at + 3], at + 3
         if "origin" in own:
             if axes != "world":
-                raise ModelError("the origin of a plate, and axes of the link", where=where, fix='axes = "world"')
+                raise ModelError("a force plate with an origin has local axes", where=where, fix='write axes = "world"')
             arm = frozen_array(own["origin"], (3,), where, "origin") - robot.pose(q[whole], place)[:, :3, 3]
             moment = moment + np.cross(arm, force)
         external[whole] += robot.wrench_at(q[whole], place, moment, force, axes=axes)
@@ -95,9 +97,9 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 
 
 def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
-    """Return the coordinates (k) to which the columns of forces belong, and which forces (nv,) are known.
+    """Return the coordinates (k) of the force columns, and a mask (nv,) of the known forces.
 
-    The forces of a free base are known to be zero; without columns of tau, no others are known.
+    Floating-base forces are known to be zero. Without tau columns, no others are known.
     """
     base = free_coordinates(robot)
     heads = columns.get("tau", columns.get("current"))
@@ -107,13 +109,13 @@ def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tu
     return driven, known
 
 
-# What is suspicious in a log: the kind, the coordinate, the evidence as a number and in words, and the fix.
+# Findings in a log: the kind, the coordinate, the evidence, and the fix.
 
 
 class LogFinding(NamedTuple):
-    """A likely mistake of a log: its ``kind``, the ``place`` (a coordinate or a file), ``found``, ``fix``, a ``value``.
+    """A likely error in a log: ``kind``, ``place`` (a coordinate or a file), evidence ``found``, ``fix`` and ``value``.
 
-    ``value`` is the number that the finding rests on, in the units that ``found`` names. Kinds are "missing", "time",
+    ``value`` is the number on which the finding rests, in the units that ``found`` names. Kinds are "missing", "time",
     "gap", "constant", "still", "stuck", "spike", "saturation", "quantisation", "limit", "degrees", "rate", "delay",
     "sign", "swapped", "offset", "scale", "unexplained", "closure" (loops that cannot be closed) and "short".
 
@@ -132,23 +134,23 @@ class LogFinding(NamedTuple):
         return describe(self.found, where=self.place, fix=self.fix)
 
 
-ALL = (*QUANTITIES, "current", "temperature")
-GAP = 5.0  # usual steps of a second clock: a longer one is a gap
-OVERLAP = 0.5  # of the longer of two clocks that both must have in common
-LARGEST = 1e12  # of numbers in SI units and radians
-FASTEST = 1e9  # Hz
+ALL_SIGNALS = (*QUANTITIES, "current", "temperature")
+MAX_CLOCK_STEPS = 5.0  # median steps of a second clock beyond which a step is a gap
+MIN_OVERLAP = 0.5  # fraction of the longer clock that both clocks must share
+MAX_VALUE = 1e12  # magnitude of numbers in SI units and radians
+MAX_RATE = 1e9  # Hz
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """One run: ``times`` (N,) in s, ``q``, ``v``, ``a``, ``tau`` (N, n) of the joints, v and a None where missing.
+    """One run: ``times`` (N,) in s, ``q``, ``v``, ``a``, ``tau`` (N, n) of the joints; v and a may be None.
 
-    ``measured`` has the columns of q and tau in SI units before the gears, ``heads`` their names, ``saturated`` (N, n)
-    marks forces at the saturation of the map, and those that were not measured; ``lines`` (N,) are those of the file,
-    ``temperature`` (N, 1) or (N, n) is that of the drives, if it was measured. With wrenches of the environment,
-    ``external`` (N, L, 6), tau is all that acts: tau + J^T w. Of a robot with closed loops, whose q are those of its
-    drives, ``whole`` (N, nq) are the positions of all joints, if the log has them. In a log that was read to be looked
-    at, numbers may be NaN and times may go back.
+    ``measured`` contains the columns of q and tau in SI units before the gears, and ``heads`` their headers.
+    ``saturated`` (N, n) marks saturated or unmeasured forces. ``lines`` (N,) are line numbers of the file.
+    ``temperature`` (N, 1) or (N, n) is that of the drives, if measured. With environment wrenches ``external`` (N, L,
+    6), tau is the total force tau + J^T w. For a robot with closed loops, q are the drive positions, and ``whole`` (N,
+    nq) are the positions of all joints, if logged. In a log that is read for quality checks, numbers may be NaN and
+    times may decrease.
     """
 
     source: str
@@ -169,11 +171,11 @@ class Log:
         return len(self.times)
 
     def line(self, k: int) -> str:
-        """Return where a sample is: the line of the file, or its number where there is no file."""
+        """Return the location of a sample: the line of the file, or the sample number without a file."""
         return f"line {int(self.lines[k])}" if self.lines.size else f"sample {k}"
 
     def kept(self, rows: Flags) -> Log:
-        """Return the log with some of its rows."""
+        """Return the log with a selection of its rows."""
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("times", "q", "tau", "saturated")}
         names = ("v", "a", "temperature", "external", "whole")
         arrays |= {name: None if (x := getattr(self, name)) is None else x[rows] for name in names}
@@ -182,15 +184,16 @@ class Log:
 
     @property
     def complete(self) -> Flags:
-        """Which rows (N,) have all numbers."""
-        given = [x for x in (self.times[:, None], self.q, self.tau, self.v, self.a, self.temperature) if x is not None]
-        return np.asarray(np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in given]))
+        """Mask (N,) of the rows without missing numbers."""
+        arrays = [x for x in (self.times[:, None], self.q, self.tau, self.v, self.a, self.temperature) if x is not None]
+        return np.asarray(np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in arrays]))
 
 
 def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = False) -> Log:
-    """Return the log in a file (or several files of one run), as the map says; a saved trajectory (.npz) needs no map.
+    """Return the log in one file, or in several files of one run, as the map defines it.
 
-    Errors name the line. With ``look``, missing numbers become NaN, and times may go back.
+    A saved trajectory (.npz) needs no map. Errors name the line. With ``look``, missing numbers become NaN, and times
+    may decrease.
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
@@ -201,10 +204,10 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
     drives, tolerant = Gears.of(given.drives, robot, given.source), look or given.missing == "skip"
     driven, known = driven_forces(robot, columns)
     force = _force(columns, drives, given, where, free=not driven and bool(known.any()))
-    found: dict[str, Array] = {}
+    signals: dict[str, Array] = {}
     bases: dict[str, _Base] = {}
     for file, names in _files(given, columns, path).items():
-        bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
+        bases |= _read_file(file, names, columns, clocks, given, signals, tolerant)
     named = table(given.units, given.source, "units")
     clock = named.pop("time", "s")
     _check_known(clock, columns, "a unit of the time", given.source)
@@ -212,21 +215,21 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
     scales = unit_scales(named, columns, plain, where)
     for name, factor in table(given.scale, given.source, "scale").items():
         if name not in columns:
-            raise ModelError(f"a scale of {name!r}, which has no columns", value=name, where=given.source)
+            raise ModelError(f"{name!r} has a scale but no columns", value=name, where=given.source)
         each = real_array(factor, given.source, f"scale of {name}")
         if each.shape not in ((), (len(columns[name]),)) or not (np.isfinite(each) & (each != 0)).all():
-            allowed = f"a number that is not 0, or {len(columns[name])} of them"
-            raise ModelError(f"scale of {name!r} is {factor!r}", where=given.source, allowed=allowed)
+            allowed = f"a nonzero number, or {len(columns[name])} of them"
+            raise ModelError(f"the scale of {name!r} is {factor!r}", where=given.source, allowed=allowed)
         scales[name] = scales.get(name, 1.0) * each
-    found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
+    signals = {name: x * scales.get(name, 1.0) for name, x in signals.items()}
     for name in bases:
         base = bases[name] = bases[name].in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
-        _check_size(found[name], columns[name], base)
+        _check_size(signals[name], columns[name], base)
         if not look:
             known_times = np.isfinite(base.times)
             check_increasing(base.times[known_times], base.lines[known_times], base.source)
     main = bases["q"]
-    on_main = {name: _at_main(found[name], bases[name], main) for name in found}
+    on_main = {name: _at_main(signals[name], bases[name], main) for name in signals}
     forces = np.zeros((len(main.times), robot.nv))
     heads: list[Head] = ["none"] * robot.nv
     if driven:
@@ -240,7 +243,7 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
         with np.errstate(invalid="ignore"):
             saturated |= drives.driven(np.abs(forces) >= full)
     q, tau = drives.positions(on_main["q"]), drives.forces(motor)
-    v, a = (drives.rates(on_main[name], name) if name in found else None for name in ("v", "a"))
+    v, a = (drives.rates(on_main[name], name) if name in signals else None for name in ("v", "a"))
     external = external_of(robot, q, on_main[WRENCHES], given) if WRENCHES in on_main else None
     tau = tau + environment_forces(robot, q, external)
     all_heads = {"q": columns["q"], "tau": heads}
@@ -251,8 +254,8 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
 def of_trajectory(motion: Trajectory, source: str, robot: MeasuredRobot) -> Log:
     """Return a saved or simulated motion of a robot as a log."""
     if motion.q.ndim != 2:
-        found = f"positions have shape {motion.q.shape}"
-        raise ModelError(found, where=source, allowed="one motion", fix="select one: trajectory[0]")
+        message = f"positions have shape {motion.q.shape}"
+        raise ModelError(message, where=source, allowed="a single motion", fix="select one: trajectory[0]")
     q, tau, v, a = (drives_of(robot, name, getattr(motion, name)) for name in ("q", "tau", "v", "a"))
     whole = motion.q if isinstance(robot, ClosedRobot) and motion.q.shape != q.shape else None
     return replace(of_arrays(source, motion.times, q, tau, v, a, robot, motion.external), whole=whole)
@@ -268,7 +271,7 @@ def of_arrays(
     robot: MeasuredRobot,
     external: Array | None = None,
 ) -> Log:
-    """Return a log of arrays in SI units and of the joints; tau are the forces of the drives."""
+    """Return a log from joint arrays in SI units; tau are the drive forces."""
     heads = {"q": list(robot.position_names), "tau": list(robot.coordinate_names)}
     none = np.empty(0, dtype=np.intp)
     saturated, acting = np.zeros(tau.shape, dtype=bool), tau + environment_forces(robot, q, external)
@@ -278,17 +281,24 @@ def of_arrays(
 def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array | None:
     """Return the positions (N, nq) of all joints of a closed robot, if all have columns 'q NAME [unit]'.
 
-    Those of the drives must be q (N, n): where a map has changed them, the others are not known to be joints' in SI.
+    The drive columns must equal q (N, n). If a map has changed them, the other columns may not be joint positions in SI
+    units.
     """
     if not isinstance(robot, ClosedRobot) or given.files:
         return None
     heads = {head.partition(" [")[0].removeprefix("held "): head for head in read_table(path, given.delimiter).heads}
-    own = [heads[name] for each in robot.mechanism.position_names if (name := f"q {each}") in heads]
-    if len(own) < robot.mechanism.nq:
+    headers = [
+        heads[name] for position_name in robot.mechanism.position_names if (name := f"q {position_name}") in heads
+    ]
+    if len(headers) < robot.mechanism.nq:
         return None
-    units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in own])
-    found = np.asarray(read_columns(path, {"q": own}, given.delimiter, missing=True).values["q"] * units)
-    return found if np.allclose(found[:, robot.mechanism.closed.closure.active_positions], q, equal_nan=True) else None
+    units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in headers])
+    positions = np.asarray(read_columns(path, {"q": headers}, given.delimiter, missing=True).values["q"] * units)
+    return (
+        positions
+        if np.allclose(positions[:, robot.mechanism.closed.closure.active_positions], q, equal_nan=True)
+        else None
+    )
 
 
 class _Base(NamedTuple):
@@ -300,22 +310,22 @@ class _Base(NamedTuple):
     lines: NDArray[np.intp]
 
     def in_seconds(self, unit: Any) -> _Base:
-        """Return the times in s, from the unit of the file."""
+        """Return the times in s, converted from the unit of the file."""
         factor = UNITS["time"].get(str(unit))
         if factor is None:
-            found = f"the unit {unit!r} of 'time'"
-            raise ModelError(found, value=unit, where=self.source, allowed=", ".join(UNITS["time"]))
+            message = f"the unit {unit!r} of 'time'"
+            raise ModelError(message, value=unit, where=self.source, allowed=", ".join(UNITS["time"]))
         return self._replace(times=self.times * factor) if self.has_times else self
 
 
 def _columns_and_clocks(
     given: LogMap, robot: MeasuredRobot, where: str
 ) -> tuple[dict[str, list[Head]], dict[str, Any]]:
-    """Return the columns of each signal, and for each its column of times or its rate."""
+    """Return the columns of each signal, and its time column or rate."""
     chosen = dict(given.columns)
     times = chosen.pop("time", None)
     driven = robot.nv - len(free_coordinates(robot))
-    columns = wanted_columns(chosen, robot, where, [each for each in ALL if each != "time"], driven)
+    columns = wanted_columns(chosen, robot, where, [signal for signal in ALL_SIGNALS if signal != "time"], driven)
     if given.wrenches:
         columns[WRENCHES] = wrench_columns(given, robot)
     by_signal = times if isinstance(times, Mapping) else {}
@@ -324,33 +334,39 @@ def _columns_and_clocks(
         _check_known(named, columns, what, given.source)
     for head in (*by_signal.values(), times if times is not None and not isinstance(times, Mapping) else 0):
         if not (isinstance(head, str) or is_whole(head)):
-            found = f"the column of times is {head!r}"
-            raise ModelError(found, value=head, where=given.source, allowed="a head, or the number of a column from 0")
+            message = f"the time column is {head!r}"
+            raise ModelError(
+                message, value=head, where=given.source, allowed="a column header, or a column number from 0"
+            )
     clocks: dict[str, Any] = {}
     for name in columns:
         head = by_signal.get(name) if isinstance(times, Mapping) else times
         rate = rates.get(name) if isinstance(given.rate, Mapping) else given.rate
         if (head is None) == (rate is None):
-            what = "neither a column of times nor a rate" if rate is None else "a column of times and a rate"
+            what = (
+                "there is neither a time column nor a rate"
+                if rate is None
+                else "there are both a time column and a rate"
+            )
             allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
             raise ModelError(f"{what} for {name!r}", value=name, where=where, allowed=allowed)
-        clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=FASTEST)
+        clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=MAX_RATE)
     return columns, clocks
 
 
 def _files(given: LogMap, columns: Mapping[str, Any], path: Path) -> dict[Path, list[str]]:
-    """Return which signals are in which file."""
+    """Return which signals each file contains."""
     named = table(given.files, given.source, "files")
     _check_known(named, columns, "a file", given.source)
     for name, file in named.items():
         if not isinstance(file, str) or "\0" in file:
             raise ModelError(f"the file of {name!r} is {file!r}", where=given.source, allowed="its name")
-    found: dict[Path, list[str]] = {}
+    signals_of: dict[Path, list[str]] = {}
     for name in columns:
         pattern = str(named.get(name, path.name))
         file = path.parent / pattern.replace("{stem}", path.stem).replace("{suffix}", path.suffix)
-        found.setdefault(file, []).append(name)
-    return found
+        signals_of.setdefault(file, []).append(name)
+    return signals_of
 
 
 def _read_file(
@@ -362,7 +378,7 @@ def _read_file(
     found: dict[str, Array],
     missing: bool,
 ) -> dict[str, _Base]:
-    """Add the signals of a file to those found, and return their times."""
+    """Add the signals of a file to those already read, and return their times."""
     named = [name for name in names if name in table(given.files, given.source, "files")]
     fix = f"correct files = {{{named[0]} = ...}} of {given.source}" if named else ""
     check_file(file, LOGS, fix)
@@ -371,11 +387,13 @@ def _read_file(
     for name in names:
         for head in columns[name]:
             if owners.setdefault(head, name) != name:
-                text = f"the column {head!r} is {owners[head]} and {name}"
-                raise ModelError(text, value=head, where=given.source, allowed="each column once")
-    wanted: dict[str, list[Head]] = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
+                message = f"the column {head!r} is {owners[head]} and {name}"
+                raise ModelError(message, value=head, where=given.source, allowed="each column at most once")
+    requested: dict[str, list[Head]] = {name: columns[name] for name in names} | {
+        f"time {each}": [each] for each in heads
+    }
     repair = 'complete or remove the line; missing = "skip" in the map of a log leaves it out'
-    table_found = read_columns(file, wanted, given.delimiter, missing=missing, fix=repair)
+    table_found = read_columns(file, requested, given.delimiter, missing=missing, fix=repair)
     bases = {}
     for name in names:
         found[name] = table_found.values[name]
@@ -387,57 +405,63 @@ def _read_file(
 
 
 def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) -> None:
-    """Raise ModelError for a table with a signal that has no columns."""
+    """Raise ModelError if a table names a signal without columns."""
     unknown = [name for name in given if name not in columns] if isinstance(given, Mapping) else []
     if unknown:
-        raise ModelError(f"{what} of {unknown[0]!r}, which has no columns", where=where, allowed=", ".join(columns))
+        raise ModelError(
+            f"there is {what} for {unknown[0]!r}, which has no columns", where=where, allowed=", ".join(columns)
+        )
 
 
 def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
-    """Raise ModelError for a number that no robot has."""
+    """Raise ModelError if a number is implausibly large."""
     with np.errstate(invalid="ignore"):
-        whole = np.abs(np.column_stack([values, base.times])) > LARGEST
+        whole = np.abs(np.column_stack([values, base.times])) > MAX_VALUE
     if whole.any():
-        k, j = (int(each) for each in np.argwhere(whole)[0])
+        k, j = (int(index) for index in np.argwhere(whole)[0])
         column, x = ("time", base.times[k]) if j == values.shape[1] else (repr(heads[j]), values[k, j])
-        found = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
-        fix = "correct or remove the line; check the units and scales of the map"
-        raise ModelError(found, where=base.source, allowed=f"{LARGEST:g} at most", fix=fix)
+        message = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
+        fix = "correct or remove the line, and check the units and scales of the map"
+        raise ModelError(message, where=base.source, allowed=f"at most {MAX_VALUE:g}", fix=fix)
 
 
 def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
-    """Return which signal gives the forces: tau or current; "" where only those of a ``free`` base are known."""
+    """Return the signal that provides the forces, "tau" or "current", or "" if only ``free`` base forces are known."""
     if free and "current" not in columns:
         return ""
     if ("tau" in columns) == ("current" in columns):
-        what = "columns of 'tau' and of 'current'" if "tau" in columns else "no columns of 'tau' or 'current'"
-        raise ModelError(what, where=where, allowed="one of them", fix="add the columns of the forces")
+        message, fix = "there are no columns of 'tau' or 'current'", "add the force columns"
+        if "tau" in columns:
+            message, fix = "there are columns of both 'tau' and 'current'", "remove one of them"
+        raise ModelError(message, where=where, allowed="one of them", fix=fix)
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
-        raise ModelError("of 'current', and no torque constants", argument="columns", where=given.source, fix=fix)
+        raise ModelError(
+            "contain 'current', but there are no torque constants", argument="columns", where=given.source, fix=fix
+        )
     if "tau" in columns and drives.constants is not None:
         fix = "name the columns 'current' in place of 'tau', or remove the constants"
-        raise ModelError("torque constants, and no columns of 'current'", where=given.source, fix=fix)
+        raise ModelError("there are torque constants, but no columns of 'current'", where=given.source, fix=fix)
     if "current" in columns and drives.sides["tau"] == "joint" and (drives.matrix != np.eye(len(drives.matrix))).any():
         fix = 'write side = {q = ..., tau = "motor"}: currents times torque constants are forces of the motors'
-        raise ModelError("currents, and forces at the joints", where=given.source, fix=fix)
+        raise ModelError("currents are given at the motors, but forces at the joints", where=given.source, fix=fix)
     return "tau" if "tau" in columns else "current"
 
 
 def _at_main(values: Array, own: _Base, main: _Base) -> Array:
-    """Return a signal at the times of the positions, linear between its samples and NaN outside."""
+    """Return a signal at the times of the positions, by linear interpolation; NaN outside its range."""
     if own.source == main.source and np.array_equal(own.times, main.times, equal_nan=True):
         return values
     if not own.has_times and not main.has_times and len(own.times) != len(main.times):
         found = f"{len(own.times)} rows, and {len(main.times)} in {main.source}"
-        raise ModelError(found, where=own.source, allowed="as many rows in all files of a run")
+        raise ModelError(found, where=own.source, allowed="the same number of rows in all files of a run")
     if np.array_equal(own.times, main.times, equal_nan=True):
         return values
-    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
+    ends = [(float(np.nanmin(clock.times)), float(np.nanmax(clock.times))) for clock in (own, main)]
     common = min(last for _, last in ends) - max(first for first, _ in ends)
-    if common < OVERLAP * max(last - first for first, last in ends):
+    if common < MIN_OVERLAP * max(last - first for first, last in ends):
         spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
-        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
+        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or align the zeros of both clocks'
         raise ModelError(f"its times and those of the positions are {spans}", where=own.source, fix=fix)
     columns = []
     for x in values.T:
@@ -446,5 +470,5 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         found = np.interp(main.times, there, numbers, np.nan, np.nan)
         steps = np.append(np.diff(there), 0.0)
         before = np.clip(np.searchsorted(there, main.times, side="right") - 1, 0, len(there) - 1)
-        columns.append(np.where(steps[before] > GAP * np.median(steps[:-1]), np.nan, found))
+        columns.append(np.where(steps[before] > MAX_CLOCK_STEPS * np.median(steps[:-1]), np.nan, found))
     return np.stack(columns, axis=1)

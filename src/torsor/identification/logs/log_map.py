@@ -1,4 +1,4 @@
-"""The map of a log: which columns are what, in which units, at which side of the gears, and how they are prepared."""
+"""The log map: columns, units, gears and preparation of a log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torsor.mechanism.mechanism import FORCES
 from torsor.mechanism.mechanism import units as units_of
 from torsor.simulation.logs import LOGS, UNITS
 
-# Gears: what is measured at the motors, as positions and forces of the joints.
+# Gears: joint positions and forces from motor measurements.
 #
 #     motor = R joint        R (n, n): gear ratios, and couplings off the diagonal
 #     q = R^-1 (motor positions) + offsets        v = R^-1 (motor velocities)        tau = R^T (motor forces)
@@ -30,15 +30,15 @@ from torsor.simulation.logs import LOGS, UNITS
 # forces are measured, or currents times torque constants.
 
 SIDES = ("joint", "motor")
-KEYS = ("side", "ratios", "coupling", "matrix", "offsets", "torque_constants")
-LARGEST_CONDITION = 1e9
+DRIVE_KEYS = ("side", "ratios", "coupling", "matrix", "offsets", "torque_constants")
+MAX_CONDITION = 1e9
 
 
 @dataclass(frozen=True, eq=False)
 class Gears:
-    """The drives of a robot: ``matrix`` R (n, n), ``offsets`` (n,) of the joints (rad, m), and the measured ``sides``.
+    """The drives of a robot: ``matrix`` R (n, n), joint ``offsets`` (n,) (rad, m), and the measured ``sides``.
 
-    ``sides`` says "motor" or "joint" for q, v, a and tau. ``constants`` (n,) are torque constants (N m/A), or None.
+    ``sides`` is "motor" or "joint" for q, v, a and tau. ``constants`` (n,) are torque constants (N m/A), or None.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -54,26 +54,30 @@ class Gears:
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None, robot: MeasuredRobot, where: str) -> Gears:
-        """Return the drives that a table of a map describes; without one, all is measured at the joints."""
+        """Return the drives defined in a map table; without a table, all signals are measured at the joints."""
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
-        check_keys(data, KEYS, place)
+        check_keys(data, DRIVE_KEYS, place)
         if data and robot.nq != robot.nv:
-            found = f"{robot.name} has {robot.nq} positions and {robot.nv} velocities"
-            raise ModelError(found, where=place, allowed="joints with one position for each velocity")
+            message = f"{robot.name} has {robot.nq} positions and {robot.nv} velocities"
+            raise ModelError(message, where=place, allowed="joints with nq = nv")
         if ("ratios" in data or "matrix" in data) and "side" not in data:
             fix = 'write side = "motor", or side = {q = "joint", tau = "motor"}'
-            raise ModelError("gear ratios, and no side", where=place, fix=fix)
+            raise ModelError("gear ratios are given without `side`", where=place, fix=fix)
         offsets = frozen_array(data.get("offsets", np.zeros(n)), (n,), place, "offsets")
         constants = data.get("torque_constants")
         if constants is not None:
             constants = _each(constants, n, place, "torque_constants")
             if not constants.all():
-                found = f"is {constants.tolist()}"
-                raise ModelError(found, argument="torque_constants", where=place, allowed="numbers that are not 0")
+                message = f"is {constants.tolist()}"
+                raise ModelError(message, argument="torque_constants", where=place, allowed="nonzero numbers")
         made = cls(_matrix(data, robot, place), offsets, _sides(data.get("side", "joint"), place), constants)
         geared = any(key in data for key in ("ratios", "coupling", "matrix"))
         if geared != ("motor" in made.sides.values()):
-            what = "gear ratios, and all is measured at the joints" if geared else 'side = "motor", and no ratios'
+            what = (
+                "gear ratios are given, but all signals are measured at the joints"
+                if geared
+                else 'side = "motor" is given without ratios'
+            )
             raise ModelError(what, where=place, fix='write side = "motor" and ratios (1 without a gear), or neither')
         return made
 
@@ -90,17 +94,17 @@ class Gears:
         return np.asarray(measured @ self.matrix) if self.sides["tau"] == "motor" else measured
 
     def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Return the motors that turn with several joints, as ``identify(couplings=...)`` has them.
+        """Return the motors that drive several joints, as in ``identify(couplings=...)``.
 
-        Each has the rates of the joints ``names`` (n), relative to its own joint: R[k, j] / R[k, k].
+        Each has the rates of the joints ``names`` (n) relative to its own joint: R[k, j] / R[k, k].
         """
-        found = {}
+        motors = {}
         for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):
             factors = row / (own if own else row[np.argmax(np.abs(row))])
             turning = np.flatnonzero(factors)
             if len(turning) > 1:
-                found[f"motor of {name}"] = {names[j]: float(factors[j]) for j in turning.tolist()}
-        return found
+                motors[f"motor of {name}"] = {names[j]: float(factors[j]) for j in turning.tolist()}
+        return motors
 
     def driven(self, motors: Flags) -> Flags:
         """Return which joint forces (N, n) depend on flagged motor forces (N, n)."""
@@ -114,29 +118,33 @@ def _matrix(data: Mapping[str, Any], robot: MeasuredRobot, where: str) -> Array:
     if "matrix" in data:
         both = [key for key in ("ratios", "coupling") if key in data]
         if both:
-            raise ModelError(f"matrix and {both[0]}", where=where, allowed="one of them")
+            raise ModelError(f"matrix and {both[0]} are both given", where=where, allowed="one of them")
         R = np.array(frozen_array(data["matrix"], (n, n), where, "matrix"))
     else:
         R = np.diag(_each(data.get("ratios", 1.0), n, where, "ratios"))
         for row in rows(data.get("coupling", []), where, "coupling"):
             entry = rows(row, where, "coupling", "a list of [motor, joint, ratio]")
             if len(entry) != 3:
-                raise ModelError(f"coupling {entry!r}", value=entry, where=where, allowed="[motor, joint, ratio]")
-            motor, joint = indices_of([str(each) for each in entry[:2]], names, f"{where}: coupling")
+                raise ModelError(
+                    f"the coupling is {entry!r}", value=entry, where=where, allowed="[motor, joint, ratio]"
+                )
+            motor, joint = indices_of([str(name) for name in entry[:2]], names, f"{where}: coupling")
             if motor == joint:
-                raise ModelError(f"coupling of {entry[0]} with itself", where=where, fix="give its own ratio in ratios")
+                raise ModelError(
+                    f"motor {entry[0]} is coupled with itself", where=where, fix="put its own ratio into ratios"
+                )
             R[motor, joint] = number(entry[2], where, f"coupling of {entry[0]} with {entry[1]}")
-    if not np.abs(R).max() > 0 or not np.linalg.cond(R) < LARGEST_CONDITION:
-        found = "the matrix of gear ratios has no inverse"
-        raise ModelError(found, where=where, fix="each motor needs a ratio that is not 0")
+    if not np.abs(R).max() > 0 or not np.linalg.cond(R) < MAX_CONDITION:
+        message = "the gear ratio matrix is singular"
+        raise ModelError(message, where=where, fix="use a nonzero ratio for each motor")
     return R
 
 
 def _each(given: Any, count: int, where: str, what: str) -> Array:
-    """Return finite numbers (count,), from one for all or one for each."""
+    """Return finite numbers (count,), from one common number or one per element."""
     single = real_array(given, where, what).ndim == 0
-    found = frozen_array(given, () if single else (count,), where, what)
-    return np.full(count, found) if single else found
+    numbers = frozen_array(given, () if single else (count,), where, what)
+    return np.full(count, numbers) if single else numbers
 
 
 def _sides(given: Any, where: str) -> dict[str, str]:
@@ -145,9 +153,9 @@ def _sides(given: Any, where: str) -> dict[str, str]:
     found = table(given, where, "side")
     unknown = [key for key in found if key not in ("q", "v", "a", "tau")]
     if unknown:
-        raise ModelError(f"side of {unknown[0]!r}", where=where, allowed="q, v, a, tau")
+        raise ModelError(f"side contains {unknown[0]!r}", where=where, allowed="q, v, a, tau")
     first = found.get("q", "joint")
-    # Derivatives are usually those of the positions.
+    # Derivatives are usually measured on the same side as positions.
     sides = {**dict.fromkeys(("q", "v", "a"), first), "tau": "joint"} | found
     return {key: one_of(each, SIDES, where, f"side of {key!r}") for key, each in sides.items()}
 
@@ -159,28 +167,28 @@ ESTIMATED = "estimate"
 
 @dataclass(frozen=True)
 class LogMap:
-    """Where the signals of a log are, and how they become measurements.
+    """The location of the signals of a log, and their conversion to measurements.
 
-    ``columns`` maps "time", "q", "v", "a", "tau" or "current" to heads, or to numbers of columns from 0, in the order
-    of the coordinates; the time may be a table {"q": head, "tau": head}. "temperature" is one column, or one for each
-    drive. ``rate`` (Hz) stands for a column of times.
-    ``units`` as in ``Trajectory.load``, and "A" or "mA"; ``scale`` are further factors, such as -1 for a sign.
-    ``files`` names other files of the same run, beside the log: {"tau": "{stem}_torques.csv"}.
+    ``columns`` maps "time", "q", "v", "a", "tau" or "current" to column headers, or to column numbers from 0, in
+    coordinate order. The time may be a table {"q": header, "tau": header}. "temperature" is one column, or one for each
+    drive. ``rate`` (Hz) replaces a time column. ``units`` are as in ``Trajectory.load``, and "A" or "mA". ``scale``
+    contains further factors, such as -1 for a sign. ``files`` names other files of the same run, in the folder of the
+    log: {"tau": "{stem}_torques.csv"}.
 
-    ``drives`` has the ``side`` ("motor" or "joint", or a table by quantity), ``ratios`` (n,) with ``coupling`` [[motor,
-    joint, ratio], ...] or a ``matrix`` R (n, n), motor = R joint, ``offsets`` (n,) that are added to the positions of
-    the joints (rad, m), and ``torque_constants`` (n,) of currents (N m/A).
+    ``drives`` contains the ``side`` ("motor" or "joint", or a table by quantity), ``ratios`` (n,) with ``coupling``
+    [[motor, joint, ratio], ...] or a ``matrix`` R (n, n), motor = R joint, ``offsets`` (n,) that are added to the joint
+    positions (rad, m), and ``torque_constants`` (n,) for currents (N m/A).
 
-    ``delay`` (s) is what the forces are late by, one for all or one for each coordinate, or "estimate": the shift with
-    which the model explains the forces best. ``cutoff`` (Hz) is that of the filter which differentiates (chosen from
-    the spectrum, if it is not given), ``force_cutoff`` (Hz) that of a filter for forces (none, if it is not given).
-    ``every`` keeps every so many samples after filtering. Steps longer than ``gap`` (s; five usual steps by default)
-    separate segments that are differentiated alone. Rows with a cell that has no number are refused, or left out
-    (``missing="skip"``). Forces of at least ``saturation`` (n,), as the log has them in SI units, get the weight 0.
+    ``delay`` (s) is the delay of the forces, one for all or one for each coordinate, or "estimate": the shift that best
+    explains the forces. ``cutoff`` (Hz) is that of the differentiation filter (default: chosen from the spectrum), and
+    ``force_cutoff`` (Hz) that of a force filter (default: none). ``every`` decimates the samples after filtering. Steps
+    longer than ``gap`` (s; default: five median steps) separate segments that are differentiated separately. Rows with
+    a missing number raise ModelError, or are skipped (``missing="skip"``). Forces of at least ``saturation`` (n,), as
+    logged in SI units, get weight 0.
 
     ``wrenches`` {link or frame: {"force": 3 columns, "moment": 3 columns, "axes": "local" or "world", "origin": [x, y,
-    z]}} are measured wrenches of the environment, N and N m; without "moment" (sensors of three axes) it is zero about
-    the place, or the origin. The columns of tau of a free base may be left out, or all of tau.
+    z]}} are measured environment wrenches, N and N m. Without "moment" (three-axis sensors), the moment is zero about
+    the place or the origin. The tau columns of a floating base may be omitted, or all tau columns.
 
     Example:
         >>> LogMap({"time": "t", "q": ["j1", "j2"], "tau": ["i1", "i2"]}, units={"time": "ms"}).delay
@@ -207,7 +215,9 @@ class LogMap:
     def __post_init__(self) -> None:
         where = self.source
         if self.columns is None:
-            raise ModelError("is None", argument="columns", where=where, allowed="a table {'q': heads, 'tau': heads}")
+            raise ModelError(
+                "is None", argument="columns", where=where, allowed="a table {'q': headers, 'tau': headers}"
+            )
         for name in ("columns", "units", "scale", "files", "drives", "wrenches"):
             table(getattr(self, name), where, name)
         for name in ("cutoff", "force_cutoff", "gap"):
@@ -218,7 +228,7 @@ class LogMap:
 
     @classmethod
     def load(cls, path: str | Path) -> LogMap:
-        r"""Return the map in a file: .toml, .json, or .yaml (extra ``yaml``); its keys are the fields.
+        r"""Return the map stored in a .toml, .json or .yaml file (extra ``yaml``); its keys are the fields.
 
         Example:
             >>> import tempfile
@@ -235,25 +245,25 @@ class LogMap:
 
     @classmethod
     def of(cls, given: Any, **settings: Any) -> LogMap:
-        """Return a map from a map, a path or a table of columns; settings that are given (not None) replace its own.
+        """Return a map from a map, a path or a table of columns; settings other than None replace its settings.
 
         Example:
             >>> LogMap.of({"q": [0, 1]}, rate=500.0).rate
             500.0
         """
         if isinstance(given, (str, Path)):
-            found = cls.load(given)
+            base_map = cls.load(given)
         elif isinstance(given, LogMap):
-            found = given
+            base_map = given
         elif isinstance(given, Mapping):
-            found = filled(cls, given, "map", typed=False, source="map") if "columns" in given else cls(dict(given))
+            base_map = filled(cls, given, "map", typed=False, source="map") if "columns" in given else cls(dict(given))
         else:
-            allowed = "a LogMap, the path of one, or a table {'q': heads, ...}"
+            allowed = "a LogMap, the path of one, or a table {'q': headers, ...}"
             raise ModelError(f"{given!r}", value=given, where="map of the log", allowed=allowed)
-        return replace(found, **{name: value for name, value in settings.items() if value is not None})
+        return replace(base_map, **{name: value for name, value in settings.items() if value is not None})
 
     def couplings(self, robot: MeasuredRobot) -> dict[str, dict[str, float]]:
-        """Return the motors that turn with several joints, by ``drives``: for ``couplings`` of ``identify``.
+        """Return the motors that drive several joints, from ``drives``, for ``couplings`` of ``identify``.
 
         Example:
             >>> drives = {"side": "motor", "ratios": [50, 40], "coupling": [["joint2", "joint1", 40]]}
@@ -263,69 +273,75 @@ class LogMap:
         return Gears.of(self.drives, robot, self.source).couplings(robot.coordinate_names) if self.drives else {}
 
 
-# The map of a log whose heads are those of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME' with [unit].
+# The map of a log with the column headers of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME' with [unit].
 #
 # There may also be a column 'temperature', or 'temperature NAME' of each coordinate.
 
-_HEAD = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
-FIX = "name the columns so, or say which they are in a map: --map FILE (docs: identify from a log)"
+_HEADER = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
+HEADER_FIX = "rename the columns, or define them in a map: --map FILE (docs: identify from a log)"
 
 
 def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
-    """Return the map of a log by its heads, with the units that they name in brackets."""
+    """Return the map of a log from its column headers, with the units that they give in brackets."""
     check_file(path, LOGS)
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)
     places: dict[str, tuple[str, str]] = {}
     heads = read_table(path).heads
-    if not any(_HEAD.fullmatch(head) for head in heads):
-        heads = read_table(path, ",").heads  # a single column, whose head has a space
+    if not any(_HEADER.fullmatch(head) for head in heads):
+        heads = read_table(path, ",").heads  # a single column, whose header contains a space
     for head in heads:
-        match = _HEAD.fullmatch(head)
+        match = _HEADER.fullmatch(head)
         if match and match[1] in places:
-            raise ModelError(f"the column {head!r} is there twice", value=head, where=path.name)
+            raise ModelError(f"the column {head!r} occurs twice", value=head, where=path.name)
         if match:
             places[match[1]] = head, match[2] or ""
     columns: dict[str, Any] = {}
     units: dict[str, Any] = {}
     for letter in ("time", "q", "v", "a", "tau"):
         names = robot.position_names if letter == "q" else robot.coordinate_names
-        wanted = ["time"] if letter == "time" else [f"{letter} {name}" for name in names]
-        missing = [each for each in wanted if each not in places]
-        if len(missing) == len(wanted) and letter != "q":
+        headers = ["time"] if letter == "time" else [f"{letter} {name}" for name in names]
+        missing = [each for each in headers if each not in places]
+        if len(missing) == len(headers) and letter != "q":
             continue
         if missing:
-            text = f"no column {missing[0]!r}, the columns are {listing(heads)}"
-            raise ModelError(text, where=path.name, allowed=listing(wanted), fix=FIX)
-        columns[letter] = [places[each][0] for each in wanted]
-        own = ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
-        units[letter] = [_unit(places[each], letter, kind, path.name) for each, kind in zip(wanted, own, strict=True)]
+            message = f"column {missing[0]!r} is missing; the columns are {listing(heads)}"
+            raise ModelError(message, where=path.name, allowed=listing(headers), fix=HEADER_FIX)
+        columns[letter] = [places[each][0] for each in headers]
+        default_units = (
+            ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
+        )
+        units[letter] = [
+            _unit(places[each], letter, kind, path.name) for each, kind in zip(headers, default_units, strict=True)
+        ]
     warm = [f"temperature {name}" for name in robot.coordinate_names]
     present = ["temperature"] if "temperature" in places else warm if warm[0] in places else []
     if present:
-        missing = [each for each in present if each not in places]
+        missing = [header for header in present if header not in places]
         if missing:
-            raise ModelError(f"no column {missing[0]!r}", where=path.name, allowed=listing(present), fix=FIX)
+            raise ModelError(
+                f"column {missing[0]!r} is missing", where=path.name, allowed=listing(present), fix=HEADER_FIX
+            )
         columns["temperature"] = [places[each][0] for each in present]
     if "tau" not in columns:
-        fix = "add columns 'tau NAME', or say in a map which columns the forces or currents are: --map FILE"
-        raise ModelError("no columns of forces", where=path.name, fix=fix)
+        fix = "add columns 'tau NAME', or define the force or current columns in a map: --map FILE"
+        raise ModelError("the force columns are missing", where=path.name, fix=fix)
     if "time" not in columns and "v" in columns and "a" in columns:
         return LogMap(columns, units=units, rate=1.0, source=path.name)  # samples in any order
     if "time" not in columns:
-        fix = "add a column 'time', or give the rate in a map: --map FILE"
-        raise ModelError("no column 'time'", where=path.name, fix=fix)
+        fix = "add a column 'time', or set the rate in a map: --map FILE"
+        raise ModelError("column 'time' is missing", where=path.name, fix=fix)
     return LogMap({**columns, "time": columns["time"][0]}, units={**units, "time": units["time"][0]}, source=path.name)
 
 
 def _unit(column: tuple[str, str], letter: str, kind: str, where: str) -> str:
-    """Return the unit of a column; N·m, Nm and N m are the same, so are s² and s^2; SI and radians without one."""
+    """Return the unit of a column; N·m, Nm and N m are equal, as are s² and s^2. The default is SI and radians."""
     head, unit = column
     if not unit:
         return FORCES[kind] if letter == "tau" else kind + {"v": "/s", "a": "/s^2"}.get(letter, "")
     plain = re.sub(r"[\s·*]", "", unit).replace("²", "^2")
-    found = next((each for each in UNITS[letter] if each.replace(" ", "") == plain), None)
+    found = next((unit_name for unit_name in UNITS[letter] if unit_name.replace(" ", "") == plain), None)
     if found is None:
         allowed = ", ".join(UNITS[letter])
-        raise ModelError(f"the column {head!r} has another unit", value=head, where=where, allowed=allowed)
+        raise ModelError(f"the column {head!r} has an unknown unit", value=head, where=where, allowed=allowed)
     return found

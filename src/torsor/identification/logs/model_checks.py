@@ -1,4 +1,4 @@
-"""Checks of a log against the model: delay between motion and forces, signs, scale, and what the model leaves."""
+"""Checks of a log against the model: delay between motion and forces, signs, scale, and unexplained forces."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,43 +10,48 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot, UnclosedError
-from torsor.identification.logs.force_model import STILL, Fitted, ForceModel, Motion
+from torsor.identification.logs.force_model import STILL_FRACTION, Fitted, ForceModel, Motion
 from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
 from torsor.identification.logs.sampling import longest_of
 
-SURE = 5.0  # deviations by which an inertia or a friction must be negative
-DOUBT = 3.0  # deviations by which the other one may be positive
-PART_OF_STEP, LEAST, GAIN = 0.2, 5e-4, 0.1  # a delay that is named: steps, s, and the fall of the sum of log(variance)
-MOVES = 1e-3  # rad/s or m/s: the fit of a joint that spans less says nothing of its inertia
-FACTOR = 20.0  # between the measured and the expected forces
-LIKE = 0.5  # of the variance of the forces, less friction, that the expected forces explain
-UNEXPLAINED = 0.25  # of the variance of a force: half of its size
-APART, TIMES = 0.1, 9.0  # of the variance of a force that one set of parameters leaves, and times what its own leave
+NEGATIVE_DEVIATIONS = 5.0  # deviations by which an inertia or friction must be negative
+POSITIVE_DEVIATIONS = 3.0  # deviations by which the other one may be positive
+# A delay is reported above all three: fraction of a step, s, decrease of the sum of log(variance).
+MIN_DELAY_STEPS, MIN_DELAY, MIN_DELAY_GAIN = 0.2, 5e-4, 0.1
+MIN_SPEED_SPAN = 1e-3  # rad/s or m/s: minimum speed span for an inertia estimate
+MAX_FORCE_RATIO = 20.0  # ratio between measured and expected forces
+MIN_EXPLAINED_PART = 0.5  # fraction of the force variance without friction that the expected forces explain
+MAX_UNEXPLAINED_PART = 0.25  # fraction of a force variance: half of its magnitude
+# Unexplained variance fraction with common parameters, absolute and relative to that with separate ones.
+MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO = 0.1, 9.0
 
 
 def delay_findings(
     model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, times: Array, source: str
 ) -> tuple[list[LogFinding], Delay | None]:
-    """Return whether forces tau (T, n) are earlier or later than the motion (q, v, a) at times (T,), and the delay."""
+    """Return the delay of forces tau (T, n) relative to the motion (q, v, a) at times (T,), with its finding."""
     try:
-        found = estimate(model, motion, tau, times, source)
+        delay = estimate(model, motion, tau, times, source)
     except ModelError:  # too short
         return [], None
     step = float(np.median(np.diff(times)))
-    gain = float(np.log(np.maximum(found.before, 1e-20) / np.maximum(found.after, 1e-20)).sum())
-    if abs(found.value) < max(PART_OF_STEP * step, LEAST, SURE * found.deviation) or gain < GAIN:
-        return [], found
-    way = "later" if found.value > 0 else "earlier"
-    worst = int(np.argmax(found.before / np.maximum(found.after, 1e-20)))
-    left = _left(found.after[worst], found.before[worst], model.robot.coordinate_names[worst])
-    text = f"forces are {1e3 * abs(found.value):.3g} ms {way} than the motion: {left}"
-    fix = f'write delay = {found.value:.3g} (s) in the map, or delay = "estimate"'
-    return [LogFinding("delay", source, text, fix, found.value)], found
+    gain = float(np.log(np.maximum(delay.before, 1e-20) / np.maximum(delay.after, 1e-20)).sum())
+    if (
+        abs(delay.value) < max(MIN_DELAY_STEPS * step, MIN_DELAY, NEGATIVE_DEVIATIONS * delay.deviation)
+        or gain < MIN_DELAY_GAIN
+    ):
+        return [], delay
+    way = "later" if delay.value > 0 else "earlier"
+    worst = int(np.argmax(delay.before / np.maximum(delay.after, 1e-20)))
+    left = _left(delay.after[worst], delay.before[worst], model.robot.coordinate_names[worst])
+    message = f"forces are {1e3 * abs(delay.value):.3g} ms {way} than the motion: {left}"
+    fix = f'write delay = {delay.value:.3g} (s) in the map, or delay = "estimate"'
+    return [LogFinding("delay", source, message, fix, delay.value)], delay
 
 
 def _left(after: float, before: float, name: str) -> str:
-    """Return text about the parts of a force's variance that the model leaves ``after`` and ``before`` a correction."""
+    """Return text on the residual fractions of a force's variance ``after`` and ``before`` a correction."""
     text = f"then the model leaves {100 * math.sqrt(after):.3g} % of the force of {name!r}"
     return f"{text}, and {100 * math.sqrt(before):.3g} % as it is"
 
@@ -60,79 +65,82 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
     sure_inertia, sure_friction = (fits.significance(tau, fitted, rows) for rows in (inertia, friction))
     values = (inertia * fitted.x).sum(axis=1), (friction * fitted.x).sum(axis=1)
     for j, name in enumerate(model.robot.coordinate_names):
-        heavy = sure_inertia[j] < -SURE and sure_friction[j] < DOUBT
-        rough = sure_friction[j] < -SURE and sure_inertia[j] < DOUBT
-        if (heavy or rough) and fitted.left[j] < UNEXPLAINED and np.ptp(v[:, j]) > MOVES:
-            text = f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
-            text += ", and both are positive of every robot"
+        heavy = sure_inertia[j] < -NEGATIVE_DEVIATIONS and sure_friction[j] < POSITIVE_DEVIATIONS
+        rough = sure_friction[j] < -NEGATIVE_DEVIATIONS and sure_inertia[j] < POSITIVE_DEVIATIONS
+        if (heavy or rough) and fitted.left[j] < MAX_UNEXPLAINED_PART and np.ptp(v[:, j]) > MIN_SPEED_SPAN:
+            message = (
+                f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
+            )
+            message += "; both are positive for every robot"
             fix = "write scale = {tau = ...} with -1 for it (or for its q), or a negative gear ratio"
             place = f"{source}: force of {name!r}"
-            yield LogFinding("sign", place, text, fix, float(values[0][j] if heavy else values[1][j]))
+            yield LogFinding("sign", place, message, fix, float(values[0][j] if heavy else values[1][j]))
 
 
 def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force is many times more or less than the given parameters make it.
+    """Yield coordinates whose force differs by a large factor from that of the given parameters.
 
-    tau_j = k (forces of the given robot without friction) + friction + offset is fitted; k should be about 1.
+    The model tau_j = k (forces of the given robot without friction) + friction + offset is fitted; k should be about 1.
     """
     q, v, a, tau = motion.every(model.step(len(motion.q)))
     expected = model.robot.inverse_dynamics(q, v, a)
     for j, name in enumerate(model.robot.coordinate_names):
         rub = np.column_stack([np.sign(v[:, j]), v[:, j], np.ones(len(v))])
-        rest, own = ((x - rub @ np.linalg.lstsq(rub, x, rcond=None)[0]) for x in (tau[:, j], expected[:, j]))
-        size = float(own @ own)
+        rest, detrended = ((x - rub @ np.linalg.lstsq(rub, x, rcond=None)[0]) for x in (tau[:, j], expected[:, j]))
+        size = float(detrended @ detrended)
         if not size > 0 or not rest.any():
             continue
-        k = float(own @ rest) / size
+        k = float(detrended @ rest) / size
         like = k**2 * size / float(rest @ rest)
-        if like > LIKE and not 1 / FACTOR < abs(k) < FACTOR:
-            text = f"it is {k:.3g} times what the given parameters make it (correlation {math.sqrt(like):.3f})"
-            fix = "check unit, gear ratio and torque constant; or the parameters of the robot"
-            yield LogFinding("scale", f"{source}: force of {name!r}", text, fix, k)
+        if like > MIN_EXPLAINED_PART and not 1 / MAX_FORCE_RATIO < abs(k) < MAX_FORCE_RATIO:
+            message = f"it is {k:.3g} times the force of the given parameters (correlation {math.sqrt(like):.3f})"
+            fix = "check the unit, gear ratio, torque constant and robot parameters"
+            yield LogFinding("scale", f"{source}: force of {name!r}", message, fix, k)
 
 
 def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates of whose force the model leaves more than half, whatever its parameters are."""
+    """Yield coordinates whose force is mostly unexplained by the model with any parameters."""
     for name, part in zip(model.robot.coordinate_names, left, strict=True):
-        if part > UNEXPLAINED:
+        if part > MAX_UNEXPLAINED_PART:
             percent = 100 * math.sqrt(part)
-            text = f"the model leaves {percent:.3g} % of it, whatever its parameters are"
-            fix = "check the column; couplings of gears (drives.coupling); friction and loads that the model has not"
-            yield LogFinding("unexplained", f"{source}: force of {name!r}", text, fix, percent)
+            message = f"the model leaves {percent:.3g} % of it unexplained with any parameters"
+            fix = "check the column, gear couplings (drives.coupling), and friction or loads that the model lacks"
+            yield LogFinding("unexplained", f"{source}: force of {name!r}", message, fix, percent)
 
 
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield the force of which common parameters leave far more than its own, which leave the part ``left`` (n,)."""
+    """Yield the force that common parameters explain far worse than separate ones, which leave ``left`` (n,)."""
     common = model.of(motion.q, motion.v, motion.a).together(motion.tau)
-    worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > APART)))
-    if common[worst] > max(APART, TIMES * left[worst]):
+    worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > MAX_COMMON_RESIDUAL)))
+    if common[worst] > max(MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO * left[worst]):
         name = model.robot.coordinate_names[worst]
-        text = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
-        text += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
-        fix = "check zeros of several joints, the direction of gravity, units of forces, and the geometry of the robot"
-        yield LogFinding("together", source, text, fix, float(common[worst]))
+        message = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
+        message += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
+        fix = "check the joint zeros, the direction of gravity, the force units and the robot geometry"
+        yield LogFinding("together", source, message, fix, float(common[worst]))
 
 
-# Mistakes of columns that a fit of the forces shows: another order, sign, offset or unit explains much more.
+# Column errors that a force fit reveals: another order, sign, offset or unit explains much more.
 #
 # Each hypothesis changes the motion or the forces; each coordinate is then fitted with unknown parameters
-# (``force_model``). The best one is named if what is left of the forces falls clearly, and the search goes on with it.
+# (``force_model``). The best one is reported if the residual decreases clearly, and the search continues from it.
 
-SAMPLES = 800
-ROUNDS = 3  # mistakes that are looked for, one after the other
-TOTAL, SINGLE = 1.5, 2.5  # least fall of the sum of log(variance left), and of the variance left of one coordinate
-ALIKE = 0.1  # of the mean of log(variance left): hypotheses that differ by less explain the forces alike
-MANY = 10  # coordinates: of more, only neighbours may be swapped, and no offsets are tried
-REFINEMENTS = 4  # of an offset: each tries nine, the last ones in steps of pi/1024
-EXACT = 0.02  # rad: an offset that is nearer to a multiple of pi/2 is this multiple
-QUARTERS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
-BETWEEN = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # and those from which others are looked for
-HINT = 0.3  # the fall of an offset between, from which on it is refined
-FLOOR = 1e-9  # of the variance: what is left below it is rounding
+TRIAL_SAMPLES = 800
+MAX_COLUMN_ERRORS = 3  # errors that are searched, one after the other
+# Minimum decrease of the sum of log(residual variance), and of one residual variance.
+MIN_TOTAL_GAIN, MIN_SINGLE_GAIN = 1.5, 2.5
+EQUIVALENCE_TOLERANCE = 0.1  # mean log(residual variance): hypotheses that differ by less are equivalent
+MAX_COORDINATES = 10  # coordinates: with more, only neighbours are swapped and no offsets are tried
+REFINEMENTS = 4  # refinements of an offset: each tries nine, the last in steps of pi/1024
+QUARTER_TOLERANCE = 0.02  # rad: offsets closer to a multiple of pi/2 are rounded to it
+QUARTER_OFFSETS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
+REFINED_OFFSETS = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # offsets that are refined
+MIN_OFFSET_GAIN = 0.3  # minimum decrease for the refinement of an intermediate offset
+ROUNDING_FLOOR = 1e-9  # fraction of the variance below which residuals are rounding errors
 
 
 class Hypothesis(NamedTuple):
-    """A change of the columns, its kind, and what it means for the map.
+    """A change of the columns, its kind, and the corresponding map entry.
 
     An offset also has its ``coordinate`` and its ``shift`` (rad).
     """
@@ -147,7 +155,7 @@ class Hypothesis(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """A hypothesis: the ``fall`` of the sum of log(variance left), what it leaves (n,), whether it is ``clear``."""
+    """A tested hypothesis: the ``fall`` of the sum of log(residual variance), the residuals (n,), and ``clear``."""
 
     fall: float
     after: Array
@@ -156,33 +164,32 @@ class _Tried(NamedTuple):
 
 
 def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[list[LogFinding], Motion]:
-    """Return the mistakes of columns that explain the forces clearly better, and the motion without them."""
+    """Return the column errors whose correction clearly improves the fit, and the corrected motion."""
     if motion.q.shape != motion.v.shape:
         return [], motion
-    now, whole, found = motion.every(max(1, len(motion.q) // SAMPLES)), motion, list[LogFinding]()
-    for _ in range(ROUNDS):
+    now, whole, findings = motion.every(max(1, len(motion.q) // TRIAL_SAMPLES)), motion, list[LogFinding]()
+    for _ in range(MAX_COLUMN_ERRORS):
         best = _best(model, now)
         if best is None:
             break
         before, after, chosen = best
         worst = int(np.argmax(before / after))
         name = model.robot.coordinate_names[worst]
-        text = f"{chosen.words}: {_left(after[worst], before[worst], name)}"
+        message = f"{chosen.words}: {_left(after[worst], before[worst], name)}"
         place, value = f"{source}: {chosen.place}", float(after[worst] / before[worst])
-        found.append(LogFinding(chosen.kind, place, text, chosen.fix, value))
+        findings.append(LogFinding(chosen.kind, place, message, chosen.fix, value))
         now, whole = chosen.apply(now), chosen.apply(whole)
-    return found, whole
+    return findings, whole
 
 
 def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
-    """Return what is left (n,) now and with the best hypothesis, and this hypothesis; None where none is clear.
+    """Return the residual variance (n,) before and with the best hypothesis, and the hypothesis; None if not clear.
 
-    Of hypotheses that explain the forces alike, such as the two signs of a mirror image, the one with the fewest wrong
-    signs is the best.
+    Among equivalent hypotheses, such as the two signs of a mirror image, the one with the fewest wrong signs is best.
     """
     fits = model.of(now.q, now.v, now.a)
-    before = np.maximum(fits.fit(now.tau).left, FLOOR)
-    changes = np.ptp(now.tau, axis=0) > 0  # a constant force says nothing
+    before = np.maximum(fits.fit(now.tau).left, ROUNDING_FLOOR)
+    changes = np.ptp(now.tau, axis=0) > 0  # a constant force carries no information
 
     def tried(those: Iterable[Hypothesis]) -> Iterator[_Tried]:
         for each in those:
@@ -192,54 +199,66 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
             try:
                 fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
             except UnclosedError:
-                continue  # its loops have no such positions
-            after = np.maximum(fitted.left, FLOOR)
+                continue  # the loops do not allow such positions
+            after = np.maximum(fitted.left, ROUNDING_FLOOR)
             falls = np.log(before / after)[changes]
-            yield _Tried(float(falls.sum()), after, each, bool(falls.sum() > TOTAL and np.exp(falls.max()) > SINGLE))
+            yield _Tried(
+                float(falls.sum()),
+                after,
+                each,
+                bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN),
+            )
 
-    found = [each for each in tried(hypotheses(model.robot)) if each.clear]
-    found = found or [each for each in tried(_offsets(model.robot, BETWEEN)) if each.fall > HINT]
-    best = max(found, key=lambda each: each.fall, default=None)
+    candidates = [trial for trial in tried(hypotheses(model.robot)) if trial.clear]
+    candidates = candidates or [
+        each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN
+    ]
+    best = max(candidates, key=lambda each: each.fall, default=None)
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
-        words = QUARTERS.get(shift, f"about {shift:.3g}")
-        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are much alike
-        found = [*(each for each in found if each.what.kind != "offset"), *(each for each in offsets if each.clear)]
-        best = max(found, key=lambda each: each.fall, default=None)
+        words = QUARTER_OFFSETS.get(shift, f"about {shift:.3g}")
+        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are hard to distinguish
+        candidates = [
+            *(each for each in candidates if each.what.kind != "offset"),
+            *(offset for offset in offsets if offset.clear),
+        ]
+        best = max(candidates, key=lambda each: each.fall, default=None)
     if best is None:
         return None
-    near = [each for each in found if each.fall > best.fall - ALIKE * changes.sum()]
+    near = [each for each in candidates if each.fall > best.fall - EQUIVALENCE_TOLERANCE * changes.sum()]
     if len(near) > 1:
         near.sort(key=lambda each: (len(list(sign_findings(model, each.what.apply(now), ""))), -each.fall))
     return before, near[0].after, near[0].what
 
 
 def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> float:
-    """Return the offset (rad) near a first one with the largest ``fall`` of what is left.
+    """Return the offset (rad) near an initial one with the largest ``fall`` of the residual.
 
-    Zeros that are wrong by other angles than multiples of pi/2 are so corrected as a whole: what is left of them would
-    look like other mistakes, such as a delay.
+    Offsets that are not multiples of pi/2 are corrected completely. A remainder would look like another error, such as
+    a delay.
     """
-    given = first.what
+    described = first.what
 
     def gain(shift: float) -> float:
-        return fall([given._replace(apply=_shifted(given.coordinate, shift))])
+        return fall([described._replace(apply=_shifted(described.coordinate, shift))])
 
-    best, step = given.shift, math.pi / 16
+    best, step = described.shift, math.pi / 16
     for _ in range(REFINEMENTS):
         best, step = max((best + k * step for k in range(-4, 5)), key=gain), step / 4
-    exact = given.shift in QUARTERS and (abs(best - given.shift) < EXACT or gain(best) < first.fall + TOTAL)
-    return given.shift if exact else math.remainder(best, 2 * math.pi)
+    exact = described.shift in QUARTER_OFFSETS and (
+        abs(best - described.shift) < QUARTER_TOLERANCE or gain(best) < first.fall + MIN_TOTAL_GAIN
+    )
+    return described.shift if exact else math.remainder(best, 2 * math.pi)
 
 
 def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
-    """Yield the changes of columns that are tried for a robot."""
+    """Yield the column changes that are tested for a robot."""
     n, names = robot.nv, robot.coordinate_names
     if (angles := _angles(robot)).any():
         factor = np.where(angles, math.pi / 180, 1.0)
         yield Hypothesis("degrees", "q", "are the positions in degrees?", 'write units = {q = "deg"}', _scaled(factor))
     for i, k in combinations(range(n), 2):
-        if n > MANY and k > i + 1:
+        if n > MAX_COORDINATES and k > i + 1:
             continue
         words = "are the columns swapped?", "correct the order of the columns"
         for what, apply in (("forces", _swapped(i, k, forces=True)), ("q", _swapped(i, k))):
@@ -247,22 +266,22 @@ def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
     for j, name in enumerate(names):
         sign = np.where(np.arange(n) == j, -1.0, 1.0)
         fix = "write scale = {q = ...} with -1 for it, or a negative ratio"
-        yield Hypothesis("sign", f"q of {name!r}", "has it the wrong sign?", fix, _scaled(sign))
-    yield from _offsets(robot, QUARTERS)
+        yield Hypothesis("sign", f"q of {name!r}", "is its sign wrong?", fix, _scaled(sign))
+    yield from _offsets(robot, QUARTER_OFFSETS)
 
 
 def _angles(robot: MeasuredRobot) -> Flags:
-    """Return which coordinates (n,) are angles."""
+    """Return a mask (n,) of the coordinates that are angles."""
     turns = [turns for joint in robot.joints if not joint.follows for turns in joint.kind.turns]
     return np.resize(np.array(turns[: robot.nv], dtype=bool), robot.nv)
 
 
 def _offsets(robot: MeasuredRobot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
-    """Yield other zeros of the angles of a robot, by the ``shifts`` (rad: its words)."""
+    """Yield hypotheses with other zeros of the angles of a robot; ``shifts`` maps rad to text."""
     for j, name in enumerate(robot.coordinate_names):
-        if robot.nv <= MANY and _angles(robot)[j]:
+        if robot.nv <= MAX_COORDINATES and _angles(robot)[j]:
             for shift, words in shifts.items():
-                text = f"is its zero elsewhere, by {words} rad?"
+                text = f"is its zero off by {words} rad?"
                 fix = f"add {words.removeprefix('about ')} to drives.offsets"
                 yield Hypothesis("offset", f"q of {name!r}", text, fix, _shifted(j, shift), j, shift)
 
@@ -276,7 +295,7 @@ def _shifted(j: int, offset: float) -> Callable[[Motion], Motion]:
 
 
 def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]:
-    """Return the exchange of two columns of the positions and their rates, or of the forces."""
+    """Return the hypothesis that swaps two columns of positions and rates, or of forces."""
 
     def apply(m: Motion) -> Motion:
         order = np.arange(m.tau.shape[1])
@@ -288,16 +307,16 @@ def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]
     return apply
 
 
-NULL = 1e-10  # singular values of the weighted regressor with unit columns, relative to the largest, that count as zero
-PART = 1e-3  # of a parameter in directions that no sample shows
-GOOD, WEAK = 10.0, 100.0  # percent
+NULL_TOLERANCE = 1e-10  # relative singular values of the weighted regressor with unit columns that count as zero
+MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in directions that no sample excites
+GOOD_PERCENT, WEAK_PERCENT = 10.0, 100.0  # percent
 
 
 class Excited(NamedTuple):
-    """Base parameters ``names`` (b): least-squares ``values`` (b,), ``deviations`` (b,), infinite where nothing shows.
+    """Base parameters ``names`` (b): least-squares ``values`` (b,) and ``deviations`` (b,), infinite if not excited.
 
     ``percents`` (b,) are deviations relative to the values. ``condition`` is that of the weighted regressor, ``forces``
-    the number of forces. Deviations assume white noise of the forces, as large as what the model leaves of them.
+    the number of forces. Deviations assume white force noise with the variance of the residuals.
     """
 
     names: tuple[str, ...]
@@ -313,15 +332,15 @@ class Excited(NamedTuple):
             return np.nan_to_num(100 * self.deviations / np.abs(self.values), nan=np.inf, posinf=np.inf)
 
     def graded(self) -> tuple[list[int], list[int], list[int]]:
-        """Return the indices of parameters that are well determined, weakly determined, and not shown or zero."""
+        """Return the indices of well determined, weakly determined, and undetermined parameters."""
         shown = self.percents
-        good = np.flatnonzero(shown <= GOOD).tolist()
-        weak = np.flatnonzero((shown > GOOD) & (shown <= WEAK)).tolist()
-        return good, weak, np.flatnonzero(~(shown <= WEAK)).tolist()
+        good = np.flatnonzero(shown <= GOOD_PERCENT).tolist()
+        weak = np.flatnonzero((shown > GOOD_PERCENT) & (shown <= WEAK_PERCENT)).tolist()
+        return good, weak, np.flatnonzero(~(shown <= WEAK_PERCENT)).tolist()
 
 
 def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
-    """Return what samples show of a robot; ``fitted`` gives the noise of each coordinate."""
+    """Return which parameters the samples excite; ``fitted`` provides the noise of each coordinate."""
     Y, known = model.regressor(samples.q, samples.v, samples.a)
     tau = samples.tau - known
     weights = np.ones_like(tau) if samples.weights is None else samples.weights
@@ -336,23 +355,23 @@ def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
     padded = np.zeros((b, b + 1))
     padded[: min(len(R), b)] = R[:b]
     U, sizes, V = np.linalg.svd(padded[:, :b])
-    kept = sizes > NULL * max(float(sizes[0]), 1e-300)
+    kept = sizes > NULL_TOLERANCE * max(float(sizes[0]), 1e-300)
     values = V[kept].T @ ((U[:, kept].T @ padded[:, b]) / sizes[kept]) / scale
     deviations = np.sqrt(((V[kept] / sizes[kept, None]) ** 2).sum(axis=0)) / scale
-    hidden = ((V[~kept] ** 2).sum(axis=0) > PART**2) | (lengths == 0)
+    hidden = ((V[~kept] ** 2).sum(axis=0) > MAX_NULL_PART**2) | (lengths == 0)
     forces = int(np.count_nonzero(weights))
     condition = float(np.linalg.cond(padded[:, :b] * scale)) if kept.all() else float("inf")
     return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
 
 
-MAX_SAMPLES = 5000  # samples from which deviations are computed; more count by their number
+MAX_SAMPLES = 5000  # samples from which deviations are computed; further samples scale the result
 
 
 class ModelLook(NamedTuple):
-    """``findings`` by the model, the part of the force (n,) that is ``left``, the ``delay``, ``excited`` parameters.
+    """Model-based ``findings``, the unexplained part ``left`` (n,) of the force, ``delay`` and ``excited`` parameters.
 
-    ``fit`` (T, 1 + n) are times and forces of the model with the best parameters, NaN near rest, and ``rest`` (n,) is
-    the root mean square of what it leaves, N m or N.
+    ``fit`` (T, 1 + n) are times and model forces with the best parameters, NaN near rest. ``rest`` (n,) is the root
+    mean square of the residuals, N m or N.
     """
 
     findings: list[LogFinding]
@@ -364,12 +383,14 @@ class ModelLook(NamedTuple):
 
 
 def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLook:
-    """Return what the model says of logs that are ``prepared``."""
+    """Return the model-based checks of ``prepared`` logs."""
     model, samples = ForceModel(robot), prepared.samples
     forces = len(samples.q) * robot.nv
     if forces <= len(model.base):
-        text = f"{forces} measured forces for {len(model.base)} base parameters"
-        short = LogFinding("short", source, text, "measure longer, or name the unknown ones: among", forces)
+        message = f"there are {forces} measured forces for {len(model.base)} base parameters"
+        short = LogFinding(
+            "short", source, message, "measure longer, or reduce the unknown parameters: `among`", forces
+        )
         return ModelLook([short], np.full(robot.nv, np.nan))
     times, motion = _longest(prepared)
     findings, corrected = column_findings(model, motion, source)
@@ -387,18 +408,18 @@ def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLo
         findings += together_findings(model, Motion(q, v, a, tau), fitted.left, source)
     Y, known = model.regressor(q, v, a)
     made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
-    made[np.abs(v) < STILL * np.abs(v).max(axis=0)] = np.nan  # there the fit does not know the sign of the friction
+    made[np.abs(v) < STILL_FRACTION * np.abs(v).max(axis=0)] = np.nan  # the friction sign is unknown there
     every = max(1, len(samples.q) // MAX_SAMPLES)
     some = samples.every(every)
     shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))
     shown = shown._replace(deviations=shown.deviations / math.sqrt(every), forces=shown.forces * every)
     rest = np.sqrt(np.nanmean((tau - made) ** 2, axis=0))
-    left = np.where(changes, fitted.left, np.nan)  # a constant force has no part that is left
+    left = np.where(changes, fitted.left, np.nan)  # a constant force has no residual fraction
     return ModelLook(findings, left, delay, shown, np.column_stack([times[::step], made]), rest)
 
 
 def _longest(prepared: Prepared) -> tuple[Array, Motion]:
-    """Return the times, and the motion and forces of the longest segment, without its ends."""
+    """Return the times, motion and forces of the longest segment, without its ends."""
     longest = longest_of(prepared.segments)
     ends = 0 if prepared.cutoff is None else math.ceil(1 / (prepared.cutoff * longest.step))
     inside = slice(ends, max(ends, len(longest.q) - ends))

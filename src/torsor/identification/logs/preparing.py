@@ -1,4 +1,4 @@
-"""From logs to samples of motions and forces: segments, derivatives, delays; notes say what was done."""
+"""From logs to samples of motions and forces: segments, derivatives and delays, documented in notes."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from torsor.base.arrays import Array
 from torsor.base.checks import by_name
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot
-from torsor.identification.differentiation import ORDER, differentiate
+from torsor.identification.differentiation import FILTER_ORDER, differentiate
 from torsor.identification.estimation import correlation_time, free_part, meat
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import ESTIMATED, LogMap
-from torsor.identification.logs.sampling import SHORTEST, Segment, longest_of, quintic, segments_of
+from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, longest_of, quintic, segments_of
 
-# The cutoff of the filter that differentiates, from the spectra of the signals.
+# The cutoff of the differentiation filter, from the signal spectra.
 #
-# The noise of a sensor is taken to be white. Its power N per frequency is that of the spectrum at the highest
-# frequencies, where no robot moves. What exceeds it clearly is the motion, of power S(f). The filter H of a cutoff
+# Sensor noise is assumed to be white. Its power N per frequency is that of the spectrum at the highest
+# frequencies, where no robot moves. Power clearly above it is the motion, S(f). The filter H of a cutoff
 # leaves the expected squared error of the k-th derivative
 #
 #     J = sum over f of (2 pi f)^2k [(1 - H)^2 S + H^2 N]        k = 2 for positions, 1 for velocities
 #
-# and the cutoff is the one with the least sum of J over all coordinates that move, each relative to sum (2 pi f)^2k S.
-# It is that of a Wiener filter whose shape is given.
+# and the cutoff minimises the sum of J over all moving coordinates, each relative to sum (2 pi f)^2k S. This is a
+# Wiener filter of a given shape.
 
-CANDIDATES = 60  # cutoffs that are compared
-HIGHEST = 0.8  # of half the sampling rate
-TOP = (0.6, 0.98)  # of half the sampling rate: the band of the noise
-SURE = 3.0  # how much more than expected of the largest of all noise a power must be to be motion, in units of N
-LOST = 1e-3  # of the power of the derivative before the last that a cutoff may lose
-LEAST_PERIODS = 2.0  # of the lowest cutoff, in the longest segment
+CANDIDATES = 60  # number of cutoffs that are compared
+MAX_CUTOFF_FRACTION = 0.8  # fraction of half the sampling rate
+NOISE_BAND = (0.6, 0.98)  # noise band, as fractions of half the sampling rate
+MOTION_THRESHOLD = 3.0  # minimum motion power in units of N, relative to the expected maximum of the noise
+MAX_LOST_POWER = 1e-3  # power fraction of the last but one derivative that a cutoff may remove
+MIN_PERIODS = 2.0  # periods of the lowest cutoff in the longest segment
 
 
 class Spectrum(NamedTuple):
@@ -47,15 +47,15 @@ class Spectrum(NamedTuple):
 
     @property
     def motion(self) -> Array:
-        """The power (F, n) above the noise, where it is clearly above it."""
-        clear = self.floor * (math.log(max(len(self.frequencies), 2)) + SURE)
+        """The power (F, n) above the noise, where it clearly exceeds the noise."""
+        clear = self.floor * (math.log(max(len(self.frequencies), 2)) + MOTION_THRESHOLD)
         return np.where(self.power > clear, self.power - self.floor, 0.0)
 
 
 class Cutoff(NamedTuple):
-    """The chosen ``value`` (Hz), and the standard deviation of the ``noise`` (n,) of a signal.
+    """The chosen cutoff ``value`` (Hz), and the ``noise`` standard deviation (n,) of a signal.
 
-    Below ``lowest`` (Hz), more than ``LOST`` of the power of the derivative before the last would be lost.
+    Below ``lowest`` (Hz), more than ``MAX_LOST_POWER`` of the power of the last but one derivative would be removed.
     """
 
     value: float
@@ -64,16 +64,16 @@ class Cutoff(NamedTuple):
 
 
 def spectrum(values: Array, step: float) -> Spectrum:
-    """Return the spectrum of a segment (T, n), sampled every ``step`` s, less the line through its ends.
+    """Return the spectrum of a segment (T, n), sampled every ``step`` s, minus the line through its ends.
 
-    The window sin^4 keeps slow motions of large amplitude out of high frequencies, as far as the ends cause them there.
+    The window sin^4 limits leakage of slow, large motions into high frequencies.
     """
     along = np.linspace(0.0, 1.0, len(values))[:, None]
     window = np.sin(np.pi * along) ** 4
     rest = values - values[0] - (values[-1] - values[0]) * along
     power = np.abs(np.fft.rfft(rest * window, axis=0)) ** 2 / (window**2).sum()
     f: Array = np.asarray(np.fft.rfftfreq(len(values), step), dtype=float)
-    top = (f >= TOP[0] * f[-1]) & (f <= TOP[1] * f[-1])
+    top = (f >= NOISE_BAND[0] * f[-1]) & (f <= NOISE_BAND[1] * f[-1])
     # The power of white noise has an exponential distribution, whose median is ln 2 times the mean.
     return Spectrum(f, power, np.median(power[top], axis=0) / math.log(2) if top.any() else power.min(axis=0))
 
@@ -82,8 +82,8 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
     """Return the cutoff for segments of positions (``derivative`` 2) or velocities (1): samples (T, n) and step (s)."""
     spectra = tuple(spectrum(values, step) for values, step in segments)
     longest = max(len(values) * step for values, step in segments)
-    highest = HIGHEST * 0.5 / max(step for _, step in segments)
-    cutoffs = np.geomspace(min(LEAST_PERIODS / longest, highest), highest, CANDIDATES)
+    highest = MAX_CUTOFF_FRACTION * 0.5 / max(step for _, step in segments)
+    cutoffs = np.geomspace(min(MIN_PERIODS / longest, highest), highest, CANDIDATES)
     n = spectra[0].power.shape[1]
     lost, slower, risks = np.zeros((3, CANDIDATES, n))
     total, total_slower = np.zeros((2, n))
@@ -95,26 +95,26 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
         before = (2 * np.pi * f) ** (2 * derivative - 2) * each.motion
         total_slower += before.sum(axis=0)
         for k, cutoff in enumerate(cutoffs):
-            H = 1 / (1 + (f / cutoff) ** (2 * ORDER))
+            H = 1 / (1 + (f / cutoff) ** (2 * FILTER_ORDER))
             lost[k] += ((1 - H) ** 2 * motion).sum(axis=0)
             slower[k] += ((1 - H) ** 2 * before).sum(axis=0)
             risks[k] += (H**2 * noise).sum(axis=0) * each.floor
     moves = total > 0
     relative = np.where(moves, total, 1.0)
     score = ((lost + risks) / relative)[:, moves].sum(axis=1) if moves.any() else risks.sum(axis=1)
-    kept = np.flatnonzero((slower <= LOST * total_slower).all(axis=1))
+    kept = np.flatnonzero((slower <= MAX_LOST_POWER * total_slower).all(axis=1))
     weights = np.array([len(values) for values, _ in segments], dtype=float)
-    floor = np.average([each.floor for each in spectra], axis=0, weights=weights)
+    floor = np.average([signal.floor for signal in spectra], axis=0, weights=weights)
     best = int(np.argmin(score))
     lowest = min(best, int(kept[0])) if kept.size else best
     return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor))
 
 
-# The delay between positions and forces: the shift of the forces with which the model explains them best.
+# The delay between positions and forces: the shift for which the model best explains the forces.
 #
 # The motion is kept, the forces are read at t + shift, and each coordinate is fitted on its own with unknown
 # parameters. The sum of N log(variance left) over the coordinates is twice the negative logarithm of the likelihood.
-# The deviation follows from the residuals r_t and the rates g_t of the forces, less what parameters explain, both over
+# The deviation follows from the residuals r_t and the force rates g_t, minus their explained part, both over
 # the noise of their coordinate:
 #
 #     shift - truth = sum of g_t r_t / sum of g_t^2
@@ -122,15 +122,15 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
 # with the sum over t of what is correlated in time (``covariance.py``): forces are smooth, and so is the noise that the
 # filter of the motion leaves.
 
-LARGEST = 0.1  # s, of a delay that is looked for
-SHIFTS = 21  # that are tried at first
-SMOOTH = 0.125  # of the sampling rate: cutoff of the forces that are compared
-NEAR = 2  # samples before and after, between which forces change at their rate: as SMOOTH leaves them
-REFINEMENTS = 6  # each tries shifts within one step of the best, four times as fine
+MAX_DELAY = 0.1  # s, range of the delay search
+SHIFT_COUNT = 21  # initial number of shifts
+FORCE_CUTOFF_RATIO = 0.125  # force cutoff as a fraction of the sampling rate
+RATE_SPAN = 2  # samples on each side for force rates, consistent with SMOOTH
+REFINEMENTS = 6  # each tries shifts within one step of the best, on a grid four times as fine
 
 
 class Delay(NamedTuple):
-    """The forces are late by ``value`` (s), with a ``deviation`` (s); what is left of them (n,) without and with it."""
+    """The forces are late by ``value`` (s) with a ``deviation`` (s); residual fractions (n,) without and with it."""
 
     value: float
     deviation: float
@@ -139,18 +139,18 @@ class Delay(NamedTuple):
 
 
 def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, t: Array, where: str = "log") -> Delay:
-    """Return the delay of forces tau (T, n) after a motion (q, v, a), both at times t (T,)."""
-    span = min(LARGEST, 0.1 * float(t[-1] - t[0]))
+    """Return the delay of forces tau (T, n) relative to a motion (q, v, a), both at times t (T,)."""
+    span = min(MAX_DELAY, 0.1 * float(t[-1] - t[0]))
     inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
     thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
     if thin.size < 50:
-        found = f"{thin.size} samples to estimate the delay from"
-        raise ModelError(found, where=where, allowed="50 or more", fix="measure longer, or give the delay (s)")
+        message = f"there are {thin.size} samples for the delay estimate"
+        raise ModelError(message, where=where, allowed="50 or more", fix="measure longer, or set the delay (s)")
     q, v, a = (x[thin] for x in motion)
     fits = model.of(q, v, a)
 
-    # Interpolation that averages noise would prefer shifts between samples: quintics of smooth forces do not.
-    smooth = differentiate(t, tau, SMOOTH / float(np.median(np.diff(t))), where=where)
+    # Interpolation that averages noise would favour shifts between samples; quintics of smooth forces do not.
+    smooth = differentiate(t, tau, FORCE_CUTOFF_RATIO / float(np.median(np.diff(t))), where=where)
 
     def left(shift: float) -> Array:
         return fits.fit(quintic(t, smooth, t[thin] + shift)).left
@@ -158,29 +158,29 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     def score(shift: float) -> float:
         return float(np.sum(np.log(np.maximum(left(shift), 1e-20))))
 
-    shifts = np.linspace(-span, span, SHIFTS)
+    shifts = np.linspace(-span, span, SHIFT_COUNT)
     best, step = float(shifts[int(np.argmin([score(s) for s in shifts]))]), float(shifts[1] - shifts[0])
     for _ in range(REFINEMENTS):
         near = best + step * np.linspace(-1, 1, 9)
         best, step = float(near[int(np.argmin([score(s) for s in near]))]), step / 4
     forces = quintic(t, smooth, t[thin] + best)
     residuals, x = fits.residuals(forces), fits.fit(forces).x
-    # Rates of the forces of the fit, which have less noise than those of the measured ones.
-    ends = (_forces(model, tuple(each[thin + side] for each in motion), x) for side in (NEAR, -NEAR))
-    rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + NEAR] - t[thin - NEAR])[:, None])
+    # Rates of the fitted forces, which are less noisy than those of the measured forces.
+    ends = (_forces(model, tuple(array[thin + side] for array in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
+    rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + RATE_SPAN] - t[thin - RATE_SPAN])[:, None])
     noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
     return Delay(best, _deviation(residuals / noise, rates / noise, x.size), left(0.0), left(best))
 
 
 def _forces(model: ForceModel, motion: tuple[Array, ...], x: Array) -> Array:
-    """Return the forces (N, n) of parameters x (n, b + 1), those of each coordinate, along a motion (q, v, a)."""
+    """Return the forces (N, n) of parameters x (n, b + 1), separate for each coordinate, along (q, v, a)."""
     q, v, a = motion
     Y, known = model.regressor(q, v, a)
     return np.asarray(known + np.einsum("tjb,jb->tj", Y, x[:, :-1]) + x[:, -1])
 
 
 def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:
-    """Return the deviation (s) of a shift from residuals of a fit and rates (N, n), both over the noise."""
+    """Return the deviation (s) of a shift from fit residuals and rates (N, n), both over the noise."""
     parts = [slice(0, len(residuals))]
     lag = correlation_time(residuals, parts)
     spread = float(meat(np.sum(rates * residuals, axis=1, keepdims=True), parts, lag)[0, 0])
@@ -188,16 +188,16 @@ def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:
     return math.sqrt(spread / free) / information if information > 0 else math.inf
 
 
-ALIKE = 0.01  # of the mean of log(variance left): cutoffs that differ by less explain the forces alike
-HALVINGS = 8  # cutoffs below that of the spectrum with which the model is tried, each a factor of sqrt(2) lower
-LEAST_SAMPLES = 200  # that are needed to compare cutoffs by the model
+EQUIVALENCE_TOLERANCE = 0.01  # mean log(residual variance): cutoffs that differ by less are equivalent
+LOWER_CUTOFFS = 8  # cutoffs below that of the spectrum that are tested with the model, in factors of sqrt(2)
+MIN_SAMPLES = 200  # samples needed to compare cutoffs by the model
 
 
 class Samples(NamedTuple):
-    """Samples of motions and forces, all segments of all logs; ``weights`` (N, n) are 0 where a drive saturates.
+    """Samples of motions and forces from all segments of all logs; ``weights`` (N, n) are 0 for saturated drives.
 
-    ``temperature`` (N, 1) or (N, n) is that of the drives, if it was measured. With wrenches ``external`` (N, L, 6),
-    tau is all that acts: tau + J^T w.
+    ``temperature`` (N, 1) or (N, n) is that of the drives, if measured. With wrenches ``external`` (N, L, 6), tau is
+    the total force tau + J^T w.
     """
 
     q: Array
@@ -216,9 +216,9 @@ class Samples(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """The ``samples`` of logs, their ``segments``, the ``cutoff`` (Hz, None where nothing was differentiated).
+    """The ``samples`` of logs, their ``segments``, and the ``cutoff`` (Hz; None if nothing was differentiated).
 
-    ``delay`` (n,) is what was taken off the times of the forces, s; ``notes`` say what was done.
+    ``delay`` (n,) was subtracted from the force times, s. ``notes`` document the processing.
     """
 
     samples: Samples
@@ -229,44 +229,44 @@ class Prepared(NamedTuple):
 
 
 def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepared:
-    """Return the samples of logs as the map says: segments, equal steps, derivatives, delays."""
+    """Return the samples of logs as the map defines them: segments, equal steps, derivatives and delays."""
     notes: list[str] = []
     source = logs[0].source
     if len({(each.v is None, each.a is None) for each in logs}) > 1:
-        raise ModelError("some logs have velocities and some have not", where=source)
+        raise ModelError("only some of the logs contain velocities", where=source)
     without = [log.source for log in logs if log.temperature is None]
     if 0 < len(without) < len(logs):
-        fix = "add its temperatures, or leave out those of all logs"
-        raise ModelError("no temperatures, which other logs have", where=without[0], fix=fix)
+        fix = "add its temperatures, or omit those of all logs"
+        raise ModelError("the log has no temperatures, but other logs have", where=without[0], fix=fix)
     for log in logs:
         if log.whole is not None and isinstance(robot, ClosedRobot):
             rows = log.complete & np.isfinite(log.whole).all(axis=1)
             robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])
     segments = [each for log in logs for each in segments_of(robot, log, given, notes)]
     if not segments:
-        found = f"no run of {SHORTEST} samples without a gap"
-        raise ModelError(found, where=source, fix="measure longer, or raise gap (s) in the map")
+        message = f"there is no run of {MIN_SEGMENT_SAMPLES} samples without a gap"
+        raise ModelError(message, where=source, fix="measure longer, or raise gap (s) in the map")
     cutoff = None
     if segments[0].v is None or segments[0].a is None:
         cutoff = given.cutoff if given.cutoff is not None else chosen_cutoff(robot, segments, notes)
     delay = _delay(robot, segments, cutoff, given, notes, source)
-    parts = [_samples(each, cutoff, delay, given.every) for each in segments]
-    kept = [each for each in parts if len(each.q)]
+    parts = [_samples(segment, cutoff, delay, given.every) for segment in segments]
+    kept = [part for part in parts if len(part.q)]
     if not kept:
-        found = f"all samples are within 1 / cutoff = {1 / (cutoff or 1):.3g} s of an end or a gap"
-        raise ModelError(found, where=source, fix="measure longer, or raise the cutoff")
+        message = f"all samples are within 1 / cutoff = {1 / (cutoff or 1):.3g} s of an end or a gap"
+        raise ModelError(message, where=source, fix="measure longer, or raise the cutoff")
     if cutoff is not None:
         count = sum(len(each.q) for each in segments)
         ends = sum(min(len(each.q), 2 * _ends(each, cutoff)) for each in segments)
-        text = f"{ends} of {count} samples are within 1 / cutoff = {1 / cutoff:.3g} s of an end or a gap, where "
-        notes.append(f"{text}accelerations are poor, and left out")
+        text = f"{ends} of {count} samples are within 1 / cutoff = {1 / cutoff:.3g} s of an end or a gap and "
+        notes.append(f"{text}omitted, because accelerations are inaccurate there")
     if len(kept) < len(parts):
-        notes.append(f"{len(parts) - len(kept)} of {len(parts)} segments are shorter than 2 / cutoff and left out")
+        notes.append(f"{len(parts) - len(kept)} of {len(parts)} segments are shorter than 2 / cutoff and omitted")
     q, v, a, tau, weights, times = (
         np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields[:6]
     )
     warm = [each.temperature for each in kept if each.temperature is not None]
-    # Wrenches are zero in segments without any.
+    # Wrenches are zero in segments without wrench data.
     shapes = [each.external.shape[1:] for each in kept if each.external is not None]
     loads = [np.zeros((len(x.q), *shapes[0])) if x.external is None else x.external for x in kept] if shapes else []
     more = np.concatenate(warm) if warm else None, np.concatenate(loads) if loads else None
@@ -275,53 +275,59 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
 
 
 def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list[str]) -> float:
-    """Return the cutoff (Hz) of the spectrum, or the lower one with which the model explains the forces best.
+    """Return the cutoff (Hz) of the spectrum, or a lower one for which the model better explains the forces.
 
-    The spectrum tells motion from noise, but not the motion of a rigid robot from vibrations of its gears, which the
-    model does not explain. So cutoffs down to the lowest that keeps the velocities are compared by the part of the
-    forces that the model leaves, whatever its parameters are; of those alike, the highest has the least bias. Logs
-    without some of the forces have the cutoff of the spectrum.
+    The spectrum separates motion from noise, but not rigid-body motion from gear vibrations, which the model does not
+    explain. Cutoffs down to the lowest one that preserves the velocities are therefore compared by the unexplained part
+    of the forces, with any parameters. Among equivalent cutoffs, the highest has the least bias. If some forces were
+    not measured, the cutoff of the spectrum is used.
     """
     rates = segments[0].v is not None
-    signals = [(each.q if each.v is None else each.v, each.step) for each in segments]
-    found = choose(signals, derivative=1 if rates else 2)
+    signals = [(segment.q if segment.v is None else segment.v, segment.step) for segment in segments]
+    cutoff = choose(signals, derivative=1 if rates else 2)
     longest = longest_of(segments)
-    candidates: Array = np.asarray(found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1)), dtype=float)
-    candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
-    best = found.value
-    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and longest.all_measured:
+    candidates: Array = np.asarray(cutoff.value * 2.0 ** (-0.5 * np.arange(LOWER_CUTOFFS + 1)), dtype=float)
+    candidates = candidates[(candidates >= cutoff.lowest) & (candidates * longest.step * len(longest.q) > 8)]
+    best = cutoff.value
+    if len(longest.q) >= MIN_SAMPLES and len(candidates) > 1 and longest.all_measured:
         scores = ForceModel(robot).scores(longest, candidates)
-        best = float(candidates[int(np.argmax(scores <= scores.min() + ALIKE))])  # the highest of them
-    other = f"which explains the forces best; from the spectrum: {found.value:.3g} Hz"
-    notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == found.value else other}")
+        best = float(
+            candidates[int(np.argmax(scores <= scores.min() + EQUIVALENCE_TOLERANCE))]
+        )  # the highest equivalent cutoff
+    other = f"which best explains the forces; from the spectrum: {cutoff.value:.3g} Hz"
+    notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == cutoff.value else other}")
     return best
 
 
 def _delay(
     robot: MeasuredRobot, segments: list[Segment], cutoff: float | None, given: LogMap, notes: list[str], source: str
 ) -> Array:
-    """Return what the forces (n,) are late by, s: as given, or estimated."""
+    """Return the force delays (n,), s, as given or estimated."""
     if not isinstance(given.delay, str):
-        found = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
-        if not np.isfinite(found).all():
+        delays = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
+        if not np.isfinite(delays).all():
             raise ModelError(argument="delay", value=given.delay, where=given.source, allowed="finite numbers, in s")
-        return found
+        return delays
     if given.delay != ESTIMATED:
         raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=f'seconds, or "{ESTIMATED}"')
     longest = longest_of(segments)
     if not longest.all_measured:
-        raise ModelError("a delay of forces that were not all measured", where=source, fix="give it in s")
+        raise ModelError(
+            "the delay cannot be estimated because some forces were not measured",
+            where=source,
+            fix="set the delay in s",
+        )
     late = estimate(ForceModel(robot), longest.motion(cutoff), longest.tau, longest.times, source)
     way = "later" if late.value > 0 else "earlier"
     notes.append(
         f"forces are {1e3 * abs(late.value):.3g} ms {way} than the motion (deviation {1e3 * late.deviation:.2g} ms), "
-        "which explains them best: their times are corrected"
+        "the best fit; their times are corrected"
     )
     return np.full(robot.nv, late.value)
 
 
 def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -> Samples:
-    """Return the samples of a segment: forces at the times of the motion, without the ends."""
+    """Return the samples of a segment without its ends, with forces at the times of the motion."""
     q, v, a = segment.motion(cutoff)
     times, tau, full, step = segment.times, segment.tau, segment.saturated.astype(float), segment.step
     ends = 0 if cutoff is None else _ends(segment, cutoff)
@@ -339,5 +345,5 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
 
 
 def _ends(segment: Segment, cutoff: float) -> int:
-    """Return the samples within 1 / cutoff of each end of a segment."""
+    """Return the number of samples within 1 / cutoff of each end of a segment."""
     return int(np.ceil(1 / (cutoff * segment.step) - 1e-9))

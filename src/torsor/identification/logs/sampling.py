@@ -1,6 +1,6 @@
 """Sampling: the segments of a log between gaps, and equal steps within each of them.
 
-Stamps that are equal steps rounded to few digits are replaced by the equal steps. Other unequal steps are resampled:
+Time stamps that are rounded equal steps are replaced by the equal steps. Other unequal steps are resampled:
 positions and rates by the cubic through the four nearest samples, forces linearly, which does not overshoot where
 friction jumps.
 """
@@ -23,16 +23,16 @@ from torsor.identification.differentiation import continuous, differentiate, mot
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap
 
-GAP = 5.0  # usual steps: a longer one is a gap
-EQUAL = 1e-3  # of a step: deviations below this are none
-SHORTEST = 8  # samples of a segment: the filter needs as many
+GAP_STEPS = 5.0  # median steps beyond which a step is a gap
+STEP_TOLERANCE = 1e-3  # step fraction below which deviations are ignored
+MIN_SEGMENT_SAMPLES = 8  # minimum samples per segment, required by the filter
 
 
 class Sampling(NamedTuple):
-    """How a log is sampled: the usual ``step`` (s), ``gaps`` (k,) before which samples a segment begins, ``how``.
+    """How a log is sampled: the median ``step`` (s), ``gaps`` (k,) as first samples of segments, and ``how``.
 
-    ``how`` is "equal", "rounded" (equal steps with rounded stamps) or "unequal". ``spread`` is the largest deviation
-    of a step within a segment, as a fraction of the usual one.
+    ``how`` is "equal", "rounded" (equal steps with rounded stamps) or "unequal". ``spread`` is the largest deviation of
+    a step within a segment, as a fraction of the median step.
     """
 
     step: float
@@ -46,11 +46,11 @@ class Sampling(NamedTuple):
 
 
 def sampling_of(times: Array, gap: float | None = None) -> Sampling:
-    """Return the sampling of times (N,); steps longer than ``gap`` (s), and those that go back, separate segments."""
+    """Return the sampling of times (N,); steps longer than ``gap`` (s) or backwards separate segments."""
     steps = np.diff(times)
     forward = steps[steps > 0]
     step = float(np.median(forward)) if forward.size else 0.0
-    longest = GAP * step if gap is None else gap
+    longest = GAP_STEPS * step if gap is None else gap
     whole = Sampling(step, np.flatnonzero((steps > longest) | (steps <= 0)) + 1, "equal", 0.0)
     parts = [times[part] for part in whole.segments(len(times))]
     inside = np.concatenate([np.diff(part) for part in parts]) if parts else steps
@@ -58,17 +58,17 @@ def sampling_of(times: Array, gap: float | None = None) -> Sampling:
         return whole
     mean = float(inside.mean())
     spread = float(np.abs(inside / step - 1).max())
-    if np.abs(inside / mean - 1).max() <= EQUAL:
+    if np.abs(inside / mean - 1).max() <= STEP_TOLERANCE:
         return whole._replace(step=mean, spread=spread)
-    long = [part for part in parts if len(part) >= SHORTEST]
+    long = [part for part in parts if len(part) >= MIN_SEGMENT_SAMPLES]
     if long and max(_deviation(part) for part in long) <= 1.01 * _resolution(times):
-        # The steps of rounded stamps scatter about the true one: their mean is better than their median.
+        # Steps of rounded stamps scatter about the true step, so their mean is more accurate than their median.
         return whole._replace(step=mean, how="rounded", spread=spread)
     return whole._replace(how="unequal", spread=spread)
 
 
 def equal_times(times: Array, sampling: Sampling) -> Array:
-    """Return equally spaced times for a segment of times (N,): as many for rounded stamps, else all that are inside."""
+    """Return equally spaced times for a segment of times (N,): N for rounded stamps, else all that fit inside."""
     if sampling.how == "unequal":
         count = int(np.floor((times[-1] - times[0]) / sampling.step + 1e-6)) + 1
         return np.asarray(times[0] + sampling.step * np.arange(count))
@@ -81,23 +81,23 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
     """Return values (T, n) at ``wanted`` times (T,): the cubic through the four nearest samples (N, n), N >= 4."""
     first = np.clip(np.searchsorted(times, wanted, side="right") - 2, 0, len(times) - 4)
     nodes = times[first[:, None] + np.arange(4)]
-    found = np.zeros((len(wanted), values.shape[1]))
+    interpolated = np.zeros((len(wanted), values.shape[1]))
     for k in range(4):
         others = [m for m in range(4) if m != k]
         weight = np.prod([(wanted - nodes[:, m]) / (nodes[:, k] - nodes[:, m]) for m in others], axis=0)
-        found += weight[:, None] * values[first + k]
-    return found
+        interpolated += weight[:, None] * values[first + k]
+    return interpolated
 
 
 def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> Array:
-    """Return a signal at ``wanted`` times (T,) from its values and first two derivatives (N, n) at equal times (N,).
+    """Return a signal at ``wanted`` times (T,) from its values and two derivatives (N, n) at equal times (N,).
 
-    Each step is the polynomial of degree 5 that has the given values and derivatives at its two ends.
+    Each step is the quintic polynomial with the given values and derivatives at both ends.
     """
     step = float(times[-1] - times[0]) / (len(times) - 1)
     first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
     u = ((wanted - times[first]) / step)[:, None]
-    (x0, x1), (v0, v1), (a0, a1) = ((each[first], each[first + 1]) for each in values)
+    (x0, x1), (v0, v1), (a0, a1) = ((value[first], value[first + 1]) for value in values)
     rise = u**3 * (10 - 15 * u + 6 * u**2)
     slopes = (u - u**3 * (6 - 8 * u + 3 * u**2)) * v0 - u**3 * (4 - 7 * u + 3 * u**2) * v1
     bends = u**2 * (1 - u) ** 3 * a0 + u**3 * (1 - u) ** 2 * a1
@@ -105,7 +105,7 @@ def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> 
 
 
 def linear(times: Array, values: Array, wanted: Array) -> Array:
-    """Return values (T, n) at ``wanted`` times (T,), linear between the samples (N, n)."""
+    """Return values (T, n) at ``wanted`` times (T,), by linear interpolation of the samples (N, n)."""
     return np.stack([np.interp(wanted, times, column) for column in values.T], axis=1)
 
 
@@ -116,7 +116,7 @@ def _deviation(times: Array) -> float:
 
 
 def _resolution(times: Array) -> float:
-    """Return half of the smallest decimal step that all times are multiples of, in s."""
+    """Return half of the smallest decimal step of which all times are multiples, in s."""
     for digits in range(9):
         if np.abs(times * 10**digits - np.round(times * 10**digits)).max() < 1e-3:
             return 0.5 * 10.0**-digits
@@ -126,8 +126,8 @@ def _resolution(times: Array) -> float:
 class Segment(NamedTuple):
     """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
 
-    ``temperature`` (T, 1) or (T, n) is that of the drives and ``external`` (T, L, 6) are wrenches of the environment,
-    if they were measured. Positions of a ``robot``, if it is given, have quaternions.
+    ``temperature`` (T, 1) or (T, n) of the drives and environment wrenches ``external`` (T, L, 6) are present if
+    measured. With a ``robot``, positions contain quaternions.
     """
 
     times: Array
@@ -147,7 +147,7 @@ class Segment(NamedTuple):
 
     @property
     def all_measured(self) -> bool:
-        """Whether the forces of all coordinates were measured, at least at times."""
+        """Whether the forces of all coordinates were measured at some time."""
         return not bool(self.saturated.all(axis=0).any())
 
     def until(self, count: int) -> Segment:
@@ -156,7 +156,7 @@ class Segment(NamedTuple):
         return Segment(*cut)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
-        """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
+        """Return q, v and a (T, n), as measured or differentiated with a cutoff (Hz)."""
         if self.v is not None and self.a is not None:
             return self.q, self.v, self.a
         cutoff = number(cutoff, "log", "cutoff (Hz, up to half the sampling rate)", above=0.0, most=0.5 / self.step)
@@ -165,39 +165,44 @@ class Segment(NamedTuple):
         if self.v is None:
             return differentiate(self.times, self.q, cutoff, where="log")
         v, a, _ = differentiate(self.times, self.v, cutoff, where="log")
-        # Quaternions are not filtered: their mean is none.
+        # Quaternions are not filtered, because their mean is not a unit quaternion.
         q = self.q if self.q.shape != v.shape else differentiate(self.times, self.q, cutoff, where="log")[0]
         return q, v, a
 
 
 def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
-    """Return the segments of a log at equal steps, with filtered forces where the map says so; add ``notes``."""
+    """Return the segments of a log at equal steps, with forces filtered as in the map; append to ``notes``."""
     complete = log.complete
     if not complete.all():
         first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))
-        notes.append(f"{log.source}: {count} rows lack a signal (the first: {first}): left out")
+        notes.append(f"{log.source}: {count} rows lack a signal (first: {first}) and are omitted")
         log = log.kept(complete)
     log = replace(log, q=continuous(robot, log.q))
     if log.v is not None and log.a is not None:
         more = log.temperature, log.external
         whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, *more)
         return [_filtered(whole, given)] if len(log) else []
-    if len(log) < SHORTEST:
-        raise ModelError(f"{len(log)} samples", where=log.source, allowed=f"{SHORTEST} or more", fix="measure longer")
+    if len(log) < MIN_SEGMENT_SAMPLES:
+        raise ModelError(
+            f"the log has {len(log)} samples",
+            where=log.source,
+            allowed=f"{MIN_SEGMENT_SAMPLES} or more",
+            fix="measure longer",
+        )
     sampling = sampling_of(log.times, given.gap)
     if not sampling.step > 0:
-        found, fix = "the times never increase", "correct the column of times, or give the rate (Hz) in the map"
-        raise ModelError(found, where=log.source, fix=fix)
+        message, fix = "the times never increase", "correct the time column, or set the rate (Hz) in the map"
+        raise ModelError(message, where=log.source, fix=fix)
     parts = sampling.segments(len(log))
-    long = [part for part in parts if part.stop - part.start >= SHORTEST]
+    long = [part for part in parts if part.stop - part.start >= MIN_SEGMENT_SAMPLES]
     rate = 1 / sampling.step
     if sampling.how == "rounded":
-        notes.append(f"{log.source}: stamps are equal steps of {rate:.6g} Hz, rounded: the equal steps are used")
+        notes.append(f"{log.source}: time stamps are rounded equal steps of {rate:.6g} Hz; equal steps are used")
     if sampling.how == "unequal":
-        text = f"{log.source}: steps differ by up to {100 * sampling.spread:.3g} %: resampled at {rate:.6g} Hz"
-        notes.append(f"{text}, positions by cubics, forces linearly")
+        text = f"{log.source}: steps differ by up to {100 * sampling.spread:.3g} %; resampled at {rate:.6g} Hz"
+        notes.append(f"{text}, positions by cubic and forces by linear interpolation")
     if len(parts) > 1:
-        left = f", {len(parts) - len(long)} of them too short to be used" if len(long) < len(parts) else ""
+        left = f", {len(parts) - len(long)} of them too short" if len(long) < len(parts) else ""
         first = log.line(int(sampling.gaps[0]))
         notes.append(f"{log.source}: {len(parts) - 1} gaps, the first before {first}: {len(parts)} segments{left}")
     turning = robot if robot.nq != robot.nv else None
@@ -205,13 +210,13 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
 
 
 def longest_of(segments: Sequence[Segment]) -> Segment:
-    """Return the longest segment, without the few last samples that would make its Fourier transform slow.
+    """Return the longest segment, shortened slightly for a fast Fourier transform.
 
-    Its reflection has 2 (T - 1) samples, a number that should have no factors but 2, 3 and 5.
+    Its reflection has 2 (T - 1) samples, a number without prime factors other than 2, 3 and 5.
     """
     longest = max(segments, key=lambda each: len(each.q))
     count = len(longest.q)
-    while count > SHORTEST and 60**20 % (count - 1):  # it has factors other than 2, 3, 5
+    while count > MIN_SEGMENT_SAMPLES and 60**20 % (count - 1):  # has factors other than 2, 3 and 5
         count -= 1
     return longest.until(count)
 
@@ -233,7 +238,7 @@ def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:
 
 
 def _filtered(segment: Segment, given: LogMap) -> Segment:
-    """Return a segment with filtered forces, where the map has a cutoff for them."""
+    """Return a segment with filtered forces, if the map has a cutoff for them."""
     if given.force_cutoff is None:
         return segment
     where = f"{given.source}: force_cutoff"

@@ -1,4 +1,4 @@
-"""Checks of the signals of a log that need no model: missing numbers, times, columns that stand still, limits."""
+"""Signal checks without a model: missing numbers, times, motionless or stuck columns, and limits."""
 
 import math
 import warnings
@@ -18,27 +18,28 @@ from torsor.identification.logs.preparing import Prepared
 from torsor.identification.logs.sampling import longest_of, sampling_of, segments_of
 from torsor.mechanism.mechanism import FORCES, units
 
-STILL = 1e-3  # rad or m: a joint that spans less does not move
-LEVELS = 4  # encoder steps: a joint that spans no more does not move
-HELD = 20  # samples: a moving joint's signal that stays exactly the same for longer is stuck
-JUMP = 4.0  # times the largest usual step: a change that no motion makes
-SPIKE = 40.0  # times the usual second difference
-FULL_RUN, FULL_COUNT, FULL_RATIO = 4, 8, 10.0  # saturation: samples of a run, in all, and times those next to the end
-SLOW = 0.5  # s: steps of a log from which no acceleration of a robot can be found
-BEYOND = 1.05  # of a limit
+MIN_SPAN = 1e-3  # rad or m: minimum span of a moving joint
+MIN_ENCODER_STEPS = 4  # encoder steps: minimum span of a moving joint
+MAX_HELD_SAMPLES = 20  # samples: a constant signal of a moving joint that lasts longer is stuck
+JUMP_RATIO = 4.0  # multiple of the largest usual step beyond which a change is not motion
+SPIKE_RATIO = 40.0  # multiple of the usual second difference
+# Saturated samples: in a run, in total, and relative to those next to the extreme.
+SATURATION_RUN, SATURATION_COUNT, SATURATION_RATIO = 4, 8, 10.0
+MAX_TIME_STEP = 0.5  # s: steps too long for accelerations
+LIMIT_RATIO = 1.05  # of a limit
 
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return what is suspicious in the signals of a log, with lines and numbers."""
-    found = [*_missing(log), *_times(log)]
+    """Return the suspicious signals of a log, with lines and numbers."""
+    findings = [*_missing(log), *_times(log)]
     log = log.kept(log.complete)
     if len(log) < 3:
-        return [*found, LogFinding("short", log.source, f"{len(log)} complete samples", "measure longer", len(log))]
-    return [*found, *_motions(robot, log), *_forces(robot, log), *_limits(robot, log)]
+        return [*findings, LogFinding("short", log.source, f"{len(log)} complete samples", "measure longer", len(log))]
+    return [*findings, *_motions(robot, log), *_forces(robot, log), *_limits(robot, log)]
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return the joints of a log that never move, the forces that never change, and steps as of another unit."""
+    """Return joints that never move, forces that never change, and steps that suggest another time unit."""
     log = log.kept(log.complete)
     if len(log) < 3:
         return []
@@ -47,7 +48,7 @@ def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def quantum(values: Array) -> float:
-    """Return the step of a signal (N,) that takes few values, all of them multiples of it; 0 where there is none."""
+    """Return the quantisation step of a signal (N,), or 0 if there is none."""
     levels = np.unique(values)
     span = float(levels[-1] - levels[0])
     if len(levels) < 3 or len(levels) > 0.5 * len(values):
@@ -70,8 +71,10 @@ def _missing(log: Log) -> Iterator[LogFinding]:
             for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
             if not np.isfinite(x)
         ]
-        text = f"{count} of {len(log)} rows have no number, the first in {', '.join([log.line(k), *heads[:1]])}"
-        yield LogFinding("missing", log.source, text, 'complete the rows, or write missing = "skip" in the map', count)
+        message = f"{count} of {len(log)} rows have missing numbers, first in {', '.join([log.line(k), *heads[:1]])}"
+        yield LogFinding(
+            "missing", log.source, message, 'complete the rows, or write missing = "skip" in the map', count
+        )
 
 
 def _times(log: Log) -> Iterator[LogFinding]:
@@ -79,10 +82,10 @@ def _times(log: Log) -> Iterator[LogFinding]:
     back = np.flatnonzero(np.diff(times) <= 0)
     if back.size:
         k = int(back[0]) + 1
-        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: "
-        text += f"{times[k]:.9g} s after {times[k - 1]:.9g} s"
-        fix = "sort the lines; cut the file where a second run begins; or give the rate, if the stamps are too coarse"
-        yield LogFinding("time", log.source, text, fix, back.size)
+        message = f"the time does not increase at {back.size} samples, first in {log.line(k)}: "
+        message += f"{times[k]:.9g} s after {times[k - 1]:.9g} s"
+        fix = "sort the lines, split the file at a second run, or set the rate if the time stamps are too coarse"
+        yield LogFinding("time", log.source, message, fix, back.size)
     if len(times) < 3:
         return
     yield from _slow(log)
@@ -90,27 +93,30 @@ def _times(log: Log) -> Iterator[LogFinding]:
     steps = np.diff(times)[sampling.gaps - 1] if sampling.gaps.size else np.empty(0)
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
-        text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
-        text, fix = f"{text}step: {sampling.step:.4g} s)", "none needed: each segment is differentiated alone"
-        yield LogFinding("gap", log.source, text, fix, float(steps.max()))
+        message = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
+        message, fix = (
+            f"{message}step: {sampling.step:.4g} s)",
+            "none needed; each segment is differentiated separately",
+        )
+        yield LogFinding("gap", log.source, message, fix, float(steps.max()))
 
 
 def _slow(log: Log) -> Iterator[LogFinding]:
     step = float(np.median(np.diff(log.times[np.isfinite(log.times)])))
-    if step >= SLOW and (log.v is None or log.a is None):
-        text = f"the usual step is {step:.4g} s: is the time in ms?"
+    if step >= MAX_TIME_STEP and (log.v is None or log.a is None):
+        message = f"the usual step is {step:.4g} s: is the time in ms?"
         fix = 'write units = {time = "ms"} in the map, or the head "time [ms]"; none, if the log is so slow'
-        yield LogFinding("time", log.source, text, fix, step)
+        yield LogFinding("time", log.source, message, fix, step)
 
 
 def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
         x, place = log.q[:, j], f"{log.source}: q of {name!r}"
         span, step = float(np.ptp(x)), quantum(x)
-        if span <= max(STILL, LEVELS * step):
-            text = f"it spans {span:.3g} {unit} in {len(x)} samples: the joint never moves"
-            fix = "move this joint too; what its motion shows cannot be identified"
-            yield LogFinding("still", place, text, fix, span)
+        if span <= max(MIN_SPAN, MIN_ENCODER_STEPS * step):
+            message = f"it spans {span:.3g} {unit} in {len(x)} samples: the joint never moves"
+            fix = "move this joint too, or its parameters cannot be identified"
+            yield LogFinding("still", place, message, fix, span)
             continue
         yield from _spikes(log, x, step, place, unit)
         yield from _stuck_position(log, x, step, place, unit)
@@ -118,21 +124,23 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
 
 def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
     steps = np.diff(log.times)
-    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps beside a sample are as usual
+    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps next to a sample are usual
     bend = np.where(even[:-1] & even[1:], x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
     size = np.abs(bend)
-    # Of the noise, of the motion, of the encoder, of rounding.
+    # Thresholds from noise, motion, encoder step and rounding.
     usual = max(float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x)))
-    alone = size > SPIKE * usual
-    # Of a single wrong sample, both neighbours bend by half as much to the other side.
+    alone = size > SPIKE_RATIO * usual
+    # At a single wrong sample, both neighbours have half the second difference with opposite sign.
     alone[0] = alone[-1] = False
     for side in (bend[:-2], bend[2:]):
         alone[1:-1] &= side * np.sign(bend[1:-1]) < -0.3 * size[1:-1]
     if alone.any():
         k = int(np.argmax(np.where(alone, np.abs(bend), 0.0))) + 1
-        most = abs(float(bend[k - 1]))
-        text = f"{np.count_nonzero(alone)} single samples stand out, the largest by {most:.3g} {unit} in {log.line(k)}"
-        yield LogFinding("spike", place, text, "remove or correct these rows", most)
+        largest = abs(float(bend[k - 1]))
+        message = (
+            f"{np.count_nonzero(alone)} single samples stand out, the largest by {largest:.3g} {unit} in {log.line(k)}"
+        )
+        yield LogFinding("spike", place, message, "remove or correct these rows", largest)
 
 
 def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
@@ -140,32 +148,38 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
     first, count = _longest_run(changes == 0)
     usual = max(float(np.quantile(changes, 0.99)), 2 * step)
     end, usual_step = first + count, 1.5 * float(np.median(np.diff(log.times)))
-    if HELD <= count < len(changes) - first and changes[end] > JUMP * usual and np.diff(log.times)[end] < usual_step:
-        text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
-        text += f"{changes[end]:.3g} {unit}"
-        yield LogFinding("stuck", place, text, "remove these rows: the encoder or the log stood still", count)
+    if (
+        MAX_HELD_SAMPLES <= count < len(changes) - first
+        and changes[end] > JUMP_RATIO * usual
+        and np.diff(log.times)[end] < usual_step
+    ):
+        message = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
+        message += f"{changes[end]:.3g} {unit}"
+        yield LogFinding("stuck", place, message, "remove these rows, because the encoder or logger was stuck", count)
 
 
 def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     base = free_coordinates(robot)
     speed = np.abs(np.gradient(log.q, axis=0)) if log.q.shape == log.tau.shape else None
     for j, name in enumerate(robot.coordinate_names):
-        if log.saturated[:, j].all() or j in base:  # it was not measured, or it has no drive
+        if log.saturated[:, j].all() or j in base:  # not measured, or without a drive
             continue
         x, place = log.measured["tau"][:, j], f"{log.source}: force of {name!r} (column {log.heads['tau'][j]!r})"
         span = float(np.ptp(x))
         if span <= 1e-9 * max(1.0, abs(float(x[0]))):
-            text = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
-            fix = "check the column: a force that never changes shows nothing"
-            yield LogFinding("constant", place, text, fix, float(x[0]))
+            message = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
+            fix = "check the column; a constant force carries no information"
+            yield LogFinding("constant", place, message, fix, float(x[0]))
             continue
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
         yield from _saturation(log, x, moving, place)
         fast = moving if speed is None else speed[:, j] > 0.1 * speed[:, j].max()
         first, count = _longest_run((np.diff(x) == 0) & fast[1:])
-        if count >= HELD and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
-            text = f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
-            yield LogFinding("stuck", place, text, "remove these rows, or log the forces more often", count)
+        if count >= MAX_HELD_SAMPLES and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
+            message = (
+                f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
+            )
+            yield LogFinding("stuck", place, message, "remove these rows, or log the forces more often", count)
 
 
 def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFinding]:
@@ -174,30 +188,32 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
         count = int(np.count_nonzero(at))
         first, run = _longest_run(at)
         near = np.count_nonzero(moving & ~at & (np.abs(x - end) < 0.01 * float(np.ptp(x))))
-        if run >= FULL_RUN and count >= FULL_COUNT and count > FULL_RATIO * max(1.0, near / 10):
-            text = f"{count} samples are exactly its {side} value {end:.6g}, "
-            text += f"{run} of them from {log.line(first)} on: the drive saturates"
-            fix = f"write saturation = {abs(end):.6g} for it in the map: these forces then get the weight 0"
-            yield LogFinding("saturation", place, text, fix, end)
+        if run >= SATURATION_RUN and count >= SATURATION_COUNT and count > SATURATION_RATIO * max(1.0, near / 10):
+            message = f"{count} samples are exactly its {side} value {end:.6g}, "
+            message += f"{run} of them from {log.line(first)} on: the drive saturates"
+            fix = f"write saturation = {abs(end):.6g} for it in the map, so that these forces get weight 0"
+            yield LogFinding("saturation", place, message, fix, end)
 
 
 def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
         low, high = float(robot.lower[j]), float(robot.upper[j])
-        least, most = float(log.q[:, j].min()), float(log.q[:, j].max())
-        room = (BEYOND - 1) * (high - low) / 2
-        if math.isfinite(room) and room > 0 and (least < low - room or most > high + room):
-            text = f"it goes from {least:.4g} to {most:.4g} {unit}, and the limits are {low:.4g} and {high:.4g} {unit}"
-            fix = "check unit, side of the gear (drives.side), offsets and order of the columns; or correct the limits"
-            yield LogFinding("limit", f"{log.source}: q of {name!r}", text, fix, max(low - least, most - high))
+        least, highest = float(log.q[:, j].min()), float(log.q[:, j].max())
+        room = (LIMIT_RATIO - 1) * (high - low) / 2
+        if math.isfinite(room) and room > 0 and (least < low - room or highest > high + room):
+            message = (
+                f"it goes from {least:.4g} to {highest:.4g} {unit}, but the limits are {low:.4g} and {high:.4g} {unit}"
+            )
+            fix = "check the unit, gear side (drives.side), offsets and column order, or correct the limits"
+            yield LogFinding("limit", f"{log.source}: q of {name!r}", message, fix, max(low - least, highest - high))
     largest = np.abs(log.tau - environment_forces(robot, log.q, log.external)).max(axis=0)  # of the drives
     for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
         limit = float(robot.effort_limit[j])
-        if math.isfinite(limit) and limit > 0 and largest[j] > BEYOND * limit:
+        if math.isfinite(limit) and limit > 0 and largest[j] > LIMIT_RATIO * limit:
             force = FORCES[kind]
-            text = f"it reaches {largest[j]:.4g} {force}, and the limit of the drive is {limit:.4g} {force}"
-            fix = "check unit, side of the gear (drives.side) and torque constants; or correct the limit"
-            yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
+            message = f"it reaches {largest[j]:.4g} {force}, but the drive limit is {limit:.4g} {force}"
+            fix = "check the unit, gear side (drives.side) and torque constants, or correct the limit"
+            yield LogFinding("limit", f"{log.source}: force of {name!r}", message, fix, float(largest[j]) / limit)
 
 
 def _longest_run(flags: Flags) -> tuple[int, int]:
@@ -210,25 +226,25 @@ def _longest_run(flags: Flags) -> tuple[int, int]:
     return int(edges[2 * k]), int(lengths[k])
 
 
-LIKE = 0.9  # correlation from which one signal is the derivative of another
-UNLIKE = 0.8  # of the correlation with another coordinate: less with its own means another order
-KNOWN = {
+MIN_CORRELATION = 0.9  # minimum correlation between a signal and the derivative of another
+SWAP_RATIO = 0.8  # fraction of the correlation with another coordinate, below which columns are swapped
+KNOWN_FACTORS = {
     57.29578: "degrees",
     0.01745329: "radians, and the positions in degrees",
     9.549297: "revolutions per minute",
     0.1591549: "revolutions",
     1000.0: "millimetres",
 }
-NEAR = 0.15  # relative deviation from a known factor
-SCALE = 0.1  # relative deviation from 1 that is named
-LATE = 1.5  # steps: a delay that is named
-SHIFTS = 40  # steps of the largest delay that is looked for
+FACTOR_TOLERANCE = 0.15  # relative deviation from a known factor
+SCALE_TOLERANCE = 0.1  # reported relative deviation from 1
+MIN_DELAY_STEPS = 1.5  # steps: reported delay
+MAX_DELAY_STEPS = 40  # steps: maximum delay
 
 
 def rate_findings(
     robot: MeasuredRobot, source: str, what: str, measured: Array, derived: Array, step: float
 ) -> Iterator[LogFinding]:
-    """Yield what is suspicious in ``measured`` velocities or accelerations (T, n); ``derived`` are those of positions.
+    """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` come from positions.
 
     ``what`` is "v" or "a", ``step`` the sampling period in s.
     """
@@ -237,70 +253,79 @@ def rate_findings(
     alike = (x.T @ y) / np.where(sizes > 0, sizes, 1.0)  # of measured column i with derived coordinate j
     rate = {"v": "velocities", "a": "accelerations"}[what]
     for j, name in enumerate(robot.coordinate_names):
-        place, own = f"{source}: {what} of {name!r}", float(alike[j, j])
+        place, own_correlation = f"{source}: {what} of {name!r}", float(alike[j, j])
         other = int(np.argmax(np.abs(alike[j])))
         if not sizes[j, j] > 0:
             continue
-        if abs(own) < UNLIKE * abs(alike[j, other]) and abs(alike[j, other]) > LIKE:
-            text = f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
-            text, fix = f"{text}, with its own {own:.3f}", f"correct the order of the columns of {what}"
-            yield LogFinding("swapped", place, text, fix, float(alike[j, other]))
+        if abs(own_correlation) < SWAP_RATIO * abs(alike[j, other]) and abs(alike[j, other]) > MIN_CORRELATION:
+            message = (
+                f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
+            )
+            message, fix = (
+                f"{message}, with its own {own_correlation:.3f}",
+                f"correct the order of the columns of {what}",
+            )
+            yield LogFinding("swapped", place, message, fix, float(alike[j, other]))
             continue
         late, best = _delay(x[:, j], y[:, j])
-        if abs(best) < LIKE:
-            text = f"its correlation with the derivative of the positions is {own:.3f}"
-            fix = f"check the column; without columns of {what}, {rate} come from the positions"
-            yield LogFinding("rate", place, text, fix, own)
+        if abs(best) < MIN_CORRELATION:
+            message = f"its correlation with the derivative of the positions is {own_correlation:.3f}"
+            fix = f"check the column, or omit the columns of {what}: {rate} are then derived from positions"
+            yield LogFinding("rate", place, message, fix, own_correlation)
             continue
         if best < 0:
-            text = f"its correlation with the derivative of the positions is {best:.3f}"
-            yield LogFinding("sign", place, text, f"write scale = {{{what} = ...}} with -1 for it in the map", best)
+            message = f"its correlation with the derivative of the positions is {best:.3f}"
+            yield LogFinding("sign", place, message, f"write scale = {{{what} = ...}} with -1 for it in the map", best)
             continue
         factor = float(x[:, j] @ x[:, j]) ** 0.5 / float(y[:, j] @ y[:, j]) ** 0.5
-        if abs(factor - 1) > SCALE:
-            unit = next((word for value, word in KNOWN.items() if abs(factor / value - 1) < NEAR), "")
+        if abs(factor - 1) > SCALE_TOLERANCE:
+            unit = next(
+                (word for value, word in KNOWN_FACTORS.items() if abs(factor / value - 1) < FACTOR_TOLERANCE), ""
+            )
             guess = f": are the {rate} in {unit}?" if unit else ""
-            text = f"it is {factor:.4g} times the derivative of the positions{guess}"
-            yield LogFinding("rate", place, text, f"give units = {{{what} = ...}} in the map, or a scale", factor)
-        elif abs(late) >= LATE:
-            text = f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions: a filter of the drive"
-            fix = f"leave out the columns of {what}: {rate} then come from the positions"
-            yield LogFinding("delay", place, text, fix, late * step)
+            message = f"it is {factor:.4g} times the derivative of the positions{guess}"
+            yield LogFinding("rate", place, message, f"write units = {{{what} = ...}} in the map, or a scale", factor)
+        elif abs(late) >= MIN_DELAY_STEPS:
+            message = (
+                f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions, as after a drive filter"
+            )
+            fix = f"omit the columns of {what}: {rate} are then derived from positions"
+            yield LogFinding("delay", place, message, fix, late * step)
 
 
 def _delay(x: Array, y: Array) -> tuple[float, float]:
-    """Return by how many steps x (T,) is later than y (T,), and the correlation (largest in size) at this shift."""
-    count = min(SHIFTS, len(x) // 10)
+    """Return the delay in steps of x (T,) after y (T,), and the correlation of largest magnitude there."""
+    count = min(MAX_DELAY_STEPS, len(x) // 10)
     inside = slice(count, len(x) - count)
-    kept, found = x[inside], []
+    kept, shifts = x[inside], []
     for shift in range(-count, count + 1):
         other = y[inside.start - shift : inside.stop - shift]
-        found.append(float(kept @ other) / max(float(np.linalg.norm(kept) * np.linalg.norm(other)), 1e-300))
-    sizes = np.abs(found)
+        shifts.append(float(kept @ other) / max(float(np.linalg.norm(kept) * np.linalg.norm(other)), 1e-300))
+    sizes = np.abs(shifts)
     k = int(np.argmax(sizes))
     part = 0.0
     if 0 < k < len(sizes) - 1:
         bend = sizes[k - 1] - 2 * sizes[k] + sizes[k + 1]
         part = 0.5 * float(sizes[k - 1] - sizes[k + 1]) / float(bend) if bend < 0 else 0.0
-    return k + part - count, found[k]
+    return k + part - count, shifts[k]
 
 
-COARSE = 0.1  # of the accelerations: noise of encoder steps that is named
+MAX_ENCODER_NOISE = 0.1  # fraction of the accelerations: reported encoder noise
 
 
 def motion_findings(robot: MeasuredRobot, log: Log, prepared: Prepared) -> list[LogFinding]:
-    """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates."""
+    """Return findings on the motion of a ``prepared`` log: units, encoder steps and rates."""
     return [*_degrees(robot, log, prepared), *_rates(robot, log, prepared), *_coarse(robot, log, prepared)]
 
 
 def _degrees(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
-    """Yield a finding where positions or velocities are in degrees by the limits of the robot."""
+    """Yield a finding if the robot limits suggest positions or velocities in degrees."""
     q, v = prepared.samples.q, prepared.samples.v
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
             check_radians(robot, q, v)
-            texts = [str(each.message) for each in caught]
+            texts = [str(warning.message) for warning in caught]
         except ModelError as error:
             texts = [str(error)]
     for text in texts[:1]:
@@ -310,7 +335,7 @@ def _degrees(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[Log
 
 
 def _rates(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
-    """Yield what is suspicious in measured velocities and accelerations."""
+    """Yield findings on measured velocities and accelerations."""
     if robot.nq != robot.nv:
         return
     for what, order, measured in (("v", 1, log.v), ("a", 2, log.a)):
@@ -326,7 +351,7 @@ def _rates(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFi
 
 
 def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
-    """Yield encoders whose steps make the accelerations noisy."""
+    """Yield encoders whose steps cause noisy accelerations."""
     if prepared.cutoff is None or robot.nq != robot.nv:
         return
     f, h = prepared.cutoff, prepared.segments[0].step
@@ -335,27 +360,29 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
         step = quantum(log.q[:, j])
         # White noise of step / sqrt(12), differentiated twice up to the cutoff.
         noise = step / math.sqrt(12) * (2 * math.pi * f) ** 2 * math.sqrt(2 * f * h / 5)
-        if size[j] > 0 and noise > COARSE * size[j]:
+        if size[j] > 0 and noise > MAX_ENCODER_NOISE * size[j]:
             percent = 100 * noise / size[j]
-            text = f"the encoder has steps of {step:.3g}: noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
+            message = (
+                f"the encoder steps of {step:.3g} cause noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
+            )
             fix = "move faster or more, log more often, or lower the cutoff"
-            yield LogFinding("quantisation", f"{log.source}: q of {name!r}", text, fix, step)
+            yield LogFinding("quantisation", f"{log.source}: q of {name!r}", message, fix, step)
 
 
-# Measurements in degrees where radians are meant: recognised by the limits of the joints, or by many turns.
+# Measurements in degrees instead of radians, detected by joint limits or by many turns.
 
-FAR, DOUBTFUL = 3.0, 2.0  # times its largest limit that a number has to reach to be refused, or for a warning
-LEAST_ANGLE = 2 * math.pi  # numbers below this are not taken for degrees
-TURNS = 3.0  # turns that a joint without limits may span before a warning
+ERROR_RATIO, WARNING_RATIO = 3.0, 2.0  # multiples of the largest limit that raise an error, or a warning
+MIN_ANGLE = 2 * math.pi  # minimum magnitude of suspected degrees
+MAX_TURNS = 3.0  # turns of a joint without limits before a warning
 DEGREE = math.pi / 180
 
 
 def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
-    """Raise ModelError for angles q (N, nq) or rates v (N, nv) that are in degrees, and warn where they may be.
+    """Raise ModelError if angles q (N, nq) or rates v (N, nv) are in degrees, and warn if they may be.
 
-    They are refused where a revolute joint goes to more than three times its limits and more than a turn, while all
-    joints would be within their limits if the numbers were degrees. Twice the limits give a warning, and so does a
-    joint without limits that spans more than three turns, but at most one if the numbers were degrees.
+    An error requires a revolute joint beyond three times its limits and more than one turn, while all joints would be
+    within their limits in degrees. Twice the limits cause a warning. So does a joint without limits that spans more
+    than three turns, but at most one turn in degrees.
     """
     angles = [  # of joints with one coordinate, and of their motors
         (at.q.start, at.v.start)
@@ -373,34 +400,34 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
         _check_limits(robot, name, [robot.coordinate_names[k] for k in rates], values, (least, most))
     free = ~np.isfinite(low) & ~np.isfinite(high)
     span = np.where(free, np.ptp(q[:, positions], axis=0), 0.0) / (2 * math.pi)
-    if span.max(initial=0.0) > TURNS and (DEGREE * span <= 1).all():
+    if span.max(initial=0.0) > MAX_TURNS and (DEGREE * span <= 1).all():
         worst = int(np.argmax(span))
-        found = (
+        message = (
             f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
         )
         fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
-        warn(found, where=robot.name, allowed="rad", fix=f"{fix}if not, give the joint limits that allow these turns")
+        warn(message, where=robot.name, allowed="rad", fix=f"{fix}if not, set joint limits that allow these turns")
 
 
 def _check_limits(
     robot: MeasuredRobot, what: str, names: list[str], values: Array, limits: tuple[Array, Array]
 ) -> None:
-    least, most = limits
+    least, allowed_limits = limits
     ends = values.min(axis=0), values.max(axis=0)
-    largest = np.maximum(np.abs(least), np.abs(most))
+    largest = np.maximum(np.abs(least), np.abs(allowed_limits))
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(np.isfinite(largest) & (largest > 0), np.abs(values).max(axis=0) / largest, 0.0)
-    outside = (ends[0] < least) | (ends[1] > most)
-    inside = bool(((DEGREE * ends[0] >= least) & (DEGREE * ends[1] <= most)).all())
+    outside = (ends[0] < least) | (ends[1] > allowed_limits)
+    inside = bool(((DEGREE * ends[0] >= least) & (DEGREE * ends[1] <= allowed_limits)).all())
     worst = int(np.argmax(np.where(outside, reach, -1.0)))
-    if not inside or not reach[worst] > DOUBTFUL or not np.abs(values[:, worst]).max() > LEAST_ANGLE:
+    if not inside or not reach[worst] > WARNING_RATIO or not np.abs(values[:, worst]).max() > MIN_ANGLE:
         return
     unit, degrees = ("rad", "deg") if what == "q" else ("rad/s", "deg/s")
     size = float(np.abs(values[:, worst]).max())
-    found = f"{what} of {names[worst]!r} reaches {size:.4g}, and its limit is {largest[worst]:.4g} {unit}"
+    found = f"{what} of {names[worst]!r} reaches {size:.4g}, but its limit is {largest[worst]:.4g} {unit}"
     fix = f'convert them, np.radians({what}), with all rates; in the map of a log, units = {{{what} = "{degrees}"}}'
     fix += "; or correct the limits of the robot"
-    if reach[worst] > FAR:
-        text = f"{found}; all are within their limits if the numbers are degrees"
-        raise ModelError(text, where=robot.name, allowed=unit, fix=fix)
+    if reach[worst] > ERROR_RATIO:
+        message = f"{found}; all are within their limits if the numbers are degrees"
+        raise ModelError(message, where=robot.name, allowed=unit, fix=fix)
     warn(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix)

@@ -1,9 +1,9 @@
-"""The search for weights: a trust-region Gauss-Newton method whose residuals are those of re-solved optima.
+"""The search for weights: a trust-region Gauss-Newton method whose residuals come from re-solved optima.
 
-The weights are positive and only their ratios matter, so the search is over their logarithms t, with the sum fixed.
-Since x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k: exact sensitivities of the optimum
-(``optimisation.optimum``) give the whole Jacobian from one factorisation. Each step is the least-squares step within
-the trust region; the optimum is solved again from where the sensitivities say that it is.
+The weights are positive and only their ratios matter, so the search is over their logarithms t, with a fixed sum.
+Because x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k. Exact sensitivities of the optimum
+(``optimisation.optimum``) give the full Jacobian from one factorisation. Each step is the least-squares step within the
+trust region. The optimum is then solved again from the point that the sensitivities predict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,30 +19,31 @@ from torsor.base.checks import number, one_of, positive, table, whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.weight_fit import WeightFit
-from torsor.motion.inverse.weighted_optima import TOLERANCE, Optima, Solved, WeightedProgram, cost_groups
+from torsor.motion.inverse.weighted_optima import SOLVER_TOLERANCE, Optima, Solved, WeightedProgram, cost_groups
 from torsor.motion.problem import MotionProblem, MotionResult
 from torsor.motion.starts import read_start
 from torsor.optimisation import SOLVERS, Iteration, Settings, Watch
 from torsor.optimisation.optimum import free_directions
 
-# Weights from the data alone, without solving for optima: the least gradient of the Lagrangian at the data.
+# Weights from the data alone, without solving for optima: the smallest gradient of the Lagrangian at the data.
 #
 # At an optimum the weighted gradients of the objectives are balanced by the active constraints: with Z a basis of the
-# directions that these leave free, sum_k w_k Z^T grad f_k = 0. At the motion nearest to measured data, the weights that
-# leave the least of it are a linear least-squares problem (Keshavarz, Wang and Boyd 2011). Errors of the data have more
-# effect here than in ``fit_weights``: it is the start of that search.
+# directions that these leave free, sum_k w_k Z^T grad f_k = 0. At the motion nearest to measured data, the weights with
+# the smallest residual of this equation are a linear least-squares problem (Keshavarz, Wang and Boyd 2011). Data errors
+# have more effect here than in ``fit_weights``, so the result only starts that search.
 
-HELD = 1e-3  # scaled distance from its bound within which an inequality is active at the data
-LEAST = 1e-3  # smallest weight that is returned, relative to their sum: the search takes logarithms
-NEAREST_MOTION_TOLERANCE = 1e-9  # of the nearest motion: its distances from bounds tell which are active
-SLIGHT = 1e-8  # weight of the objective beside the distance from the data, which need not determine the motion
+ACTIVE_DISTANCE = 1e-3  # scaled distance from its bound within which an inequality is active at the data
+MIN_START_WEIGHT = 1e-3  # smallest weight that is returned, relative to their sum, because the search takes logarithms
+NEAREST_MOTION_TOLERANCE = 1e-9  # of the nearest motion, whose distances from bounds determine which are active
+# Weight of the objective relative to the distance from the data, which may not determine the motion.
+OBJECTIVE_WEIGHT = 1e-8
 
 
 class NearestMotion:
-    """The program of the motion nearest to data among those that satisfy the constraints of a weighted program.
+    """The program of the motion nearest to data that satisfies the constraints of a weighted program.
 
-    The objective is half the sum of squared distances, with a slight part of the weighted objective where data leave
-    the motion open; second derivatives are those of Gauss and Newton.
+    The objective is half the sum of squared distances, plus a slight part of the weighted objective for where the data
+    do not determine the motion. Second derivatives are Gauss-Newton approximations.
     """
 
     def __init__(self, program: WeightedProgram, residuals: Residuals):
@@ -62,49 +63,51 @@ class NearestMotion:
         """Return the objective and the rows (m,)."""
         f, rows = self._program.value(x)
         r = self._residuals.value(x)
-        return float(r @ r) / 2 + SLIGHT * f, rows
+        return float(r @ r) / 2 + OBJECTIVE_WEIGHT * f, rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) and the entries of the row Jacobian."""
         gradient, entries = self._program.jacobian(x)
-        return self._residuals.value(x) @ self._residuals.jacobian(x) + SLIGHT * gradient, entries
+        return self._residuals.value(x) @ self._residuals.jacobian(x) + OBJECTIVE_WEIGHT * gradient, entries
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the approximate Hessian (n, n) of weight . objective + multipliers . rows."""
         J = self._residuals.jacobian(x)
-        return self._program.hessian(x, multipliers, SLIGHT * weight) + weight * (J.T @ J)
+        return self._program.hessian(x, multipliers, OBJECTIVE_WEIGHT * weight) + weight * (J.T @ J)
 
 
 def balancing_weights(program: WeightedProgram, x: Array) -> Array:
-    """Return the weights (k,), 0 or more with the sum 1, that leave the least gradient at variables x (n,)."""
-    gradients = free_directions(program, x, HELD).T @ program.gradients(x)
+    """Return the nonnegative weights (k,), with sum 1, that have the smallest gradient at variables x (n,)."""
+    gradients = free_directions(program, x, ACTIVE_DISTANCE).T @ program.gradients(x)
     sizes = np.linalg.norm(gradients, axis=0)
-    if not (sizes > 0).all():  # a term that the motion cannot change tells nothing
+    if not (sizes > 0).all():  # a term that the motion cannot change gives no information
         return np.full(len(sizes), 1.0 / len(sizes))
-    columns, kept = gradients / sizes, list(range(len(sizes)))  # equal gradients count equally, whatever their units
+    columns, kept = gradients / sizes, list(range(len(sizes)))  # normalised, so that units do not matter
     while True:  # weights that would be negative are dropped one by one
-        own = columns[:, kept]
-        gram = own.T @ own
+        active = columns[:, kept]
+        gram = active.T @ active
         w = np.linalg.solve(gram + 1e-14 * np.trace(gram) * np.eye(len(kept)), np.ones(len(kept)))
         w /= w.sum()
         if len(kept) == 1 or w.min() >= 0:
             break
         kept.pop(int(np.argmin(w)))
-    found = np.zeros(len(sizes))
-    found[kept] = w
-    found /= sizes
-    found = np.maximum(found / found.sum(), LEAST)
-    return np.asarray(found / found.sum())
+    result = np.zeros(len(sizes))
+    result[kept] = w
+    result /= sizes
+    result = np.maximum(result / result.sum(), MIN_START_WEIGHT)
+    return np.asarray(result / result.sum())
 
 
-SEARCHED = 500  # iterations of the solver for each optimum
-SMALLEST = 1e-6  # least weight, relative to their sum: a weight that the data want to be 0 ends here
-FIRST, MAX_RADIUS, SHORTEST = 1.0, 3.0, 1e-10  # trust radius of the logarithms: first, largest, and that of the end
-BETTER, GOOD = 1e-4, 0.75  # ratio of actual to predicted reduction: accepted from the first, wider from the second
-SETTLED = 1e-9  # largest change of a logarithm in the last step
-NOTHING = 1e-12  # relative size of singular values that count as 0
-ENOUGH, SMALL = 2.0, 1e-4  # times the distance of the nearest motion, plus this: no second start would do better
-EXPLAINED = 0.5  # explained part of the data below which a warning says so
+SOLVER_ITERATIONS = 500  # solver iterations per optimum
+MIN_WEIGHT = 1e-6  # smallest weight relative to their sum, reached by weights that the data drive to 0
+FIRST_RADIUS, MAX_RADIUS, MIN_RADIUS = 1.0, 3.0, 1e-10  # trust radius of the logarithms: initial, largest, and final
+# Ratio of actual to predicted reduction above which a step is accepted, and the radius grows.
+ACCEPTED_RATIO, GOOD_RATIO = 1e-4, 0.75
+SETTLED_CHANGE = 1e-9  # largest change of a logarithm in the last step
+ZERO_SINGULAR_VALUE = 1e-12  # relative size of singular values that count as 0
+# Factor of the nearest motion's distance, and offset, below which no second start is needed.
+ENOUGH_FACTOR, ENOUGH_OFFSET = 2.0, 1e-4
+MIN_EXPLAINED = 0.5  # explained fraction of the data below which a warning is issued
 
 
 def fit_weights(
@@ -119,33 +122,33 @@ def fit_weights(
     seconds: float = np.inf,
     progress: bool | None = None,
 ) -> WeightFit:
-    """Return the weights of the objective with which the problem predicts data best (inverse optimal control).
+    """Return the objective weights with which the problem predicts data best (inverse optimal control).
 
     ``data`` are one or more ``motion.Measured`` or named ``motion.Reference``. The objective is sum_k w_k f_k, where
-    each f_k is a term with its own weight, which sets its unit; terms of one of the ``groups`` {name: titles} share a
-    w_k. The w_k are positive; their sum is that of ``weights``, from which the search starts, or 1. Without
-    ``weights`` it starts from those that leave the least gradient at the motion nearest to the data, and from equal
-    ones, unless the first search already ends near the data. Its optimum is a local one: start it from others too.
+    each f_k is a term with its own weight, which sets its unit. Terms of one of the ``groups`` {name: titles} share a
+    w_k. The w_k are positive, and their sum is that of ``weights``, from which the search starts, or 1. Without
+    ``weights``, the search starts from those with the smallest gradient at the motion nearest to the data, and also
+    from equal ones unless the first search ends near the data. The optimum is a local one: try other weights too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
-    the data; ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C ends too: the
-    result has the best weights so far. ``progress`` shows its iterations on stderr.
+    the data. ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends; the
+    result then has the best weights so far. ``progress`` shows the iterations on stderr.
 
     Example:
         >>> from torsor import motion
         >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
         >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
         >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
-        >>> made = [replace(each, weight=w * each.weight) for each, w in zip(aims, (0.3, 0.7))]
-        >>> truth = motion.MotionProblem(robot, phase, made, ends).solve(tolerance=1e-9)
-        >>> seen = motion.Measured(name="made", values=truth.at(np.linspace(0.0, 1.0, 9)).q)
-        >>> found = motion.fit_weights(motion.MotionProblem(robot, phase, aims, ends), seen)
-        >>> {name: round(value, 4) for name, value in found.weights.items()}
+        >>> weighted = [replace(term, weight=w * term.weight) for term, w in zip(aims, (0.3, 0.7))]
+        >>> truth = motion.MotionProblem(robot, phase, weighted, ends).solve(tolerance=1e-9)
+        >>> measured = motion.Measured(name="synthetic", values=truth.at(np.linspace(0.0, 1.0, 9)).q)
+        >>> fit = motion.fit_weights(motion.MotionProblem(robot, phase, aims, ends), measured)
+        >>> {name: round(value, 4) for name, value in fit.weights.items()}
         {'Effort': 0.3, 'Jerk': 0.7}
     """
     began, where = perf_counter(), f"{problem.name}: weights"
     shared = cost_groups(problem, groups)
-    given = None if weights is None else _checked(weights, tuple(shared), where)
+    start_weights = None if weights is None else _checked(weights, tuple(shared), where)
     one_of(solver, list(SOLVERS), where, "solver")
     whole_number(iterations, where, "iterations")
     number(seconds, where, "seconds", above=0.0, finite=False)
@@ -156,23 +159,23 @@ def fit_weights(
         program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0), residuals.jacobian(x)  # compiled here
         setup = perf_counter() - began
         with Watch(progress, where) as watch:
-            optima = Optima(program, solver, SEARCHED, watch, began + seconds)
-            limits = Settings(NEAREST_MOTION_TOLERANCE, SEARCHED, watch=optima.check)
+            optima = Optima(program, solver, SOLVER_ITERATIONS, watch, began + seconds)
+            limits = Settings(NEAREST_MOTION_TOLERANCE, SOLVER_ITERATIONS, watch=optima.check)
             nearest = SOLVERS[solver](NearestMotion(program, residuals), x, limits).x
             even = np.full(len(shared), 1.0 / len(shared))
-            candidates = [given] if given is not None else [balancing_weights(program, nearest), even]
+            candidates = [start_weights] if start_weights is not None else [balancing_weights(program, nearest), even]
             starts = [nearest, x] if start is None else [x]
             firsts = _first_optima(optima, residuals, candidates, starts, where)
             least = float(np.sqrt(np.mean(residuals.value(nearest) ** 2)))
-            searches = [_Search(optima, residuals, each, iterations) for each in firsts]
-            search = _best_search(searches, ENOUGH * least + SMALL)
+            searches = [_Search(optima, residuals, first, iterations) for first in firsts]
+            search = _best_search(searches, ENOUGH_FACTOR * least + ENOUGH_OFFSET)
     best, r = search.at, search.r
-    factors = {each.title: float(w) for w, own in zip(best.weights, shared.values(), strict=True) for each in own}
-    costs = [replace(each, weight=factors[each.title] * each.weight) for each in problem.costs]
+    factors = {term.title: float(w) for w, own in zip(best.weights, shared.values(), strict=True) for term in own}
+    costs = [replace(cost, weight=factors[cost.title] * cost.weight) for cost in problem.costs]
     outcome = replace(best.outcome, objective=float(best.weights @ program.parts(best.optimum.x)))
     fitted, times = replace(problem, objective=costs), (setup, perf_counter() - began - setup)
-    found = WeightFit(
-        motion=MotionResult(fitted, outcome, solver, TOLERANCE, *times),
+    result = WeightFit(
+        motion=MotionResult(fitted, outcome, solver, SOLVER_TOLERANCE, *times),
         names=tuple(shared),
         values=best.weights,
         data=residuals.names,
@@ -187,44 +190,46 @@ def fit_weights(
         flat=best.optimum.flat,
         weak=best.optimum.weak,
     )
-    if found.explained < EXPLAINED:
-        what = f"the best weights explain {100 * max(found.explained, 0.0):.0f} % of the data"
-        fix = "other terms in the objective; the result's 'nearest' says what the constraints allow"
+    if result.explained < MIN_EXPLAINED:
+        what = f"the best weights explain only {100 * max(result.explained, 0.0):.0f} % of the data"
+        fix = "use other objective terms; the result's 'nearest' is the smallest distance that the constraints allow"
         warn(what, where=where, fix=fix)
-    return found
+    return result
 
 
 def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -> Array:
-    """Return the given weights (k,); raise ModelError if one is missing, unknown, or not above 0."""
-    own = table(weights, where, "weights")
-    for name in own:
+    """Return the given weights (k,); raise ModelError if one is missing, unknown or not positive."""
+    by_title = table(weights, where, "weights")
+    for name in by_title:
         one_of(name, names, where, "weights")
-    missing = [name for name in names if name not in own]
+    missing = [name for name in names if name not in by_title]
     if missing:
-        raise ModelError(f"no weight of {missing[0]!r}", where=where, allowed=", ".join(names))
-    return np.array([positive(own[name], where, f"weight of {name!r}") for name in names])
+        raise ModelError(f"there is no weight for {missing[0]!r}", where=where, allowed=", ".join(names))
+    return np.array([positive(by_title[name], where, f"weight of {name!r}") for name in names])
 
 
 def _first_optima(
     optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array], where: str
 ) -> list[Solved]:
-    """Return optima for some weights, each from the first start that leads to one; that nearest to the data first."""
-    solved = (next((each for each in (optima.solved(w, x) for x in starts) if each), None) for w in candidates)
-    found = [each for each in solved if each is not None]
-    if not found and optima.watch.interrupted:
+    """Return optima for some weights, each from the first start that leads to one, sorted by distance from the data."""
+    solved = (
+        next((candidate for candidate in (optima.solved(w, x) for x in starts) if candidate), None) for w in candidates
+    )
+    optima_found = [candidate for candidate in solved if candidate is not None]
+    if not optima_found and optima.watch.interrupted:
         raise KeyboardInterrupt
-    if not found and perf_counter() > optima.until:
-        raise ModelError("the time ended before the first optimum", where=where, fix="give more seconds")
-    if not found:
-        fix = "solve the problem first, and give the result as `start=...`; or give other weights"
-        raise ModelError("no optimum was found for the first weights", where=where, fix=fix)
-    return sorted(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)))
+    if not optima_found and perf_counter() > optima.until:
+        raise ModelError("the time limit was reached before the first optimum", where=where, fix="increase seconds")
+    if not optima_found:
+        fix = "solve the problem first and pass the result as `start=...`, or give other weights"
+        raise ModelError("no optimum was found for the initial weights", where=where, fix=fix)
+    return sorted(optima_found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)))
 
 
 def _best_search(searches: Sequence["_Search"], enough: float) -> "_Search":
-    """Run searches until one ends within a root mean square distance; return the best.
+    """Run searches until one ends within a root mean square distance, and return the best.
 
-    Fits have local optima: weights from gradients at the data may lead to one where the data leave the motion open.
+    Fits have local optima: weights from gradients at the data may lead to one if the data do not determine the motion.
     """
     done = list[_Search]()
     for search in searches:
@@ -246,7 +251,11 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.total = float(self.at.weights.sum())
-        self.steps, self.radius, self.status = list[tuple[float, Array]](), FIRST, ""  # sum of squares, and weights
+        self.steps, self.radius, self.status = (
+            list[tuple[float, Array]](),
+            FIRST_RADIUS,
+            "",
+        )  # sum of squares, and weights
         self._arrive(self.at, self.residuals.value(self.at.optimum.x))
 
     def _arrive(self, at: Solved, r: Array) -> None:
@@ -260,27 +269,27 @@ class _Search:
         return float(np.sqrt(np.mean(self.r**2)))
 
     def run(self) -> str:
-        """Search until the weights settle, and return how it ended."""
+        """Search until the weights settle, and return the status."""
         for k in range(self.iterations):
             change, predicted = self._step()
             size = float(np.abs(change).max())
-            if size <= SETTLED or predicted <= NOTHING**2 * self.steps[-1][0]:
+            if size <= SETTLED_CHANGE or predicted <= ZERO_SINGULAR_VALUE**2 * self.steps[-1][0]:
                 return "optimal" if self.at.is_exact else "optimal; constraints are degenerate"
             note = Iteration(k, self.distance, 0.0, size)
             if self.optima.is_over(note):
                 return "stopped by Ctrl-C" if self.optima.watch.interrupted else "stopped at the time limit"
-            if not self._try(change, predicted) and self.radius < SHORTEST:
+            if not self._try(change, predicted) and self.radius < MIN_RADIUS:
                 return "no better weights were found nearby"
         return "stopped at the iteration limit"
 
     def _step(self) -> tuple[Array, float]:
-        """Return the change of the logarithms (k,) within the trust region, and the reduction that it promises."""
+        """Return the change of the logarithms (k,) within the trust region, and the reduction that it predicts."""
         w = self.at.weights
         J = self.by_weights * w
         gradient = J.T @ self.r
-        kept = ~((w <= 1.01 * SMALLEST * self.total) & (gradient > 0))  # at the end of their range, pushing outwards
+        kept = ~((w <= 1.01 * MIN_WEIGHT * self.total) & (gradient > 0))  # not those at a bound that push outwards
         u, s, vt = np.linalg.svd(J[:, kept], full_matrices=False)
-        good = s > NOTHING * max(s.max(initial=0.0), np.finfo(float).tiny)
+        good = s > ZERO_SINGULAR_VALUE * max(s.max(initial=0.0), np.finfo(float).tiny)
         s, v, along = s[good], vt[good].T, (u.T @ self.r)[good]
         damping = 0.0
         change = -v @ (along / s)
@@ -293,16 +302,16 @@ class _Search:
 
     def _try(self, change: Array, predicted: float) -> bool:
         """Solve for the weights after a change; return whether they are better."""
-        wanted = np.maximum(self.at.weights * np.exp(change), SMALLEST * self.total)
-        found = self.optima.moved(self.at, wanted * (self.total / wanted.sum()))
+        new_weights = np.maximum(self.at.weights * np.exp(change), MIN_WEIGHT * self.total)
+        solved = self.optima.moved(self.at, new_weights * (self.total / new_weights.sum()))
         size = float(np.linalg.norm(change))
-        if found is not None:
-            r = self.residuals.value(found.optimum.x)
+        if solved is not None:
+            r = self.residuals.value(solved.optimum.x)
             ratio = (self.steps[-1][0] - float(r @ r)) / predicted
-            if ratio > BETTER:
-                if ratio > GOOD:
+            if ratio > ACCEPTED_RATIO:
+                if ratio > GOOD_RATIO:
                     self.radius = min(max(self.radius, 2 * size), MAX_RADIUS)
-                self._arrive(found, r)
+                self._arrive(solved, r)
                 return True
         self.radius = size / 4
         return False

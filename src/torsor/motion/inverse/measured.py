@@ -1,4 +1,4 @@
-"""Measured data of a motion, and how far a predicted motion is from them."""
+"""Measured data of a motion, and the distance of a predicted motion from them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,17 +19,18 @@ from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import is_phase
 
 QUANTITIES = ("q", "v", "a", "tau")
-DISTINCT = 1e-9  # least distance of two moments of data
+MIN_MOMENT_DISTANCE = 1e-9  # smallest distance between two moments of the data
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measured:
-    """Measured data with a ``name`` that says what they are, such as "walk 3 of person 12".
+    """Measured data with a ``name`` that describes them, such as "walk 3 of person 12".
 
-    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; a
-    motion of one phase needs none), equidistant from 0 to 1 by default. ``of`` says of what: "q", "v", "a" or "tau" of
-    the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column (n
-    x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or {name: number}.
+    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; not
+    needed for a motion of one phase), by default equidistant from 0 to 1. ``of`` is the measured quantity: "q", "v",
+    "a" or "tau" of the coordinates ``names`` (by default all), in SI units, or a function of a ``motion.Node`` that
+    returns a column (n x 1). Distances are divided by ``scale``, such as a standard deviation: one number, one per
+    quantity, or {name: number}.
     """
 
     name: str
@@ -42,19 +43,20 @@ class Measured:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            allowed = "the name of the data, which the result repeats"
+            allowed = "a name of the data, for the result"
             raise ModelError(argument="name", value=self.name, where="measured data", allowed=allowed)
         if not callable(self.of) and self.of not in QUANTITIES:
             allowed = f"{', '.join(QUANTITIES)}, or a function of a node"
             raise ModelError(argument="of", value=self.of, where=self.name, allowed=allowed)
         values = self.table
         if values.ndim != 2 or not values.size or not np.isfinite(values).all():
-            found = f"values of shape {values.shape}" if np.isfinite(values).all() else "values that are not finite"
-            raise ModelError(found, where=self.name, allowed="finite numbers (moments, quantities)")
+            problem = f"have shape {values.shape}" if np.isfinite(values).all() else "are not finite"
+            allowed = "finite numbers (moments, quantities)"
+            raise ModelError(problem, argument="values", where=self.name, allowed=allowed)
         moments = self.moments
         is_wrong = len(moments) != len(values) or moments.min(initial=0.0) < 0 or moments.max(initial=0.0) > 1
-        if is_wrong or (np.diff(moments) < DISTINCT).any():
-            allowed = f"{len(values)} rising fractions from 0 to 1, one for each row of values"
+        if is_wrong or (np.diff(moments) < MIN_MOMENT_DISTANCE).any():
+            allowed = f"{len(values)} increasing fractions from 0 to 1, one per row of values"
             raise ModelError(argument="shares", value=self.shares, where=self.name, allowed=allowed)
 
     @cached_property
@@ -67,8 +69,8 @@ class Measured:
         """The fractions (K,) of the duration."""
         if self.shares is None:
             return np.linspace(0.0, 1.0, len(self.table))
-        found = finite_vector(self.shares)
-        return np.full(1, np.nan) if found is None else found
+        result = finite_vector(self.shares)
+        return np.full(1, np.nan) if result is None else result
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,46 +78,46 @@ class _Distances(Constraint):
     """The distances from measured data, as rows without bounds."""
 
     data_set: Measured
-    key: str  # of the data of nodes
+    key: str  # of the node data
 
     def moments(self, phase: Any) -> Array:
         """Return the moments of the data."""
         return self.data_set.moments
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the values at the moments s (K,), which are those of the data."""
+        """Return the values at the moments s (K,), which are the moments of the data."""
         return {self.key: self.data_set.table}
 
     def rows(self, node: Node) -> Rows:
         """Return the distances, divided by their scales."""
-        given, robot = self.data_set, node.robot
-        if callable(given.of):
-            quantity = ca.densify(ca.SX(given.of(node)))
-            labels = list(given.names or (str(k) for k in range(quantity.numel())))
+        measured, robot = self.data_set, node.robot
+        if callable(measured.of):
+            quantity = ca.densify(ca.SX(measured.of(node)))
+            labels = list(measured.names or (str(k) for k in range(quantity.numel())))
         else:
             rates = robot.coordinate_names
-            names = {"q": robot.position_names, "v": rates, "a": rates, "tau": node.force_names}[given.of]
-            kept = indices_of(given.names, names, given.name)
-            quantity, labels = getattr(node, given.of)[kept], [names[k] for k in kept]
-        count = given.table.shape[1]
+            names = {"q": robot.position_names, "v": rates, "a": rates, "tau": node.force_names}[measured.of]
+            kept = indices_of(measured.names, names, measured.name)
+            quantity, labels = getattr(node, measured.of)[kept], [names[k] for k in kept]
+        count = measured.table.shape[1]
         if quantity.numel() != count or len(labels) != count:
-            found = f"values of {count} quantities"
-            raise ModelError(found, where=given.name, allowed=f"{quantity.numel()}: {', '.join(labels)}")
-        scale = by_name(given.scale, labels, np.inf, f"{given.name}: scale")
+            message = f"the values have {count} columns"
+            raise ModelError(message, where=measured.name, allowed=f"{quantity.numel()}: {', '.join(labels)}")
+        scale = by_name(measured.scale, labels, np.inf, f"{measured.name}: scale")
         if not (scale > 0).all():
-            raise ModelError(f"scale is {given.scale!r}", value=given.scale, where=given.name, allowed="above 0")
+            raise ModelError(argument="scale", value=measured.scale, where=measured.name, allowed="positive numbers")
         free = np.full(count, np.inf)
         return Rows((quantity - node.data(self.key, count)) / ca.SX(scale), -free, free, tuple(labels))
 
 
 def _phase_of(data: Measured, problem: ProblemStatement) -> int:
-    """Return the index of the phase that data belong to."""
+    """Return the index of the phase to which data belong."""
     stages = list(enumerate(problem.stages))
     for index, phase in stages:
         if is_phase(data.phase, index, phase) or (data.phase is None and len(stages) == 1):
             return index
     allowed = ", ".join(repr(phase.name or index) for index, phase in stages)
-    raise ModelError(f"data of phase {data.phase!r}", value=data.phase, where=data.name, allowed=allowed)
+    raise ModelError(f"the data belong to phase {data.phase!r}", value=data.phase, where=data.name, allowed=allowed)
 
 
 class Residuals:
@@ -124,24 +126,24 @@ class Residuals:
     def __init__(self, problem: ProblemStatement, data: Any):
         shared = ("name", "values", "names", "shares", "scale", "phase")
         self.sets = tuple(
-            Measured(**{key: getattr(each, key) for key in shared}) if isinstance(each, Reference) else each
-            for each in several(data)
+            Measured(**{key: getattr(data_set, key) for key in shared}) if isinstance(data_set, Reference) else data_set
+            for data_set in several(data)
         )
         allowed = "motion.Measured, motion.Reference, or a list of them"
         if not self.sets:
-            raise ModelError("no data", where=problem.name, allowed=allowed)
-        for each in self.sets:
-            if not isinstance(each, Measured):
-                raise ModelError(f"data has {each!r}", value=each, where=problem.name, allowed=allowed)
-            if problem.stages[_phase_of(each, problem)].timing.harmonics:
-                found = "a phase whose clock runs unevenly: moments of the data are fractions of its duration"
-                raise ModelError(found, where=problem.name, fix="give the times of contacts (timing='given')")
+            raise ModelError("there are no data", where=problem.name, allowed=allowed)
+        for data_set in self.sets:
+            if not isinstance(data_set, Measured):
+                raise ModelError(f"the data contain {data_set!r}", value=data_set, where=problem.name, allowed=allowed)
+            if problem.stages[_phase_of(data_set, problem)].timing.harmonics:
+                message = "the data belong to a phase with a clock, but their moments are fractions of its duration"
+                raise ModelError(message, where=problem.name, fix="fix the contact times (timing='given')")
         layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
         first = 0
-        for index, each in enumerate(self.sets):
-            key, moments = f"measured {index} ({each.table.shape[1]})", each.moments
-            kernels = problem.kernels_of([_Distances(data_set=each, key=key, name=each.name)])
-            batch = Batch(kernels, layout, _phase_of(each, problem), moments, np.zeros(len(moments)))
+        for index, data_set in enumerate(self.sets):
+            key, moments = f"measured {index} ({data_set.table.shape[1]})", data_set.moments
+            kernels = problem.kernels_of([_Distances(data_set=data_set, key=key, name=data_set.name)])
+            batch = Batch(kernels, layout, _phase_of(data_set, problem), moments, np.zeros(len(moments)))
             self._batches.append(batch)
             self._parts.append(slice(first, first + batch.m))
             first += batch.m
@@ -150,30 +152,30 @@ class Residuals:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the data."""
-        return tuple(each.name for each in self.sets)
+        return tuple(data_set.name for data_set in self.sets)
 
     def value(self, x: Array) -> Array:
         """Return the distances (R,), divided by their scales."""
-        return np.concatenate([each.value(x)[0] for each in self._batches])
+        return np.concatenate([batch.value(x)[0] for batch in self._batches])
 
     def jacobian(self, x: Array) -> Array:
         """Return the derivatives (R, n)."""
-        found = np.zeros((self.count, self.n))
+        result = np.zeros((self.count, self.n))
         for part, batch in zip(self._parts, self._batches, strict=True):
             rows, columns = batch.structure
             kept = columns >= 0
-            np.add.at(found[part], (rows[kept], columns[kept]), batch.jacobian(x)[0][kept])
-        return found
+            np.add.at(result[part], (rows[kept], columns[kept]), batch.jacobian(x)[0][kept])
+        return result
 
     def root_mean_squares(self, distances: Array) -> tuple[float, ...]:
-        """Return the root mean square distance from each set of data, in its scales."""
+        """Return the root mean square distance from each data set, in its scales."""
         return tuple(float(np.sqrt(np.mean(distances[part] ** 2))) for part in self._parts)
 
     @property
     def spread(self) -> float:
-        """The sum of squares of the data about their means over time, in their scales: what a fit can explain."""
+        """The sum of squares of the data about their means over time, in their scales: the most that a fit explains."""
         total = 0.0
-        for each, batch in zip(self.sets, self._batches, strict=True):
-            scale = by_name(each.scale, batch.kernels.rows[0].labels, np.inf, each.name)
-            total += float((((each.table - each.table.mean(axis=0)) / scale) ** 2).sum())
+        for data_set, batch in zip(self.sets, self._batches, strict=True):
+            scale = by_name(data_set.scale, batch.kernels.rows[0].labels, np.inf, data_set.name)
+            total += float((((data_set.table - data_set.table.mean(axis=0)) / scale) ** 2).sum())
         return total

@@ -1,4 +1,4 @@
-"""The result of a fit of weights: the weights, the motion, and what the data tell about them."""
+"""The result of a weight fit: the weights, the motion, and the uncertainty of the weights."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +22,14 @@ from torsor.motion.results import files
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNCLEAR = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
-UNSEEN = 1e-6  # of their scales: data that change less if a combination changes by a factor of e do not see it
-TEXTS = ("names", "data", "status")
+UNCLEAR_DEVIATION = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
+# Change of the data, in scales, for a factor of e in a combination, below which they do not depend on it.
+UNSEEN_CHANGE = 1e-6
+TEXT_FIELDS = ("names", "data", "status")
 
 
 class Combination(NamedTuple):
-    """A combination of weights, {name: exponent} of their product, and the standard deviation of its logarithm."""
+    """A combination of weights: {name: exponent} of their product, and the standard deviation of its logarithm."""
 
     exponents: dict[str, float]
     deviation: float
@@ -40,15 +41,15 @@ class Combination(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightFit(Result):
-    """The weights that ``motion.fit_weights`` found.
+    """The result of ``motion.fit_weights``.
 
-    ``motion`` is the predicted motion, of the problem with these weights. ``names`` and ``values`` (k,) are those of
-    the weights, ``data`` the names of the data and ``distances`` the root mean square distances from them, in their
-    scales; ``nearest`` is that of the nearest motion that the constraints allow, all data together, and ``explained``
-    the part of their variance over time that the prediction explains. ``x_by_weights`` (n, k) and ``data_by_weights``
-    (R, k) are the exact derivatives of variables and distances by the weights, ``residuals`` (R,) the distances, and
-    ``history`` (steps, 1 + k) the sum of their squares and the weights after each step. ``flat`` and ``weak`` are as in
-    ``WeightSensitivities``.
+    ``motion`` is the predicted motion of the problem with the fitted weights. ``names`` and ``values`` (k,) are those
+    of the weights, ``data`` the names of the data sets and ``distances`` the root mean square distances from them, in
+    their scales. ``nearest`` is the distance of the nearest motion that the constraints allow, over all data, and
+    ``explained`` the fraction of the variance over time that the prediction explains. ``x_by_weights`` (n, k) and
+    ``data_by_weights`` (R, k) are the exact derivatives of variables and distances by the weights, ``residuals`` (R,)
+    the distances, and ``history`` (steps, 1 + k) the sum of their squares and the weights after each step. ``flat`` and
+    ``weak`` are as in ``WeightSensitivities``.
     """
 
     motion: MotionResult
@@ -69,8 +70,8 @@ class WeightFit(Result):
     kind = "weights"
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{name} {value:.4g}" for name, value in self.weights.items())
-        return f"<WeightFit of {self.problem.name!r} to {', '.join(self.data)}: {self.status}, {found}>"
+        message = ", ".join(f"{name} {value:.4g}" for name, value in self.weights.items())
+        return f"<WeightFit of {self.problem.name!r} to {', '.join(self.data)}: {self.status}, {message}>"
 
     @property
     def problem(self) -> MotionProblem:
@@ -79,7 +80,7 @@ class WeightFit(Result):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights by name; each multiplies the own weights of its terms."""
+        """The weights by name; each multiplies the weights of its terms."""
         return dict(zip(self.names, self.values.tolist(), strict=True))
 
     @property
@@ -94,60 +95,60 @@ class WeightFit(Result):
 
     @cached_property
     def _modes(self) -> tuple[Array, Array]:
-        """Singular values (k - 1,) and directions (k, k - 1) of the data by logarithms of weights, their sum fixed."""
+        """Singular values (k - 1,) and directions (k, k - 1) of the data by log weights, with a fixed sum."""
         J, k = self.data_by_weights * self.values, len(self.names)
-        basis = np.linalg.svd(np.ones((1, k)))[2][1:].T  # a common factor changes nothing: it is left out
+        basis = np.linalg.svd(np.ones((1, k)))[2][1:].T  # without the common factor, which has no effect
         _, s, vt = np.linalg.svd(J @ basis, full_matrices=False)
         return s, basis @ vt.T
 
     @property
     def _unseen(self) -> Flags:
-        """Which of the combinations (k - 1,) the data do not see at all."""
+        """Flags (k - 1,) of the combinations on which the data do not depend."""
         s = self._modes[0]
-        return np.asarray(s <= UNSEEN * max(s.max(initial=0.0), np.sqrt(len(self.residuals))))
+        return np.asarray(s <= UNSEEN_CHANGE * max(s.max(initial=0.0), np.sqrt(len(self.residuals))))
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the distances, with the fitted weights taken into account."""
+        """The standard deviation of the distances, corrected for the number of fitted weights."""
         free = max(len(self.residuals) - len(self.names) + 1, 1)
         return float(np.sqrt(self.residuals @ self.residuals / free))
 
     @property
     def log_covariance(self) -> Array:
-        """The covariance (k, k) of the logarithms of the weights, infinite along what the data do not see."""
+        """The covariance (k, k) of the log weights, infinite for those that the data do not determine."""
         (s, v), unseen = self._modes, self._unseen
         seen = v[:, ~unseen] / np.where(unseen, 1.0, s)[~unseen]
-        found = self.noise**2 * seen @ seen.T
-        return np.asarray(np.where(np.abs(v[:, unseen]).sum(axis=1)[:, None] > 1e-6, np.inf, found))
+        result = self.noise**2 * seen @ seen.T
+        return np.asarray(np.where(np.abs(v[:, unseen]).sum(axis=1)[:, None] > 1e-6, np.inf, result))
 
     @property
     def deviations(self) -> dict[str, float]:
-        """Standard deviations of the logarithms of the weights: relative errors, where they are small."""
+        """Standard deviations of the log weights, which are relative errors if they are small."""
         return dict(zip(self.names, np.sqrt(np.diag(self.log_covariance)).tolist(), strict=True))
 
     @property
     def unclear(self) -> tuple[Combination, ...]:
-        """Combinations of weights that the data cannot tell, the worst first."""
-        (s, v), unseen, found = self._modes, self._unseen, list[Combination]()
+        """Weight combinations that the data do not determine, the worst first."""
+        (s, v), unseen, result = self._modes, self._unseen, list[Combination]()
         for k in np.argsort(s).tolist():
             way, deviation = v[:, k], np.inf if unseen[k] else self.noise / float(s[k])
-            if deviation > UNCLEAR:
+            if deviation > UNCLEAR_DEVIATION:
                 sign = 1.0 if way[np.argmax(np.abs(way))] > 0 else -1.0
                 exponents = dict(zip(self.names, (sign * way).tolist(), strict=True))
-                found.append(Combination(exponents, float(deviation)))
-        return tuple(found)
+                result.append(Combination(exponents, float(deviation)))
+        return tuple(result)
 
     def report(self) -> str:
-        """Return the fit as text: weights with their errors, distances from the data, and what they cannot tell."""
+        """Return the fit as text: weights with errors, distances from the data, and undetermined combinations."""
         return self._summary().text()
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "WeightFit":
-        """Return the fit in a .npz file; ``problem``, with the fitted weights, is needed if the file lacks it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            motion = MotionResult.of(files.of_archive(found.part("motion/"), problem, load_problem))
-            texts, arrays = {name: found.settings[name] for name in TEXTS}, found.arrays
-            names, data = (tuple(str(each) for each in texts[key]) for key in ("names", "data"))
+        """Load a fit from a .npz file; ``problem``, with the fitted weights, is needed if the file lacks it."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            motion = MotionResult.of(files.of_archive(archive.part("motion/"), problem, load_problem))
+            texts, arrays = {name: archive.settings[name] for name in TEXT_FIELDS}, archive.arrays
+            names, data = (tuple(str(text) for text in texts[key]) for key in ("names", "data"))
             k, n, count = len(names), motion.program.n, len(arrays["residuals"])
             shapes: dict[str, tuple[int, ...]] = {"values": (k,), "distances": (len(data),), "figures": (4,)}
             shapes |= {"x_by_weights": (n, k), "data_by_weights": (count, k), "residuals": (count,)}
@@ -155,13 +156,13 @@ class WeightFit(Result):
             for name, shape in shapes.items():
                 check_array(arrays[name], shape, name)
             nearest, explained, flat, weak = arrays["figures"].tolist()
-            own = {name: arrays[name] for name in shapes if name not in ("distances", "figures")}
+            named = {name: arrays[name] for name in shapes if name not in ("distances", "figures")}
             status, distances = str(texts["status"]), tuple(arrays["distances"].tolist())
             counts = {"flat": int(flat), "weak": int(weak), "nearest": nearest, "explained": explained}
-            return cls(motion, names=names, data=data, distances=distances, status=status, **own, **counts)
+            return cls(motion, names=names, data=data, distances=distances, status=status, **named, **counts)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw weights and distances over the steps of the search, and return the figure; ``path`` saves it too."""
+        """Plot weights and distances over the search steps and return the figure; ``path`` also saves it."""
         figure = new_figure(9.0, 4.0)
         left, right = figure.subplots(1, 2)
         for name, column in zip(self.names, self.history[:, 1:].T, strict=True):
@@ -179,7 +180,7 @@ class WeightFit(Result):
         names = ("values", "x_by_weights", "data_by_weights", "residuals", "history", "distances")
         arrays = {name: getattr(self, name) for name in names}
         arrays["figures"] = [self.nearest, self.explained, self.flat, self.weak]
-        settings = {name: plain(getattr(self, name)) for name in TEXTS}
+        settings = {name: plain(getattr(self, name)) for name in TEXT_FIELDS}
         units = {"values": "1", "residuals": "scales of the data", "motion/": "as in a motion"}
         return Archive(self.kind, arrays | motion.within("motion/"), settings, units)
 
@@ -197,20 +198,25 @@ class WeightFit(Result):
             "deviations": plain(self.deviations),
             "distances": dict(zip(self.data, plain(self.distances), strict=True)),
             **{name: getattr(self, name) for name in ("nearest", "explained")},
-            "unclear": [{"exponents": each.exponents, "deviation": plain(each.deviation)} for each in self.unclear],
+            "unclear": [
+                {"exponents": combination.exponents, "deviation": plain(combination.deviation)}
+                for combination in self.unclear
+            ],
             **{name: getattr(self, name) for name in ("iterations", "is_solved", "status")},
         }
 
     def _summary(self) -> Summary:
         sizes = zip(self.data, self.distances, strict=True)
         facts = {
-            "data": "; ".join(f"{name}: rms {each:.3g} of the scale" for name, each in sizes),
+            "data": "; ".join(f"{name}: rms {distance:.3g} of the scale" for name, distance in sizes),
             "nearest motion": f"rms {self.nearest:.3g}",
             "explained": f"{100 * self.explained:.1f} % of the variance",
             "status": f"{self.status}, {self.iterations} steps",
         }
         if self.unclear:
-            facts["the data cannot tell"] = "; ".join(f"{each} (+-{each.deviation:.2g})" for each in self.unclear)
+            facts["the data cannot tell"] = "; ".join(
+                f"{combination} (+-{combination.deviation:.2g})" for combination in self.unclear
+            )
         if self.flat or self.weak:
             facts["degenerate"] = f"{self.flat} flat directions, {self.weak} weak constraints"
         errors = self.deviations

@@ -1,4 +1,4 @@
-"""Optima of a weighted program along a change of its weights, and how they move with the weights."""
+"""Optima of a weighted program for changing weights, and their sensitivities to the weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from torsor.optimisation.optimum import Optimum, estimated, polished
 
 
 class WeightedProgram:
-    """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, whose order of rows it keeps.
+    """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, with rows in the same order.
 
     ``groups`` has the terms of each f_k, with their own weights. ``weights`` (k,) may be replaced at any time.
     """
@@ -32,32 +32,32 @@ class WeightedProgram:
     def __init__(self, problem: ProblemStatement, groups: Mapping[str, Sequence[Cost]], weights: Array):
         whole = problem.program
         self.problem, self.weights = problem, weights
-        own = [each for each in whole.batches if each.kernels.m]
-        batches = [replace(each, kernels=problem.kernels_of(each.kernels.constraints)) for each in own]
+        constrained = [batch for batch in whole.batches if batch.kernels.m]
+        batches = [replace(batch, kernels=problem.kernels_of(batch.kernels.constraints)) for batch in constrained]
         self._rows = replace(whole, batches=tuple(batches), rates=())
-        self._costs = [self._cost(each) for each in groups.values()]
+        self._costs = [self._cost(group) for group in groups.values()]
         self.n, self.m = whole.n, whole.m
         self.lower, self.upper = whole.lower, whole.upper
         self.row_lower, self.row_upper, self.scales = whole.row_lower, whole.row_upper, whole.scales
         self.structure = self._rows.structure
 
     def _cost(self, terms: Sequence[Cost]) -> Program:
-        """Return the program of some terms of the objective; the rows that it may have are those of rates."""
+        """Return the program of some objective terms; its only rows are those of rates."""
         problem, layout = self.problem, self._rows.layout
         batches = [
-            Batch(problem.kernels_of(own), layout, phase, np.array(moments), np.array(weights))
-            for (phase, moments, weights, _), own in grouped(problem.stages, terms, problem.model).items()
+            Batch(problem.kernels_of(group), layout, phase, np.array(moments), np.array(weights))
+            for (phase, moments, weights, _), group in grouped(problem.stages, terms, problem.model).items()
         ]
-        rates = tuple(problem.rates_of(each, self._rows.batches) for each in terms if isinstance(each, Rates))
-        batches += list({id(each.batch): each.batch for each in rates}.values())
+        rates = tuple(problem.rates_of(term, self._rows.batches) for term in terms if isinstance(term, Rates))
+        batches += list({id(rate.batch): rate.batch for rate in rates}.values())
         return replace(self._rows, batches=tuple(batches), linear=Linear((), layout), rates=rates)
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
+        """Rows and columns of the entries of the upper triangle of the Hessian, in column-major order."""
         pattern = np.zeros((self.n, self.n), dtype=bool)
-        for each in (self._rows, *self._costs):
-            pattern[each.hessian_structure] = True
+        for cost in (self._rows, *self._costs):
+            pattern[cost.hessian_structure] = True
         columns, rows = np.nonzero(pattern.T)
         return rows, columns
 
@@ -67,62 +67,63 @@ class WeightedProgram:
 
     def parts(self, x: Array) -> Array:
         """Return the values f_k (k,)."""
-        return np.array([each.value(x)[0] for each in self._costs])
+        return np.array([cost.value(x)[0] for cost in self._costs])
 
     def gradients(self, x: Array) -> Array:
         """Return the gradients (n, k) of f_k."""
-        return np.stack([each.jacobian(x)[0] for each in self._costs], axis=1)
+        return np.stack([cost.jacobian(x)[0] for cost in self._costs], axis=1)
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) of the objective, and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) of the objective and the entries of the row Jacobian."""
         return np.asarray(self.gradients(x) @ self.weights), self._rows.jacobian(x)[1]
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight . objective + multipliers . rows."""
-        found = self._rows.hessian(x, multipliers, 0.0)
-        for own, cost in zip(weight * self.weights, self._costs, strict=True):
-            if own:
-                found = found + cost.hessian(x, np.zeros(cost.m), own)
-        return found
+        result = self._rows.hessian(x, multipliers, 0.0)
+        for factor, cost in zip(weight * self.weights, self._costs, strict=True):
+            if factor:
+                result = result + cost.hessian(x, np.zeros(cost.m), factor)
+        return result
 
 
 def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
-    """Return the terms of the objective that share a weight, by the name of the weight.
+    """Return the objective terms that share a weight, by the name of the weight.
 
-    ``groups`` has {name of a weight: titles of its terms}; without it each term has its own. Raises ModelError for
-    terms that are in no group or in two, and for a problem with fewer than two weights.
+    ``groups`` has {name of a weight: titles of its terms}; by default each term has its own weight. Raises ModelError
+    if a term is in no group or in two, or if the problem has fewer than two weights.
     """
-    where, titles = f"{problem.name}: weights", [each.title for each in problem.costs]
+    where, titles = f"{problem.name}: weights", [cost.title for cost in problem.costs]
     for title in titles:
         if titles.count(title) > 1:
-            fix = "give each term a name of its own (name=...)"
-            raise ModelError(f"two terms of the objective are called {title!r}", value=title, where=where, fix=fix)
-    wanted = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
-    found, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
-    for name, own in wanted.items():
-        found[name] = []
-        for title in several(own):
+            fix = "give each term a different name (name=...)"
+            raise ModelError(f"two objective terms are named {title!r}", value=title, where=where, fix=fix)
+    group_titles = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
+    result, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
+    for name, members in group_titles.items():
+        result[name] = []
+        for title in several(members):
             if title not in left:
-                allowed = f"each of these once: {', '.join(titles)}"
-                raise ModelError(f"group {name!r} has {title!r}", where=where, allowed=allowed)
-            found[name].append(left.pop(title))
-        if not found[name] or not all(each.weight > 0 for each in found[name]):
-            allowed = "one term or more, each with a weight above 0"
-            raise ModelError(f"group {name!r}", value=name, where=where, allowed=allowed)
+                allowed = f"each of {', '.join(titles)} once"
+                raise ModelError(f"group {name!r} contains {title!r}", where=where, allowed=allowed)
+            result[name].append(left.pop(title))
+        if not result[name] or not all(term.weight > 0 for term in result[name]):
+            allowed = "at least one term, each with a positive weight"
+            empty = f"group {name!r} is empty or has a term with weight 0"
+            raise ModelError(empty, value=name, where=where, allowed=allowed)
     if left:
         fix = f"add {next(iter(left))!r} to a group"
-        raise ModelError("leave out a term of the objective", argument="groups", where=where, fix=fix)
-    if len(found) < 2:
-        fix = "give the objective two terms or more: only their ratios matter"
-        raise ModelError(f"{len(found)} weight", where=where, fix=fix)
-    return found
+        raise ModelError("omit a term of the objective", argument="groups", where=where, fix=fix)
+    if len(result) < 2:
+        fix = "give the objective at least two terms, because only the ratios of weights matter"
+        raise ModelError(f"there is {len(result)} weight", where=where, fix=fix)
+    return result
 
 
-TOLERANCE = 1e-7  # of the solver, whose optimum Newton steps then make exact
+SOLVER_TOLERANCE = 1e-7  # of the solver; Newton steps then make the optimum exact
 
 
 class Solved(NamedTuple):
-    """The optimum for some weights; ``is_exact`` unless Newton steps on its active set did not converge."""
+    """The optimum for some weights; ``is_exact`` is False if Newton steps on its active set did not converge."""
 
     weights: Array
     optimum: Optimum
@@ -130,14 +131,14 @@ class Solved(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """The optimum in the form of a solver's outcome, for warm starts."""
-        own = self.optimum
-        return Outcome(own.x, own.multipliers, own.bound_multipliers, np.nan, 0, "optimal", True)
+        """The optimum as a solver outcome, for warm starts."""
+        optimum = self.optimum
+        return Outcome(optimum.x, optimum.multipliers, optimum.bound_multipliers, np.nan, 0, "optimal", True)
 
 
 @dataclass(frozen=True, eq=False)
 class Optima:
-    """Solves a weighted program for other weights; Ctrl-C stops the solver, and so does the time ``until``."""
+    """Solves a weighted program for other weights; Ctrl-C and the time limit ``until`` stop the solver."""
 
     program: WeightedProgram
     solver: str
@@ -146,12 +147,12 @@ class Optima:
     until: float = np.inf
 
     def check(self, iteration: Iteration, x: Array) -> None:
-        """Stop the solver after Ctrl-C, or when the time is over."""
+        """Stop the solver after Ctrl-C or when the time is over."""
         if self.watch.interrupted or perf_counter() > self.until:
             raise StoppedError
 
     def is_over(self, iteration: Iteration) -> bool:
-        """Show an iteration of the search for weights; return whether Ctrl-C or the time has ended it."""
+        """Show an iteration of the weight search; return whether Ctrl-C or the time limit has ended it."""
         try:
             self.watch(iteration, self.program.weights)
             self.check(iteration, self.program.weights)
@@ -160,38 +161,38 @@ class Optima:
         return False
 
     def solved(self, weights: Array, start: Array) -> Solved | None:
-        """Return the optimum for weights (k,) near variables (n,); None if the solver finds none.
+        """Return the optimum for weights (k,) near variables (n,), or None if the solver finds none.
 
-        With multipliers of 0 an interior-point method stays near its start, which it otherwise moves away from bounds:
-        of several local optima, that near the data is wanted.
+        With zero multipliers an interior-point method stays near its start, which it otherwise moves away from bounds.
+        Of several local optima, the one near the data is needed.
         """
         n, m = self.program.n, self.program.m
         still = Outcome(start, np.zeros(m), np.zeros(n), np.nan, 0, "", True)
         return self._search(weights, start, still) or self._search(weights, start, None)
 
     def moved(self, before: Solved, weights: Array) -> Solved | None:
-        """Return the optimum for other weights: by Newton steps from where the sensitivities say, or by the solver."""
+        """Return the optimum for other weights, by Newton steps from the predicted point or by the solver."""
         x = before.optimum.x + self.by_weights(before) @ (weights - before.weights)
         x = np.clip(x, self.program.lower, self.program.upper)
         self.program.weights = weights
         guess = before.outcome
         near = replace(guess, x=x)
         with np.errstate(all="ignore"):
-            found = polished(self.program, near) if np.isfinite(self.program.value(x)[0]) else None
-        if found is not None:
-            return Solved(weights, found, True)
+            result = polished(self.program, near) if np.isfinite(self.program.value(x)[0]) else None
+        if result is not None:
+            return Solved(weights, result, True)
         return self._search(weights, before.optimum.x, guess) or self._search(weights, before.optimum.x, None)
 
     def _search(self, weights: Array, start: Array, warm: Outcome | None) -> Solved | None:
         self.program.weights = weights
-        settings = Settings(TOLERANCE, self.iterations, watch=self.check)
+        settings = Settings(SOLVER_TOLERANCE, self.iterations, watch=self.check)
         if warm is not None:
             settings = replace(settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
         outcome = SOLVERS[self.solver](self.program, start, settings)
         if not outcome.is_solved:
             return None
-        found = polished(self.program, outcome)
-        return Solved(weights, found or estimated(self.program, outcome), found is not None)
+        result = polished(self.program, outcome)
+        return Solved(weights, result or estimated(self.program, outcome), result is not None)
 
     def by_weights(self, at: Solved) -> Array:
         """Return the derivatives (n, k) of the variables by the weights."""
@@ -199,11 +200,11 @@ class Optima:
 
 
 class WeightSensitivities(NamedTuple):
-    """How an optimum moves with the weights of its objective.
+    """Sensitivities of an optimum to the weights of its objective.
 
-    ``names`` of the k weights; ``x`` (n, k) are the derivatives of the variables of the problem by the factor of each
-    weight (1 for the weights that the problem has). ``flat`` counts directions in which the optimum is not unique, and
-    ``weak`` active inequalities with multipliers near 0, for which the derivatives hold to one side only.
+    ``names`` are those of the k weights. ``x`` (n, k) are the derivatives of the problem's variables by a factor of
+    each weight (1 for the weights of the problem). ``flat`` is the number of directions in which the optimum is not
+    unique. ``weak`` is the number of active inequalities with multipliers near 0, for which derivatives are one-sided.
     """
 
     names: tuple[str, ...]
@@ -213,25 +214,25 @@ class WeightSensitivities(NamedTuple):
 
 
 def weight_sensitivities(result: Solution) -> WeightSensitivities:
-    """Return the exact derivatives of a solved motion by the weights of the terms of its objective.
+    """Return the exact derivatives of a solved motion by the weights of its objective terms.
 
-    They are those of the implicit function theorem on the active constraints. If all weights grow by the same factor,
-    the motion does not change: the columns times the weights sum to 0.
+    They follow from the implicit function theorem on the active constraints. If all weights grow by the same factor,
+    the motion does not change, so the columns times the weights sum to 0.
 
     Example:
         >>> from torsor import motion
         >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
         >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
         >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
-        >>> found = motion.weight_sensitivities(motion.MotionProblem(robot, phase, aims, ends).solve())
-        >>> found.names, found.x.shape, bool(abs(found.x.sum(axis=1)).max() < 1e-9)
+        >>> moved = motion.weight_sensitivities(motion.MotionProblem(robot, phase, aims, ends).solve())
+        >>> moved.names, moved.x.shape, bool(abs(moved.x.sum(axis=1)).max() < 1e-9)
         (('Effort', 'Jerk'), (3, 2), True)
     """
     problem = result.problem
     if not result.is_solved or not result.is_feasible:
-        found = f"the result of {problem.name!r}: {result.status}"
-        allowed = "one that is optimal and feasible"
-        raise ModelError(found, value=problem.name, where="weight sensitivities", allowed=allowed)
+        message = f"the result of {problem.name!r} is {result.status}"
+        allowed = "an optimal and feasible result"
+        raise ModelError(message, value=problem.name, where="weight sensitivities", allowed=allowed)
     groups = cost_groups(problem, None)
     program = WeightedProgram(problem, groups, np.ones(len(groups)))
     optimum = polished(program, result.outcome) or estimated(program, result.outcome)

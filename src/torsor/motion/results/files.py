@@ -1,4 +1,4 @@
-"""Solutions on disk, one or several: what a .npz file holds, the problem included, and how it is read and checked."""
+"""Solutions on disk, one or several: the contents of .npz files, including the problem, and their checks."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=ProblemStatement)
 
-LONGEST, MAX_ITERATIONS = 1000, 10**9  # characters of a status, and iterations
-SAME = 1e-6  # relative difference within which two objectives are equal
-OUTSIDE = 1e-3  # largest violation of a bound of a variable that a solver leaves
-NAME, WITHOUT = "problem", "without_problem"  # of the header: the name of the problem, and why it is left out
+LONGEST, MAX_ITERATIONS = 1000, 10**9  # largest length of a status, and number of iterations
+OBJECTIVE_TOLERANCE = 1e-6  # relative difference within which two objectives are equal
+MAX_BOUND_VIOLATION = 1e-3  # largest violation of a variable bound that a solver leaves
+# Header keys: the problem name, and the reason why it is not included.
+NAME_KEY, REASON_KEY = "problem", "without_problem"
 UNITS = {"x": "control points rad, m; durations s; other numbers SI", "seconds": "s", "multipliers": "scaled rows"}
-PROBLEM = {"problem": "problem.toml", "problem_robot": "problem.robot.toml"}
+PROBLEM_FILES = {"problem": "problem.toml", "problem_robot": "problem.robot.toml"}
 
 
 def outcome_arrays(outcome: Outcome) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def outcome_arrays(outcome: Outcome) -> dict[str, Any]:
 
 
 def archive(result: Solution) -> Archive:
-    """Return all that a file of a solution holds."""
+    """Return the contents of a solution file."""
     outcome = result.outcome
     arrays = outcome_arrays(outcome) | {
         "figures": [outcome.objective, outcome.iterations, outcome.is_solved, result.tolerance],
@@ -59,41 +60,41 @@ def archive(result: Solution) -> Archive:
         "robot": as_bytes(robot_text(result.robot)),
     }
     problem, why = _written(result.problem)
-    settings = plain(result.settings) | {NAME: result.problem.name, WITHOUT: why}
+    settings = plain(result.settings) | {NAME_KEY: result.problem.name, REASON_KEY: why}
     return Archive("motion", arrays | problem, settings, UNITS)
 
 
 def _written(problem: ProblemStatement) -> tuple[dict[str, Any], str]:
-    """Return the problem as arrays: as TOML, which people can read, or as JSON; or no array, and the reason."""
+    """Return the problem as arrays, as readable TOML or as JSON; or no arrays and the reason."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            save_problem(problem, Path(folder, PROBLEM["problem"]))
-            return {key: as_bytes(Path(folder, name).read_bytes()) for key, name in PROBLEM.items()}, ""
+            save_problem(problem, Path(folder, PROBLEM_FILES["problem"]))
+            return {key: as_bytes(Path(folder, name).read_bytes()) for key, name in PROBLEM_FILES.items()}, ""
         except ModelError:
             pass
     try:
         return {"problem_json": as_bytes(encoded(problem))}, ""
-    except ModelError as error:  # functions of Python: the problem has to be given to ``load``
+    except ModelError as error:  # Python functions: the problem must be passed to ``load``
         return {}, str(error)
 
 
 def of_archive(found: Archive, problem: P | None, read_problem: Callable[[Path], P]) -> Solution:
     """Return the solution in an archive; ``read_problem`` reads the problem from a TOML file."""
-    settings = {key: each for key, each in found.settings.items() if key not in (NAME, WITHOUT)}
+    settings = {key: setting for key, setting in found.settings.items() if key not in (NAME_KEY, REASON_KEY)}
     return _solution(found.arrays, settings, _problem(found, read_problem) if problem is None else problem)
 
 
 def _problem(archive: Archive, read_problem: Callable[[Path], P]) -> ProblemStatement:
-    found = archive.arrays
-    if "problem_json" in found:
-        return decoded(as_text(found["problem_json"]))
-    if "problem" not in found:
-        why = archive.settings.get(WITHOUT) or "it has functions of Python"
-        raise ValueError(f"the file does not contain its problem ({str(why)[:LONGEST]}); fix: give problem=...")
+    result = archive.arrays
+    if "problem_json" in result:
+        return decoded(as_text(result["problem_json"]))
+    if "problem" not in result:
+        why = archive.settings.get(REASON_KEY) or "it has Python functions"
+        raise ValueError(f"the file does not contain its problem ({str(why)[:LONGEST]}); fix: pass problem=...")
     with tempfile.TemporaryDirectory() as folder:
-        for key, name in PROBLEM.items():
-            Path(folder, name).write_bytes(found[key].astype(np.uint8).tobytes())
-        return read_problem(Path(folder, PROBLEM["problem"]))
+        for key, name in PROBLEM_FILES.items():
+            Path(folder, name).write_bytes(result[key].astype(np.uint8).tobytes())
+        return read_problem(Path(folder, PROBLEM_FILES["problem"]))
 
 
 def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: ProblemStatement) -> Solution:
@@ -105,26 +106,26 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     for name, shape in shapes.items():
         check_array(found[name], shape, name)
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"][1:]).all():
-        raise ValueError("values that are not finite")
+        raise ValueError("the variables or figures are not finite")
     status, solver = str(found["status"]), str(found["solver"])
     if len(status) > LONGEST or not status.isprintable():  # control characters
-        raise ValueError("a status that is too long or not printable")
+        raise ValueError("the status is too long or not printable")
     if solver not in SOLVERS:
-        raise ValueError(f"solver {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
+        raise ValueError(f"the solver is {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
     objective, iterations, is_solved, tolerance = found["figures"].tolist()
     if is_solved and not np.isfinite(objective):
-        raise ValueError("an optimum that is not finite")
+        raise ValueError("the optimal objective is not finite")
     if not (0 <= iterations <= MAX_ITERATIONS and tolerance > 0):
-        raise ValueError(f"{iterations:g} iterations to a tolerance of {tolerance:g}")
+        raise ValueError(f"the file has {iterations:g} iterations and a tolerance of {tolerance:g}")
     if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MAX_ITERATIONS).all()):
-        raise ValueError("a log of numbers that are not finite, or too large")
+        raise ValueError("the log has numbers that are not finite or too large")
     log = [Iteration(int(number), *rest) for number, *rest in found["log"].tolist()]
     multipliers = found["multipliers"], found["bound_multipliers"]
-    if (np.maximum(program.lower - found["x"], found["x"] - program.upper) > OUTSIDE).any():
-        raise ValueError("variables outside their bounds")
+    if (np.maximum(program.lower - found["x"], found["x"] - program.upper) > MAX_BOUND_VIOLATION).any():
+        raise ValueError("variables are outside their bounds")
     value, rows = program.value(found["x"])
-    if is_solved and not abs(value - objective) <= SAME * max(1.0, abs(objective)):
-        raise ValueError(f"its objective is {objective:.9g}, but {value:.9g} in this problem: it is of another problem")
+    if is_solved and not abs(value - objective) <= OBJECTIVE_TOLERANCE * max(1.0, abs(objective)):
+        raise ValueError(f"its objective is {objective:.9g}, but {value:.9g} in this problem: it belongs to another")
     excess = largest_violation(program, found["x"], rows)
     outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, excess)
     passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
@@ -132,28 +133,28 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     return Solution(problem, outcome, solver, tolerance, setup, seconds, passes, settings)
 
 
-SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
+SHARED_ARRAYS = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
 MAX_RESULTS = 1_000_000
-ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
+ALIKE_TOLERANCE = 1e-3  # relative difference of objectives below which their axis is not stretched further
 
 
 def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
-    """Return all that a file of results from random starts holds."""
+    """Return the contents of a file of results from random starts."""
     arrays, settings = packed(results)
     units = {"seeds": "1", "0/ and so on": "as in a motion"}
     return Archive("multistart", {"seeds": np.array(seeds, dtype=np.int64)} | arrays, settings, units)
 
 
 def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Return the arrays of several results, what they share once, and the settings of the first."""
+    """Return the arrays of several results, with shared ones once, and the settings of the first."""
     arrays: dict[str, Any] = {}
     first = archive(results[0])
     for k, result in enumerate(results):
-        own = first if k == 0 else archive(result)
-        if k and all(np.array_equal(own.arrays.get(name, 0), first.arrays.get(name, 0)) for name in SHARED):
-            kept = {name: each for name, each in own.arrays.items() if name not in SHARED}
-            own = Archive(own.kind, kept, own.settings)
-        arrays |= own.within(f"{k}/")
+        part = first if k == 0 else archive(result)
+        if k and all(np.array_equal(part.arrays.get(name, 0), first.arrays.get(name, 0)) for name in SHARED_ARRAYS):
+            kept = {name: array for name, array in part.arrays.items() if name not in SHARED_ARRAYS}
+            part = Archive(part.kind, kept, part.settings)
+        arrays |= part.within(f"{k}/")
     return arrays, first.settings
 
 
@@ -163,16 +164,16 @@ def several_of_archive(
     """Return the results in an archive and their seeds."""
     seeds = found.arrays["seeds"]
     if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MAX_RESULTS:
-        raise ValueError("seeds are not a row of whole numbers")
+        raise ValueError("seeds must be a vector of integers")
     return unpacked(found, [problem] * len(seeds), read_problem), tuple(map(int, seeds))
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
-    """Return the results of ``packed``; ``problems`` has that of each, or None where the file has it."""
+    """Return the results of ``packed``; ``problems`` has the problem of each, or None if the file contains it."""
     solutions = list[Solution]()
     for k, problem in enumerate(problems):
         part = found.part(f"{k}/")
-        shares = k > 0 and problem is None and not any(name in part.arrays for name in SHARED)
+        shares = k > 0 and problem is None and not any(name in part.arrays for name in SHARED_ARRAYS)
         common: Any = solutions[0].problem if shares else problem
         solutions.append(of_archive(part, common, read_problem))
     return solutions
@@ -182,25 +183,25 @@ def columns(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
     """Return the table: label, objective, duration, iterations and status of each result."""
     return [
         Column(name, "1" if all(map(is_number, labels)) else "", list(labels)),
-        Column("objective", "1", [each.outcome.objective for each in results]),
-        Column("T", "s", [each.T for each in results]),
-        Column("iterations", "1", [each.iterations for each in results]),
-        Column("solved", "", [str(each.is_solved) for each in results]),
-        Column("status", "", [each.status for each in results]),
+        Column("objective", "1", [result.outcome.objective for result in results]),
+        Column("T", "s", [result.T for result in results]),
+        Column("iterations", "1", [result.iterations for result in results]),
+        Column("solved", "", [str(result.is_solved) for result in results]),
+        Column("status", "", [result.status for result in results]),
     ]
 
 
 def is_number(value: object) -> bool:
-    """Whether a label is a number."""
+    """Return whether a label is a number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "seed") -> dict[str, Any]:
     """Return the results as plain values, without their motions."""
     table = [
-        {name: label, "objective": each.outcome.objective}
-        | {key: getattr(each, key) for key in ("T", "iterations", "is_solved", "status")}
-        for label, each in zip(labels, results, strict=True)
+        {name: label, "objective": result.outcome.objective}
+        | {key: getattr(result, key) for key in ("T", "iterations", "is_solved", "status")}
+        for label, result in zip(labels, results, strict=True)
     ]
     return {
         "units": {"T": "s"},
@@ -212,15 +213,15 @@ def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
 
 
 def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | None) -> "Figure":
-    """Return a figure of the objectives, the best first; those that were not solved are hollow."""
+    """Plot the objectives, the best first; hollow markers are not solved."""
     figure = new_figure(8.0, 4.0)
     axes = figure.subplots()
-    values = np.array([each.outcome.objective for each in results])
+    values = np.array([result.outcome.objective for result in results])
     rank = np.arange(1, len(values) + 1)
     for solved, label, face in ((True, "solved", "C0"), (False, "not solved", "none")):
-        own = np.array([each.is_solved is solved for each in results]) & np.isfinite(values)
-        if own.any():
-            axes.plot(rank[own], values[own], "o", color="C0", markerfacecolor=face, label=label)
+        is_shown = np.array([result.is_solved is solved for result in results]) & np.isfinite(values)
+        if is_shown.any():
+            axes.plot(rank[is_shown], values[is_shown], "o", color="C0", markerfacecolor=face, label=label)
     for x, y, seed in zip(rank, values, seeds, strict=True):
         if np.isfinite(y):
             axes.annotate(str(seed), (x, y), textcoords="offset points", xytext=(4, 4), fontsize=7, color="0.4")
@@ -229,8 +230,8 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
     axes.locator_params("x", integer=True)
     axes.ticklabel_format(axis="y", useOffset=False)
     known = values[np.isfinite(values)]
-    if known.size and np.ptp(known) < ALIKE * np.abs(known).max():  # starts that agree look so
-        half = ALIKE * float(np.abs(known).max())
+    if known.size and np.ptp(known) < ALIKE_TOLERANCE * np.abs(known).max():  # so that starts that agree look alike
+        half = ALIKE_TOLERANCE * float(np.abs(known).max())
         axes.set_ylim(float(known.mean()) - half, float(known.mean()) + half)
     if axes.lines:
         axes.legend(frameon=False)
@@ -244,8 +245,8 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
 def summary(results: Sequence[Solution], labels: Sequence[Any], title: str, name: str = "seed") -> Summary:
     """Return the short table of several results."""
     rows = [
-        (str(label), f"{each.outcome.objective:.6g}", str(each.iterations), each.status)
-        for label, each in zip(labels, results, strict=True)
+        (str(label), f"{result.outcome.objective:.6g}", str(result.iterations), result.status)
+        for label, result in zip(labels, results, strict=True)
     ]
     facts = {"problem": results[0].problem.name, "robot": results[0].robot.name}
     return Summary(title, facts, (name, "objective", "iterations", "status"), rows)

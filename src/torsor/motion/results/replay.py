@@ -1,4 +1,4 @@
-"""The trajectory of a solution, and its replay: forward dynamics with the forces of the solution."""
+"""The trajectory of a solution, and its replay by forward dynamics with the forces of the solution."""
 
 import warnings
 from dataclasses import replace
@@ -15,7 +15,7 @@ from torsor.simulation import Trajectory, simulate
 
 
 class Replay(NamedTuple):
-    """A motion reproduced by forward dynamics, and its largest deviations of positions and velocities."""
+    """A motion reproduced by forward dynamics, and its largest position and velocity deviations."""
 
     trajectory: Trajectory
     q_error: float
@@ -27,13 +27,13 @@ def _forces(result: Solution, tau: Array) -> Array:
     robot = result.robot
     if not robot.loops:
         return tau
-    found = np.zeros((*tau.shape[:-1], robot.nv))
-    found[..., [robot.coordinate_names.index(name) for name in result.force_names]] = tau
-    return found
+    forces = np.zeros((*tau.shape[:-1], robot.nv))
+    forces[..., [robot.coordinate_names.index(name) for name in result.force_names]] = tau
+    return forces
 
 
 def trajectory(result: Solution) -> Trajectory:
-    """Return the motion on its grid as a trajectory, with the wrenches of contact and the forces that act with them."""
+    """Return the motion on its grid as a trajectory, with contact wrenches and the forces that act with them."""
     at, contact = result.moments, result.problem.contact(result)
     tau, external = (_forces(result, at.tau), None) if contact is None else contact
     made = {"made": f"{result.problem.name}, found by {result.solver}"}
@@ -41,19 +41,19 @@ def trajectory(result: Solution) -> Trajectory:
 
 
 def replay(result: Solution, steps: int) -> Replay:
-    """Return the motion that the forces produce from the start state, phase by phase.
+    """Return the motion that the forces produce from the initial state, phase by phase.
 
-    Unactuated coordinates get no force, not even the small residual of the splines. Forces are functions of time,
-    constant during each step at their value in its middle, so that the error is of second order in the step.
+    Unactuated coordinates have no force, not even the small residual of the splines. Forces are functions of time and
+    constant during each step, with their value in its middle, so the error is of second order in the step.
     """
     whole_number(steps, result.problem.name, "steps")
     robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
     kernels = [batch.kernels for batch in result.program.batches]
-    pairs = [pair for each in kernels for pair in zip(each.constraints, each.rows, strict=True)]
+    pairs = [pair for kernel in kernels for pair in zip(kernel.constraints, kernel.rows, strict=True)]
     names = {label for term, rows in pairs if isinstance(term, Unactuated) for label in rows.labels}
     unactuated = [k for k, name in enumerate(robot.coordinate_names) if name in names]
-    wanted = result.course.at_fractions([s] * len(result.durations))
-    q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()
+    planned = result.course.at_fractions([s] * len(result.durations))
+    q, v, begun, parts = planned.q[0], planned.v[0], 0.0, list[Trajectory]()
     for T in result.durations:
         h = T / steps
         middles = begun + (np.arange(steps) + 0.5) * h
@@ -63,16 +63,16 @@ def replay(result: Solution, steps: int) -> Replay:
         def piecewise_constant(t: float, q: Array, v: Array, tau: Array = tau, h: float = h) -> Array:
             return np.asarray(tau[min(round(t / h), len(tau) - 1)])
 
-        with warnings.catch_warnings():  # the result itself says by how much its forces exceed limits between nodes
+        with warnings.catch_warnings():  # the result itself reports by how much forces exceed limits between nodes
             warnings.simplefilter("ignore", ModelWarning)
             made = simulate(robot, q, v, T, controller=piecewise_constant, step=h * (1 + 1e-9), progress=False)
         parts.append(replace(made, times=made.times + begun))
         q, v, begun = made.q[-1], made.v[-1], begun + T
-    # The first sample of a later phase is the last one of the phase before.
+    # The first sample of a later phase is the last sample of the previous phase.
     whole: dict[str, Any] = {
         name: np.concatenate([getattr(part, name)[k > 0 :] for k, part in enumerate(parts)])
         for name in ("times", "q", "v", "a", "tau")
     }
-    found = replace(parts[0], **whole)
-    off_q = np.abs(robot.difference(wanted.q, found.q)).max()
-    return Replay(found, float(off_q), float(np.abs(found.v - wanted.v).max()))
+    replayed = replace(parts[0], **whole)
+    off_q = np.abs(robot.difference(planned.q, replayed.q)).max()
+    return Replay(replayed, float(off_q), float(np.abs(replayed.v - planned.v).max()))

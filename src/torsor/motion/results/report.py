@@ -1,4 +1,4 @@
-"""Reports of a solution: tables for the terminal, plain values for JSON, and the figure of its curves."""
+"""Reports of a solution: tables for the terminal, plain values for JSON, and a figure of its curves."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,28 +15,28 @@ from torsor.base.summary import Summary, titled_table
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, units
 from torsor.motion.results.replay import trajectory
-from torsor.motion.results.solution import BETWEEN, FINER, VARIABLES, Solution
+from torsor.motion.results.solution import BETWEEN, FINER_FACTOR, VARIABLE_TITLES, Solution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Title of each quantity, and how its unit follows from that of the coordinate, or of its force.
+# Title of each quantity, and its unit, derived from the unit of the coordinate or of its force.
 QUANTITIES = {
     "q": ("Positions", "{}"), "v": ("Velocities", "{}/s"), "a": ("Accelerations", "{}/s²"), "j": ("Jerks", "{}/s³"),
-    "tau": ("Forces", "{}"), "tau_rate": ("Rates of the forces", "{}/s"),
-    "reactions": ("Joint reactions: size of the force", "N"),
+    "tau": ("Forces", "{}"), "tau_rate": ("Force rates", "{}/s"),
+    "reactions": ("Joint reactions: force magnitude", "N"),
 }  # fmt: skip
-MOTION = ("q", "v", "a", "j")  # without the coordinates that are frozen
-CONTACT = ", with the wrenches of contact"
-DEFAULT = ("q", "v", "tau", "reactions")
+MOTION_QUANTITIES = ("q", "v", "a", "j")  # these omit frozen coordinates
+CONTACT_SUFFIX = ", with contact wrenches"
+DEFAULT_QUANTITIES = ("q", "v", "tau", "reactions")
 
 
 def plot(result: Solution, path: str | Path | None, what: str | Sequence[str] | None) -> "Figure":
-    """Return a figure with panels for each quantity over time; values beyond the bounds are shaded."""
+    """Plot each quantity over time in panels and return the figure; values beyond the bounds are shaded."""
     if what is None:
         rates = ("tau_rate",) if any(True for _ in _bounds(result, "tau_rate", result.force_names)) else ()
-        what = (*DEFAULT[:-1], *rates, DEFAULT[-1])
+        what = (*DEFAULT_QUANTITIES[:-1], *rates, DEFAULT_QUANTITIES[-1])
     drawn = [_quantity(result, name) for name in checked_what(what, QUANTITIES)]
     aims = " + ".join(part.title for part in result.problem.costs)
     who = f"{result.robot.name}: {result.problem.name}, minimise {aims}"
@@ -50,28 +50,32 @@ def _quantity(result: Solution, name: str) -> Quantity:
     if name == "reactions":
         touches = result.problem.contact(result) is not None
         wrenches = trajectory(result).reactions if touches else result.reactions
-        sizes, more = np.linalg.norm(wrenches[..., 3:], axis=-1), CONTACT if touches else ""
+        sizes, more = np.linalg.norm(wrenches[..., 3:], axis=-1), CONTACT_SUFFIX if touches else ""
         return Quantity(title + more, robot.joint_names, [form] * len(robot.joint_names), sizes)
     names: Sequence[str] = robot.position_names if name == "q" else robot.coordinate_names
-    own, values = positions if name == "q" else rates, np.asarray(getattr(result, name))
+    unit_names, values = positions if name == "q" else rates, np.asarray(getattr(result, name))
     contact = result.problem.contact(result) if name == "tau" else None
     jumps = None
     if name.startswith("tau"):
         values = values if contact is None else contact[0]
         names = names if contact is not None else result.force_names
         known = dict(zip(robot.coordinate_names, rates, strict=True))
-        own = [FORCES[known[each]] for each in names]
+        unit_names = [FORCES[known[name]] for name in names]
     if name == "tau" and not robot.loops:
         jumps = friction_jumps(robot, result.v)
-    title = title + CONTACT if contact is not None else title
-    moves = [k for k, each in enumerate(names) if name not in MOTION or each not in result.problem.frozen]
-    names, own, values = [names[k] for k in moves], [own[k] for k in moves], values[:, moves]
+    title = title + CONTACT_SUFFIX if contact is not None else title
+    moves = [
+        k
+        for k, coordinate in enumerate(names)
+        if name not in MOTION_QUANTITIES or coordinate not in result.problem.frozen
+    ]
+    names, unit_names, values = [names[k] for k in moves], [unit_names[k] for k in moves], values[:, moves]
     bounds = tuple(_bounds(result, name, names))
-    return Quantity(title, names, [form.format(unit) for unit in own], values, bounds, jumps)
+    return Quantity(title, names, [form.format(unit) for unit in unit_names], values, bounds, jumps)
 
 
 def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound]:
-    """Yield the times between which a term bounds this quantity, and its bounds of the curves."""
+    """Yield the times between which a term bounds this quantity, and the bounds of its curves."""
     begun, labels = np.cumsum(result.durations) - result.durations, list(names)
     for batch in result.program.batches:
         T, start = result.durations[batch.phase], begun[batch.phase]
@@ -85,7 +89,7 @@ def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound
                     yield Bound(start + T * float(batch.s[0]), start + T * float(batch.s[-1]), lower, upper)
 
 
-MAX_SENSITIVITIES = 10  # that are shown
+MAX_SENSITIVITIES = 10  # largest number of sensitivities shown
 
 
 def _figures(result: Solution) -> dict[str, str]:
@@ -93,7 +97,11 @@ def _figures(result: Solution) -> dict[str, str]:
     return {
         "status": escape(result.status),
         "duration T (s)": f"{result.T:.8g}",
-        **{f"  phase {k} (s)": f"{each:.8g}" for k, each in enumerate(result.durations) if len(result.durations) > 1},
+        **{
+            f"  phase {k} (s)": f"{duration:.8g}"
+            for k, duration in enumerate(result.durations)
+            if len(result.durations) > 1
+        },
         "objective": f"{result.objective:.8g}",
         **{f"  {escape(part.title)}": f"{part.weight:.4g} x {part.value:.8g}" for part in result.parts},
         **{escape(name): f"{result.numbers[name]:.8g}" for name in result.problem.shared},
@@ -109,12 +117,13 @@ def _figures(result: Solution) -> dict[str, str]:
 def _constraints(result: Solution) -> Table:
     table = titled_table("Constraints", "name", "rows", "active", "violation", "of its scale", "between nodes")
     table.caption = (
-        "The solver enforces constraints at the nodes. Between the nodes they are checked, on a grid "
-        f"{FINER} times finer; violations above {BETWEEN:g} of the scale make a motion optimal at the nodes only."
+        "The solver enforces constraints at the nodes. Between the nodes they are checked on a grid "
+        f"{FINER_FACTOR} times finer; violations above {BETWEEN:g} of the scale make a motion optimal "
+        "at the nodes only."
     )
     table.caption_justify = "left"
     for title, group in result.constraints.items():
-        sizes = (f"{each:.1e}" for each in (group.violation, group.scaled, group.fine))
+        sizes = (f"{size:.1e}" for size in (group.violation, group.scaled, group.fine))
         table.add_row(escape(title), str(group.count), str(group.active), *sizes)
     return table
 
@@ -122,39 +131,41 @@ def _constraints(result: Solution) -> Table:
 def _sensitivities(result: Solution) -> Table:
     """Return the bounds to which the objective is most sensitive."""
     table = titled_table("Sensitivity of the objective to bounds", "name", "of", "side", "dJ/d(bound)")
-    found = [
+    sensitivities = [
         (title, label, side, value)
         for title, group in result.constraints.items()
         for (label, side), value in group.sensitivity.items()
     ]
-    found += [(row.title, row.label, row.side, row.sensitivity) for row in result.active if row.title in VARIABLES]
-    for title, label, side, value in sorted(found, key=lambda each: -abs(each[-1]))[:MAX_SENSITIVITIES]:
+    sensitivities += [
+        (row.title, row.label, row.side, row.sensitivity) for row in result.active if row.title in VARIABLE_TITLES
+    ]
+    for title, label, side, value in sorted(sensitivities, key=lambda each: -abs(each[-1]))[:MAX_SENSITIVITIES]:
         table.add_row(escape(title), escape(label), side, f"{value:.4g}")
     return table
 
 
 def tables(result: Solution) -> Group:
-    """Return the tables of a result."""
-    found = [titled_table(f"Motion {escape(result.problem.name)}", "what", "value")]
+    """Return the report tables of a result."""
+    shown = [titled_table(f"Motion {escape(result.problem.name)}", "what", "value")]
     for name, value in _figures(result).items():
-        found[0].add_row(name, value)
+        shown[0].add_row(name, value)
     if result.constraints:
-        found.append(_constraints(result))
+        shown.append(_constraints(result))
     if result.active:
-        found.append(_sensitivities(result))
+        shown.append(_sensitivities(result))
     if result.passes:
         rounds = titled_table("Refinement", "round", "nodes", "violation between nodes", "objective", "iterations")
-        for k, each in enumerate(result.passes):
-            sizes = f"{each.violation:.2e}", f"{each.objective:.8g}"
-            rounds.add_row(str(k), str(each.nodes), *sizes, str(each.iterations))
-        found.append(rounds)
-    return Group(*found)
+        for k, refinement in enumerate(result.passes):
+            sizes = f"{refinement.violation:.2e}", f"{refinement.objective:.8g}"
+            rounds.add_row(str(k), str(refinement.nodes), *sizes, str(refinement.iterations))
+        shown.append(rounds)
+    return Group(*shown)
 
 
 def plain(result: Solution) -> dict[str, Any]:
     """Return figures, constraints and the trajectory as numbers, lists and strings."""
     robot, at, contact = result.robot, result.moments, result.problem.contact(result)
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "units": {"T": "s", "durations": "s", "trajectory.t": "s"},
         "robot": robot_facts(robot),
         "settings": documents.plain(result.settings),
@@ -168,12 +179,12 @@ def plain(result: Solution) -> dict[str, Any]:
         "max_violation_fine": result.max_violation_fine if np.isfinite(result.max_violation_fine) else None,
         **result.counts,
     }
-    found["active"] = [
+    content["active"] = [
         {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in row.items()}
-        for row in (each._asdict() for each in result.active)
+        for row in (row._asdict() for row in result.active)
     ]
-    found["passes"] = [each._asdict() for each in result.passes]
-    found["trajectory"] = {
+    content["passes"] = [refinement._asdict() for refinement in result.passes]
+    content["trajectory"] = {
         "positions": list(robot.position_names),
         "coordinates": list(robot.coordinate_names),
         "forces": list(robot.coordinate_names if contact is not None else result.force_names),
@@ -181,11 +192,11 @@ def plain(result: Solution) -> dict[str, Any]:
         **{name: getattr(at, name).tolist() for name in ("q", "v", "a")},
         "tau": (at.tau if contact is None else contact[0]).tolist(),
     }
-    return found
+    return content
 
 
 def summary(result: Solution) -> Summary:
-    """Return the short table of a result: figures, and the constraints."""
+    """Return the short table of a result: figures and constraints."""
     terms = [f"{part.weight:.4g} x {part.title}" for part in result.parts]
     facts = {
         "robot": result.robot.name,

@@ -17,10 +17,10 @@ from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.variables import PhaseLayout
 
-RATES_OF_POSITIONS = ("q", "v", "a", "j")
-MOVED: tuple[str, ...] = (*RATES_OF_POSITIONS, "tau")
-RATES: tuple[str, ...] = ("tau_rate",)
-REACTIONS: tuple[str, ...] = ("reactions",)
+POSITION_RATES = ("q", "v", "a", "j")
+MOTION_NAMES: tuple[str, ...] = (*POSITION_RATES, "tau")
+RATE_NAMES: tuple[str, ...] = ("tau_rate",)
+REACTION_NAMES: tuple[str, ...] = ("reactions",)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +30,7 @@ class _Sampled(Constraint):
     names: tuple[str, ...]
 
     def parts(self, node: Node) -> list[ca.SX]:
-        """Return each quantity as a column; reactions as six numbers for each joint in turn."""
+        """Return each quantity as a column; reactions are six numbers per joint, joint by joint."""
         return [ca.vec(node.wrenches().T) if name == "reactions" else getattr(node, name) for name in self.names]
 
     def rows(self, node: Node) -> Rows:
@@ -41,30 +41,32 @@ class _Sampled(Constraint):
 
 
 class _Sampler:
-    """Kernels of sampled quantities; constant entries are no rows of the kernels and are filled in here."""
+    """Kernels of sampled quantities; constant entries are not rows of the kernels and are filled in here."""
 
     def __init__(self, problem: ProblemStatement, term: _Sampled):
         self.kernels = problem.kernels_of([term])
         parts = term.parts(self.kernels.node)
         ends = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
-        self.parts = {name: slice(*each) for name, each in zip(term.names, pairwise(ends), strict=True)}
+        self.parts = {name: slice(*edges) for name, edges in zip(term.names, pairwise(ends), strict=True)}
         rows = ca.densify(ca.vertcat(*parts))
         self.constants = np.array([float(rows[k]) if rows[k].is_constant() else 0.0 for k in range(rows.numel())])
         self.indices = [int(label) for label in self.kernels.rows[0].labels]
 
     def __call__(self, **inputs: Any) -> Array:
         """Return the rows (..., all) at nodes (...)."""
-        found = self.kernels.value(**inputs).get("rows")
-        if found is not None and len(self.indices) == len(self.constants):
-            return found
+        result = self.kernels.value(**inputs).get("rows")
+        if result is not None and len(self.indices) == len(self.constants):
+            return result
         rows = np.tile(self.constants, (*np.shape(inputs["s"]), 1))
-        if found is not None:
-            rows[..., self.indices] = found
+        if result is not None:
+            rows[..., self.indices] = result
         return rows
 
 
-# Forces are always sampled; their rates and the reactions have kernels of their own, made when they are needed.
-_GROUPS: dict[tuple[str, ...], _Sampled] = {names: _Sampled(names=names) for names in (MOVED, RATES, REACTIONS)}
+# Forces are always sampled; their rates and the reactions have separate kernels, which are compiled when needed.
+_GROUPS: dict[tuple[str, ...], _Sampled] = {
+    names: _Sampled(names=names) for names in (MOTION_NAMES, RATE_NAMES, REACTION_NAMES)
+}
 
 
 class Profiled:
@@ -102,35 +104,39 @@ class Profiled:
 
     @cached_property
     def tau_rate(self) -> Array:
-        """Rates of the forces, in N m/s and N/s."""
+        """Force rates, in N m/s and N/s."""
         return self.moments.sampled("tau_rate")
 
     @cached_property
     def reactions(self) -> Array:
         """Joint reactions (..., L, 6): moment and force, in N m and N."""
-        found = self.moments.sampled("reactions")
-        return found.reshape(*found.shape[:-1], found.shape[-1] // 6, 6)
+        result = self.moments.sampled("reactions")
+        return result.reshape(*result.shape[:-1], result.shape[-1] // 6, 6)
 
 
 class Course:
-    """The motion of a problem for variables x: polynomials of the profiles between knots, all phases in turn."""
+    """The motion of a problem for variables x: profile polynomials between knots, phase by phase."""
 
     def __init__(self, problem: ProblemStatement, x: Array):
         layout = problem.program.layout
         self.problem, self.x, self.phases = problem, x, layout.phases
-        self.durations = np.array([each.seconds(x) for each in layout.phases])
+        self.durations = np.array([phase.seconds(x) for phase in layout.phases])
         self._begun = np.cumsum([0.0, *self.durations])
         self._axis = TimeAxis(self._begun, problem.name, len(layout.phases) - 1)
-        starts = [np.unique([0.0, *(knot for each in phase.splines for knot in each.inner)]) for phase in layout.phases]
+        starts = [
+            np.unique([0.0, *(knot for spline in phase.splines for knot in spline.inner)]) for phase in layout.phases
+        ]
         parts = zip(layout.phases, starts, self.durations, strict=True)
-        pieces = [_pieces(phase, x, own, T) for phase, own, T in parts]
-        most = max(each.shape[1] for each in pieces)
-        self._pieces = np.concatenate([np.pad(each, ((0, 0), (0, most - each.shape[1]), (0, 0))) for each in pieces])
-        self._starts = np.concatenate([T * own for own, T in zip(starts, self.durations, strict=True)])
-        # The piece of a place s of phase p is that of p + s; the end of a phase belongs to its last piece.
-        places = np.concatenate([k + own for k, own in enumerate(starts)])
+        pieces = [_pieces(phase, x, begins, T) for phase, begins, T in parts]
+        powers = max(piece.shape[1] for piece in pieces)
+        self._pieces = np.concatenate(
+            [np.pad(piece, ((0, 0), (0, powers - piece.shape[1]), (0, 0))) for piece in pieces]
+        )
+        self._starts = np.concatenate([T * begins for begins, T in zip(starts, self.durations, strict=True)])
+        # The piece at s of phase p is found at p + s; the end of a phase belongs to its last piece.
+        places = np.concatenate([k + begins for k, begins in enumerate(starts)])
         self._places = TimeAxis(places, problem.name, len(places) - 1)
-        self._last = np.cumsum([len(own) for own in starts]) - 1
+        self._last = np.cumsum([len(begins) for begins in starts]) - 1
         held = np.array(list(problem.node.held.values()))
         self._given = {"numbers": x[list(layout.numbers.values())], "held": held}
 
@@ -143,8 +149,8 @@ class Course:
         return Moments(self, times, phase, min(s, 1.0) if isinstance(phase, int) else np.minimum(s, 1.0))
 
     def at_fractions(self, fractions: Sequence[Array]) -> "Moments":
-        """Return the motion at fractions s of each phase, the start of later phases left out."""
-        parts = [each if k == 0 else each[each > 0] for k, each in enumerate(fractions)]
+        """Return the motion at fractions s of each phase, without the start of later phases."""
+        parts = [fraction if k == 0 else fraction[fraction > 0] for k, fraction in enumerate(fractions)]
         layouts = zip(self.phases, parts, self._begun[:-1], strict=True)
         times = [begun + phase.times(self.x, part) for phase, part, begun in layouts]
         phase = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
@@ -152,52 +158,52 @@ class Course:
 
     @cached_property
     def _plain(self) -> Array | None:
-        """The polynomials (S, powers, nv) of the coordinates, if these are profiles or do not move."""
+        """The polynomials (S, powers, nv) of the coordinates, if these are profiles or do not move, otherwise None."""
         problem, model = self.problem, self.problem.model
         if model.is_closed or model.path is not None or problem.stages[0].clock:
             return None
-        found = np.zeros((*self._pieces.shape[:2], model.robot.nq))
-        found[:, 0] = model.positions(np.zeros(model.names.moving))
-        found[:, :, model.places] = self._pieces[..., : model.names.moving]
-        return found
+        result = np.zeros((*self._pieces.shape[:2], model.robot.nq))
+        result[:, 0] = model.positions(np.zeros(model.names.moving))
+        result[:, :, model.places] = self._pieces[..., : model.names.moving]
+        return result
 
     def sampled(self, name: str, phase: Any, s: Any) -> dict[str, Array]:
-        """Return a quantity (..., n) at fractions s (...) of phases (...), and those that come with it."""
+        """Return a quantity (..., n) at fractions s (...) of phases (...), and those sampled together with it."""
         least = min if isinstance(phase, int) else np.minimum
         piece = least(self._places.interval(phase + s), self._last[phase])
-        time = s * self.durations[phase] - self._starts[piece]  # since the piece began
-        if name in RATES_OF_POSITIONS and self._plain is not None:
-            y = polynomials(self._plain[piece], time, len(RATES_OF_POSITIONS))
-            return {each: y[..., k, :] for k, each in enumerate(RATES_OF_POSITIONS)}
+        time = s * self.durations[phase] - self._starts[piece]  # since the start of the piece
+        if name in POSITION_RATES and self._plain is not None:
+            y = polynomials(self._plain[piece], time, len(POSITION_RATES))
+            return {rate: y[..., k, :] for k, rate in enumerate(POSITION_RATES)}
         names, samplers = next(names for names in _GROUPS if name in names), self.problem.samplers
         if names not in samplers:
             samplers[names] = _Sampler(self.problem, _GROUPS[names])
         sampler: _Sampler = samplers[names]
         orders, model = sampler.kernels.orders, self.problem.model
         y = polynomials(self._pieces[piece], time, orders)
-        given = {f"y_{k}": y[..., k, :] for k in range(orders)} | self._given
+        inputs = {f"y_{k}": y[..., k, :] for k in range(orders)} | self._given
         if model.is_closed:
-            given["Q"] = model.positions(y[..., 0, :])
-        rows = sampler(T=np.asarray(self.durations[phase]), s=np.asarray(s), **given)
-        return {each: rows[..., own] for each, own in sampler.parts.items()}
+            inputs["Q"] = model.positions(y[..., 0, :])
+        rows = sampler(T=np.asarray(self.durations[phase]), s=np.asarray(s), **inputs)
+        return {quantity: rows[..., columns] for quantity, columns in sampler.parts.items()}
 
 
 def _pieces(phase: PhaseLayout, x: Array, s: Array, T: float) -> Array:
-    """Return coefficients (S, powers, N) of the profiles of a phase, in s since its start, from places s (S,) on."""
-    points, most = phase.points(x), 1 + max(spline.degree for spline in phase.splines)
-    found = np.zeros((len(s), most, len(points)))
+    """Return profile coefficients (S, powers, N) of a phase, for pieces that start at s (S,), in time since then."""
+    points, powers = phase.points(x), 1 + max(spline.degree for spline in phase.splines)
+    result = np.zeros((len(s), powers, len(points)))
     for k, spline in enumerate(phase.splines):
-        found[:, : spline.degree + 1, k] = spline.taylor(s, points[k, : spline.count, None])[..., 0]
-    return np.asarray(found / T ** np.arange(most)[:, None])
+        result[:, : spline.degree + 1, k] = spline.taylor(s, points[k, : spline.count, None])[..., 0]
+    return np.asarray(result / T ** np.arange(powers)[:, None])
 
 
 class Moments(Profiled):
-    """A motion at ``times`` t (...), in s.
+    """A motion sampled at ``times`` t (...), in s.
 
-    ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their rates, ``tau`` (..., nv) forces and
-    ``tau_rate`` their rates (with closed loops, of the active coordinates: (..., N)), ``reactions`` (..., L, 6) the
-    moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is the index
-    of the phase and ``s`` (...) the fraction of it that has passed; where two phases meet, ``at`` gives the start of
+    ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their derivatives, ``tau`` (..., nv) forces and
+    ``tau_rate`` their rates (with closed loops, those of the active coordinates: (..., N)). ``reactions`` (..., L, 6)
+    are the moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is
+    the index of the phase and ``s`` (...) the elapsed fraction of it. Where two phases meet, ``at`` gives the start of
     the later one.
     """
 
@@ -210,11 +216,11 @@ class Moments(Profiled):
 
     @property
     def moments(self) -> "Moments":
-        """The moments themselves."""
+        """The moments themselves, as the mixin requires."""
         return self
 
     def sampled(self, name: str) -> Array:
-        """Return a quantity, sampled together with the others of its kernel when it is first needed."""
+        """Return a quantity; the first access samples it together with the others of its kernel."""
         if name not in self._found:
             self._found |= self._course.sampled(name, self.phase, self.s)
         return self._found[name]

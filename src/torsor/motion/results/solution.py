@@ -20,15 +20,15 @@ from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import Iteration, Outcome, row_violations
 from torsor.robot.robot import Robot
 
-VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds of variables
-FINER = 10  # times as many nodes on the grid on which violations between nodes are checked
-TOUCHED = 1e-6  # scaled distance from a bound below which a row is active
+VARIABLE_TITLES = ("Duration", "Number", "Control point")  # titles of variable bounds
+FINER_FACTOR = 10  # factor of the number of nodes on the grid on which violations between nodes are checked
+ACTIVE_DISTANCE = 1e-6  # scaled distance from a bound below which a row is active
 
 
 class Active(NamedTuple):
     """A row at its bound: its term and label, phase and time, the side and the bound, and dJ/d(bound) in user units.
 
-    ``phase`` and ``time`` (s, since the motion began) are None for conditions at ends and for bounds of variables.
+    ``phase`` and ``time`` (s, since the start of the motion) are None for end conditions and variable bounds.
     """
 
     title: str
@@ -42,11 +42,11 @@ class Active(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """All rows of one name: their count, the count of active ones, and their largest violation.
+    """All rows with one name: their number, the number of active ones, and their largest violation.
 
-    ``violation`` is in the rows' own units, ``scaled`` is relative to their scales, and ``fine`` is the scaled one on a
-    grid ten times finer; ``label`` and ``time`` say where. ``sensitivity`` has {(label, side): dJ/d(bound)} for a bound
-    that changes at all times at once.
+    ``violation`` is in the units of the rows, ``scaled`` is relative to their scales, and ``fine`` is the scaled
+    violation on a grid ten times finer. ``label`` and ``time`` state where it occurs. ``sensitivity`` has {(label,
+    side): dJ/d(bound)} for a bound that changes at all times at once.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Group:
 
 
 def time_of(program: Program, x: Array, row: Row) -> float | None:
-    """Return the time of a row in s since the start of the motion, or None for conditions at ends."""
+    """Return the time of a row in s since the start of the motion, or None for end conditions."""
     if row.phase is None or row.s is None:
         return None
     seconds = [phase_layout.seconds(x) for phase_layout in program.layout.phases]
@@ -69,7 +69,7 @@ def time_of(program: Program, x: Array, row: Row) -> float | None:
 
 
 def on_finer_grid(program: Program) -> tuple[Program, Flags]:
-    """Return the program with ten times as many nodes, and which of its rows (m,) have to hold.
+    """Return the program with ten times as many nodes, and flags (m,) of the rows that have to hold.
 
     Terms that hold only at given moments (``at``) are not checked between them.
     """
@@ -79,7 +79,7 @@ def on_finer_grid(program: Program) -> tuple[Program, Flags]:
         if not batch.kernels.m:
             continue
         everywhere = [term.at is None for term in terms]
-        inserted = 1 if not any(everywhere) else FINER
+        inserted = 1 if not any(everywhere) else FINER_FACTOR
         parts = np.arange(inserted) / inserted
         s = np.append((batch.s[:-1, None] + np.diff(batch.s)[:, None] * parts).ravel(), batch.s[-1])
         batches.append(replace(batch, s=s, weights=np.zeros(len(s))))
@@ -93,81 +93,81 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
     """Return the rows and variables at their bounds.
 
     With L = f + multipliers . rows, df/d(bound) = -multiplier, here per unit of the unscaled row. A row is active if it
-    is at its bound, or if its multiplier exceeds the distance from it, which an interior-point method never closes.
+    is at its bound, or if its multiplier exceeds its distance from it, because interior-point methods leave a distance.
     """
     g, lower, upper, scales = program.value(x)[1], program.row_lower, program.row_upper, program.scales
-    found = []
+    rows_at_bounds = []
     for k in map(int, np.flatnonzero(_touching(g, lower, upper, multipliers))):
         row = program.rows[k]
         side, bound = _side(g[k], lower[k], upper[k], multipliers[k])
         sensitivity = -float(multipliers[k] / scales[k])
         at = row.phase, time_of(program, x, row)
-        found.append(Active(row.title, row.label, *at, side, float(bound * scales[k]), sensitivity))
-    variables = dict[int, tuple[str, str]]()  # a title and a label for each
+        rows_at_bounds.append(Active(row.title, row.label, *at, side, float(bound * scales[k]), sensitivity))
+    variables = dict[int, tuple[str, str]]()  # title and label by column
     for phase, phase_layout in enumerate(program.layout.phases):
         for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
             label = f"{point} of profile {profile}, phase {phase}"
-            variables[int(phase_layout.columns[profile, point])] = VARIABLES[2], label
+            variables[int(phase_layout.columns[profile, point])] = VARIABLE_TITLES[2], label
         if phase_layout.duration >= 0:
-            variables[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
-    variables |= {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
+            variables[phase_layout.duration] = VARIABLE_TITLES[0], f"phase {phase}"
+    variables |= {column: (VARIABLE_TITLES[1], name) for name, column in program.layout.numbers.items()}
     near = _touching(x, program.lower, program.upper, bound_multipliers)
     for k, (title, label) in variables.items():
         if near[k]:
             side, bound = _side(x[k], program.lower[k], program.upper[k], bound_multipliers[k])
-            found.append(Active(title, label, None, None, side, float(bound), -float(bound_multipliers[k])))
-    return found
+            rows_at_bounds.append(Active(title, label, None, None, side, float(bound), -float(bound_multipliers[k])))
+    return rows_at_bounds
 
 
 def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> Flags:
     distance = np.minimum(upper - values, values - lower)
-    return np.asarray((lower == upper) | (distance <= TOUCHED) | (np.abs(multipliers) > distance))
+    return np.asarray((lower == upper) | (distance <= ACTIVE_DISTANCE) | (np.abs(multipliers) > distance))
 
 
 def _side(value: float, lower: float, upper: float, multiplier: float) -> tuple[str, float]:
     if lower == upper:
         return "equal", lower
-    above = multiplier > 0 if abs(multiplier) > TOUCHED else upper - value < value - lower
+    above = multiplier > 0 if abs(multiplier) > ACTIVE_DISTANCE else upper - value < value - lower
     return ("upper", upper) if above else ("lower", lower)
 
 
 def groups(
     program: Program, x: Array, multipliers: Array, active: list[Active], fine: tuple[Program, Array]
 ) -> dict[str, Group]:
-    """Return the rows grouped by the names of their terms; sensitivities are summed over all times.
+    """Return the rows grouped by term name, with sensitivities summed over all times.
 
-    ``fine`` is a program on a finer grid, with the violations of its rows.
+    ``fine`` is a program on a finer grid and the violations of its rows.
     """
     between = defaultdict[str, float](float)
-    for row, each in zip(fine[0].rows, fine[1], strict=True):
-        between[row.title] = max(between[row.title], float(each))
+    for row, violation in zip(fine[0].rows, fine[1], strict=True):
+        between[row.title] = max(between[row.title], float(violation))
     places = defaultdict[str, list[int]](list)
     for k, row in enumerate(program.rows):
         places[row.title].append(k)
-    outside, found = row_violations(program, x), dict[str, Group]()
-    for title, own in places.items():
-        worst = own[int(np.argmax(outside[own]))]
+    outside, by_title = row_violations(program, x), dict[str, Group]()
+    for title, indices in places.items():
+        worst = indices[int(np.argmax(outside[indices]))]
         row, sensitivity = program.rows[worst], defaultdict[tuple[str, str], float](float)
-        seen = [each for each in active if each.title == title]
-        sides = {(each.label, each.side) for each in seen}
-        for k in own:
+        seen = [active_row for active_row in active if active_row.title == title]
+        sides = {(active_row.label, active_row.side) for active_row in seen}
+        for k in indices:
             equal = program.row_lower[k] == program.row_upper[k]
             key = program.rows[k].label, "equal" if equal else "upper" if multipliers[k] > 0 else "lower"
             if key in sides:
                 sensitivity[key] -= float(multipliers[k] / program.scales[k])
-        own_units, scaled = float((outside * program.scales)[own].max()), float(outside[worst])
+        own_units, scaled = float((outside * program.scales)[indices].max()), float(outside[worst])
         sizes, time = (own_units, scaled, max(between[title], scaled)), time_of(program, x, row)
-        found[title] = Group(title, len(own), len(seen), *sizes, row.label, time, dict(sensitivity))
-    return found
+        by_title[title] = Group(title, len(indices), len(seen), *sizes, row.label, time, dict(sensitivity))
+    return by_title
 
 
-GRID = 200  # steps of the profiles in each phase
-HELD = 1e-8  # scaled violation that counts as 0, whatever the tolerance
+GRID_STEPS = 200  # steps of the profiles in each phase
+MIN_TOLERANCE = 1e-8  # scaled violation that counts as 0 for any tolerance
 BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optimal at the nodes only"
 
 
 class Part(NamedTuple):
-    """A term of the objective: its name, its weight, and its value before weighting."""
+    """A term of the objective: its name, its weight, and its unweighted value."""
 
     title: str
     weight: float
@@ -175,12 +175,12 @@ class Part(NamedTuple):
 
     @property
     def weighted(self) -> float:
-        """Its contribution to the objective."""
+        """The contribution to the objective."""
         return self.weight * self.value
 
 
 class Pass(NamedTuple):
-    """A round of refinement: nodes of all phases, the largest scaled violation between them, objective, iterations."""
+    """A refinement round: nodes of all phases, largest scaled violation between them, objective, iterations."""
 
     nodes: int
     violation: float
@@ -190,7 +190,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Solution(Profiled):
-    """A problem with the outcome of its solver: the data of a ``MotionResult``, which describes them."""
+    """A problem with the outcome of its solver; ``MotionResult`` documents the fields."""
 
     problem: ProblemStatement
     outcome: Outcome
@@ -202,12 +202,12 @@ class Solution(Profiled):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        found = f"T = {self.T:.6g} s, objective {self.objective:.6g}, {self.iterations} iterations"
-        return f"<{type(self).__name__} of {self.problem.name!r}: {self.status}, {found}>"
+        message = f"T = {self.T:.6g} s, objective {self.objective:.6g}, {self.iterations} iterations"
+        return f"<{type(self).__name__} of {self.problem.name!r}: {self.status}, {message}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the fields alone: what was computed from them has expressions of CasADi."""
-        return {each.name: self.__dict__[each.name] for each in fields(self)}
+        """Pickle only the fields, because derived values contain CasADi expressions."""
+        return {entry.name: self.__dict__[entry.name] for entry in fields(self)}
 
     @property
     def x(self) -> Array:
@@ -221,7 +221,7 @@ class Solution(Profiled):
 
     @property
     def status(self) -> str:
-        """How the solver ended, as text."""
+        """The status of the solver, as text."""
         return self.outcome.status
 
     @property
@@ -236,8 +236,8 @@ class Solution(Profiled):
 
     @property
     def iterations(self) -> int:
-        """Iterations of the solver, summed over all rounds of refinement."""
-        return sum(each.iterations for each in self.passes) if self.passes else self.outcome.iterations
+        """Solver iterations, summed over all refinement rounds."""
+        return sum(refinement.iterations for refinement in self.passes) if self.passes else self.outcome.iterations
 
     @property
     def log(self) -> list[Iteration]:
@@ -259,14 +259,14 @@ class Solution(Profiled):
 
     @property
     def T(self) -> float:
-        """Duration of the whole motion (s)."""
+        """Duration of the full motion (s)."""
         return float(self.durations.sum())
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The shared numbers: free parameters of the robot, and those of terms."""
-        found = {name: float(self.x[column]) for name, column in self.program.layout.numbers.items()}
-        return self.problem.held | found
+        """The shared numbers: free parameters of the robot and of terms."""
+        result = {name: float(self.x[column]) for name, column in self.program.layout.numbers.items()}
+        return self.problem.held | result
 
     @cached_property
     def objective(self) -> float:
@@ -281,8 +281,8 @@ class Solution(Profiled):
     def _part(self, term: Cost) -> Part:
         problem, total = self.problem, 0.0
         if isinstance(term, Rates):
-            own = problem.rates_of(replace(term, weight=1.0), self.program.batches)
-            return Part(term.title, float(term.weight), own.value(self.x))
+            cost = problem.rates_of(replace(term, weight=1.0), self.program.batches)
+            return Part(term.title, float(term.weight), cost.value(self.x))
         kernels = problem.kernels_of([term if term.weight == 1.0 else replace(term, weight=1.0)])
         for index, phase in enumerate(problem.stages):
             if term.holds_in(index, phase):
@@ -309,12 +309,12 @@ class Solution(Profiled):
     @cached_property
     def moments(self) -> Moments:
         """The motion on the grid of ``times``."""
-        grid = np.linspace(0.0, 1.0, GRID + 1)
+        grid = np.linspace(0.0, 1.0, GRID_STEPS + 1)
         return self.course.at_fractions([grid] * len(self.durations))
 
     @property
     def force_names(self) -> tuple[str, ...]:
-        """Names of the columns of ``tau``."""
+        """Column names of ``tau``."""
         robot = self.problem.model.robot
         return tuple(robot.active if robot.loops else robot.coordinate_names)
 
@@ -322,16 +322,16 @@ class Solution(Profiled):
 
     @cached_property
     def max_violation(self) -> float:
-        """The largest violation of a scaled row at the nodes, or of a bound of a variable."""
+        """The largest violation of a scaled row at the nodes, or of a variable bound."""
         program, x = self.program, self.x
         outside = np.maximum(program.lower - x, x - program.upper).max(initial=0.0)
         return float(max(outside, row_violations(program, x).max(initial=0.0)))
 
     @cached_property
     def fine(self) -> tuple[Program, Array]:
-        """The program on a grid ten times finer, and the violations (m,) of its rows; those of NaN are infinite.
+        """The program on a grid ten times finer, and the violations (m,) of its rows, infinite for NaN.
 
-        Rows that need not hold between the nodes have the violation 0.
+        Rows that need not hold between the nodes have violation 0.
         """
         program, required = on_finer_grid(self.program)
         with np.errstate(invalid="ignore"):
@@ -340,40 +340,40 @@ class Solution(Profiled):
 
     @cached_property
     def max_violation_fine(self) -> float:
-        """The largest violation on a grid ten times finer: a check by sampling, not a proof. Infinite for NaN."""
+        """The largest violation on a grid ten times finer, infinite for NaN: a check by sampling, not a proof."""
         return max(float(self.fine[1].max(initial=0.0)), self.max_violation)
 
     @property
     def is_only_at_nodes(self) -> bool:
-        """Whether the solver ended well, but rows are violated by more than 0.05 of their scales between the nodes."""
+        """Whether the solver succeeded, but rows are violated by more than 0.05 of their scales between the nodes."""
         return self.is_solved and self.max_violation_fine > BETWEEN
 
     @property
     def is_feasible(self) -> bool:
-        """Whether all rows hold at the nodes, to ten times the tolerance or to 1e-8, whichever is larger."""
+        """Whether all rows hold at the nodes, to the larger of ten times the tolerance and 1e-8."""
         return self.max_violation <= self.accepted_violation
 
     @property
     def accepted_violation(self) -> float:
-        """The largest scaled violation at the nodes of a feasible motion."""
-        return max(10 * self.tolerance, HELD)
+        """The largest scaled violation at the nodes that counts as feasible."""
+        return max(10 * self.tolerance, MIN_TOLERANCE)
 
     @cached_property
     def active(self) -> list[Active]:
-        """Active constraints: rows and variables at their bounds, with dJ/d(bound) in the user's units."""
+        """Active constraints: rows and variables at their bounds, with dJ/d(bound) in user units."""
         return active_rows(self.program, self.x, self.outcome.multipliers, self.outcome.bound_multipliers)
 
     @cached_property
     def constraints(self) -> dict[str, Group]:
-        """The rows grouped by the names of their terms: violations, active rows, sensitivities."""
+        """The rows grouped by term name: violations, active rows, sensitivities."""
         return groups(self.program, self.x, self.outcome.multipliers, self.active, self.fine)
 
     @property
     def counts(self) -> dict[str, int]:
-        """Counts of variables, constraints, equalities, known control points and frozen coordinates."""
+        """Numbers of variables, constraints, equalities, known control points and frozen coordinates."""
         program, layout = self.program, self.program.layout
         points = sum(spline.count for phase_layout in layout.phases for spline in phase_layout.splines)
         free = sum(int((phase_layout.columns >= 0).sum()) for phase_layout in layout.phases)
         equal = int((program.row_lower == program.row_upper).sum())
-        found = {"variables": program.n, "constraints": program.m, "equalities": equal, "known": points - free}
-        return found | {"frozen": len(self.problem.frozen)}
+        result = {"variables": program.n, "constraints": program.m, "equalities": equal, "known": points - free}
+        return result | {"frozen": len(self.problem.frozen)}

@@ -1,5 +1,5 @@
-"""Retiming: the fastest timing of a given path of the joints within bounds.
+"""Retiming: the fastest timing of a given joint path within bounds.
 
-Files import downwards only, from the top: ``retime`` (by reachability analysis); ``given`` (what users give as a path);
-``result``; ``smooth`` (by an interior point, with bounds of jerk and torque rate); ``bounds``; ``path``.
+Modules import downwards only, from the top: ``retime`` (by reachability analysis); ``given`` (path arguments);
+``result``; ``smooth`` (by an interior-point method, with jerk and torque-rate bounds); ``bounds``; ``path``.
 """

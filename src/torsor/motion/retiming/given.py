@@ -1,4 +1,4 @@
-"""The paths that users give: waypoints, joint trajectories, and the message JointTrajectory of ROS."""
+"""Path arguments: waypoints, joint trajectories, and ROS JointTrajectory messages."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,15 +13,15 @@ from torsor.motion.retiming.result import Retimed
 from torsor.robot.robot import Robot
 
 NANO = 1e-9
-FAR = 1e100  # rad, m: no waypoint, but a mistake
-SAME = 1e-200  # squared distance of waypoints that are equal
-SHARPEST = 1e-9  # of a path: the least tolerance of its corners
-NEAR = 0.5  # of the tolerance: waypoints that are nearer to others are left out
-APART = 1e-6  # of a path: the least distance of the points of a spline
+MAX_POSITION = 1e100  # rad, m: larger waypoints are mistakes
+MIN_SQUARED_DISTANCE = 1e-200  # squared distance below which waypoints are equal
+MIN_RELATIVE_TOLERANCE = 1e-9  # smallest corner tolerance relative to the path
+OMISSION_FRACTION = 0.5  # distance relative to the tolerance below which waypoints are omitted
+MIN_RELATIVE_DISTANCE = 1e-6  # smallest distance of spline points relative to the path
 
 
 class Given(NamedTuple):
-    """Paths, those with as many pieces together, whether they were given as a batch, and what is 0 of their s."""
+    """Paths, grouped by number of pieces, whether they were given as a batch, and the offset of their s."""
 
     paths: list[JointPath]
     batch: bool
@@ -29,55 +29,55 @@ class Given(NamedTuple):
 
 
 def check_retimable(robot: Any) -> None:
-    """Raise ModelError for what is no robot whose joints can follow a given path."""
+    """Raise ModelError unless the argument is a robot whose joints can follow a given path."""
     robot = instance_of(robot, Robot, "retime", "robot", allowed="a torsor.Robot")
     where = f"{robot.name}: retime"
     if robot.loops:
-        fix = "robot.open_tree() for velocity and acceleration bounds of all joints"
-        raise ModelError("closed loops: the torques of their drives are not retimed", where=where, fix=fix)
+        fix = "use robot.open_tree() for velocity and acceleration bounds of all joints"
+        raise ModelError("retiming does not support the drive torques of closed loops", where=where, fix=fix)
     if robot.nq != robot.nv:
         fix = "fix the base, and use joints with one coordinate"
-        raise ModelError("positions are quaternions", where=where, allowed="robots with nq = nv", fix=fix)
+        raise ModelError("the positions contain quaternions", where=where, allowed="robots with nq = nv", fix=fix)
     if robot.elastic:
-        found = f"joint {robot.elastic[0].name!r} is elastic: its motor does not follow a path of the joints"
-        raise ModelError(found, where=where, fix="without_motor(...), for the arm with stiff joints")
+        message = f"joint {robot.elastic[0].name!r} is elastic: its motor does not follow a joint path"
+        raise ModelError(message, where=where, fix="use robot.without_motor(...), the arm with stiff joints")
 
 
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
-    """Return the paths in what a user gives: see ``retime``."""
+    """Return the paths of a ``path`` argument of ``retime``."""
     if isinstance(path, Retimed) and tolerance is None:
         if path.robot.coordinate_names != robot.coordinate_names:
-            found = f"a motion of {path.robot.name} with coordinates {listing(path.robot.coordinate_names)}"
-            raise ModelError(found, where=where, allowed=listing(robot.coordinate_names))
+            message = f"the motion of {path.robot.name} has the coordinates {listing(path.robot.coordinate_names)}"
+            raise ModelError(message, where=where, allowed=listing(robot.coordinate_names))
         return Given([path.path], batch=False)
-    times, given = _parts(robot, path, where)
-    numbers = real_numbers(given)
+    times, positions = _parts(robot, path, where)
+    numbers = real_numbers(positions)
     if numbers is None:
-        found = f"waypoints of type {type(given).__name__} that are no array of real numbers"
-        allowed = f"(K, {robot.nv}) or (B, K, {robot.nv}), as many waypoints in each path"
-        raise ModelError(found, where=where, allowed=allowed)
+        message = f"the waypoints, of type {type(positions).__name__}, are not an array of real numbers"
+        allowed = f"(K, {robot.nv}) or (B, K, {robot.nv}), with the same number of waypoints in each path"
+        raise ModelError(message, where=where, allowed=allowed)
     q = np.array(numbers, dtype=float)
     batch = q.ndim == 3
     if q.ndim not in (2, 3) or q.shape[-1] != robot.nv or q.shape[-2] < 2 or not len(q):
-        allowed = f"({robot.nv} numbers) in 2 rows or more, or several such paths"
-        raise ModelError(f"waypoints of shape {q.shape}", where=where, allowed=allowed)
+        allowed = f"at least 2 rows of {robot.nv} numbers, or several such paths"
+        raise ModelError(f"the waypoints have shape {q.shape}", where=where, allowed=allowed)
     if q.shape[-2] > MAX_WAYPOINTS:
-        found = f"{q.shape[-2]} waypoints"
-        raise ModelError(found, where=where, allowed=f"{MAX_WAYPOINTS} or fewer", fix="leave some out")
-    if not np.maximum.reduce(np.abs(q), axis=None) < FAR:  # NaN too
-        at = [int(k) for k in np.argwhere(~(np.abs(q) < FAR))[0]]
+        message = f"there are {q.shape[-2]} waypoints"
+        raise ModelError(message, where=where, allowed=f"{MAX_WAYPOINTS} or fewer", fix="omit some")
+    if not np.maximum.reduce(np.abs(q), axis=None) < MAX_POSITION:  # NaN too
+        at = [int(k) for k in np.argwhere(~(np.abs(q) < MAX_POSITION))[0]]
         raise ModelError(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers")
     q = q if batch else q[None]
     step = q[:, 1:] - q[:, :-1]
     squares = np.add.reduce(step * step, axis=-1)
-    if np.minimum.reduce(squares, axis=None) < SAME:
-        raise ModelError(f"{_pair(squares, batch)} are equal", where=where, fix="leave one out")
+    if np.minimum.reduce(squares, axis=None) < MIN_SQUARED_DISTANCE:
+        raise ModelError(f"{_pair(squares, batch)} are equal", where=where, fix="omit one")
     if tolerance is not None:
         far, length = positive(tolerance, where, "tolerance"), np.sqrt(squares).sum(axis=-1).max()
-        if not SHARPEST * length <= far < FAR:
-            allowed = f"{SHARPEST * length:.2g} (of a path with this length) to {FAR:g}"
+        if not MIN_RELATIVE_TOLERANCE * length <= far < MAX_POSITION:
+            allowed = f"{MIN_RELATIVE_TOLERANCE * length:.2g} (for a path of this length) to {MAX_POSITION:g}"
             raise ModelError(f"is {far:g}", argument="tolerance", value=far, where=where, allowed=allowed)
-        is_near = squares.min() < (NEAR * far) ** 2 and q.shape[1] > 2
+        is_near = squares.min() < (OMISSION_FRACTION * far) ** 2 and q.shape[1] > 2
         return Given(_blended(q, far, batch, where) if is_near else [JointPath.blended(q, far)], batch)
     first = 0.0
     if times is None:
@@ -87,42 +87,51 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         known, count = real_array(times, where, "times"), q.shape[1]
         is_rising = known.shape == (count,) and np.isfinite(known).all() and (known[1:] > known[:-1]).all()
         if not is_rising:
-            raise ModelError("of the path", argument="times", where=where, allowed=f"{count} increasing finite numbers")
+            allowed = f"{count} increasing finite numbers"
+            raise ModelError("of the path are invalid", argument="times", where=where, allowed=allowed)
         first = float(known[0])
-        s = (known - first)[None]  # those of a clock, such as 1.7e9 s, would leave few digits
+        s = (known - first)[None]  # absolute clock times, such as 1.7e9 s, would leave few digits
         steps = s[:, 1:] - s[:, :-1]
-    if np.count_nonzero(steps < APART * s[:, -1:]):
-        found = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
-        allowed = f"{APART:g} of the whole path, so that a spline through them is not lost in rounding"
-        raise ModelError(found, where=where, allowed=allowed, fix="leave one out")
+    if np.count_nonzero(steps < MIN_RELATIVE_DISTANCE * s[:, -1:]):
+        message = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
+        allowed = (
+            f"{MIN_RELATIVE_DISTANCE:g} of the path length, so that rounding does not spoil the spline through them"
+        )
+        raise ModelError(message, where=where, allowed=allowed, fix="omit one")
     return Given([JointPath.through(s, q)], batch, first)
 
 
 def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointPath]:
-    """Return the paths (B, K, n) that are straight between waypoints, without those that are very near others."""
+    """Return the paths (B, K, n) with straight lines between waypoints, without waypoints very near to others."""
     kept = [_kept(points, tolerance) for points in q]
-    wrong = next((b for b, (own, _) in enumerate(kept) if len(own) == 2 and (q[b, 0] == q[b, -1]).all()), None)
+    wrong = next((b for b, (indices, _) in enumerate(kept) if len(indices) == 2 and (q[b, 0] == q[b, -1]).all()), None)
     if wrong is not None:
-        found = "all waypoints" + (f" of path {wrong}" if batch else "") + " are within the tolerance of the first"
-        raise ModelError(found, where=where, fix="a smaller tolerance")
-    out = {b: np.setdiff1d(np.arange(q.shape[1]), own) for b, (own, _) in enumerate(kept) if len(own) < q.shape[1]}
+        message = "all waypoints" + (f" of path {wrong}" if batch else "") + " are within the tolerance of the first"
+        raise ModelError(message, where=where, fix="use a smaller tolerance")
+    out = {
+        b: np.setdiff1d(np.arange(q.shape[1]), indices)
+        for b, (indices, _) in enumerate(kept)
+        if len(indices) < q.shape[1]
+    }
     b = next(iter(out), None)
     if b is None:  # by rounding
         return [JointPath.blended(q, tolerance)]
     of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
-    found = f"left out are waypoints {listing(map(str, out[b]))}{of} within {NEAR * tolerance:g} of another one"
-    fix = "a smaller tolerance, if it is to go nearer"
-    warn(f"{found}: the path passes them within the tolerance", where=where, fix=fix)
-    return [JointPath.blended(q[b : b + 1, own], left[None, 1:-1, None]) for b, (own, left) in enumerate(kept)]
+    message = (
+        f"waypoints {listing(map(str, out[b]))}{of} within {OMISSION_FRACTION * tolerance:g} of another one are omitted"
+    )
+    fix = "use a smaller tolerance if the path must be closer"
+    warn(f"{message}: the path passes them within the tolerance", where=where, fix=fix)
+    return [JointPath.blended(q[b : b + 1, indices], left[None, 1:-1, None]) for b, (indices, left) in enumerate(kept)]
 
 
 def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
-    """Return which of the waypoints (K, n) are kept, and the tolerances with which corners are blended there.
+    """Return the indices of the waypoints (K, n) that are kept, and the tolerances of their blended corners.
 
-    The path passes those that are left out within the tolerance too, if the corner that they are near to is blended by
-    what they leave of it. With them, its corners would be as short as the lines between them, and very slow.
+    The path also passes the omitted ones within the tolerance, because the corner near them is blended with the
+    tolerance that they leave. If they were kept, corners would be as short as the lines between them, and very slow.
     """
-    kept, left, near = [0], np.full(len(points), tolerance), NEAR * tolerance
+    kept, left, near = [0], np.full(len(points), tolerance), OMISSION_FRACTION * tolerance
     for k in range(1, len(points) - 1):
         far = float(np.linalg.norm(points[k] - points[kept[-1]]))
         if far >= near:
@@ -136,13 +145,13 @@ def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
 
 
 def _pair(distances: Array, batch: bool) -> str:
-    """Return the names of the two waypoints with the smallest of some distances (B, K - 1)."""
+    """Return the names of the two waypoints with the smallest of the distances (B, K - 1)."""
     which, k = np.unravel_index(np.argmin(distances), distances.shape)
     return f"waypoints {k} and {k + 1}" + (f" of path {which}" if batch else "")
 
 
 def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
-    """Return the times, None for waypoints, and the positions of what is given."""
+    """Return the times, or None for waypoints, and the positions of a path argument."""
     if isinstance(path, Mapping):
         return (_document if "torsor" in path else _message)(robot, path, where)
     if hasattr(path, "times") and hasattr(path, "q") and not callable(path.q):
@@ -153,22 +162,23 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
 
 
 def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[Any, Any]:
-    """Return the times and positions of a motion that was written as a document (``Result.to_dict``)."""
+    """Return the times and positions of a motion document (``Result.to_dict``)."""
     try:
         names, times, q = list(document["robot"]["positions"]), document["times"], document["q"]
     except (KeyError, TypeError):
         allowed = "the document of a trajectory or of a retimed motion: robot, times, q"
-        raise ModelError("no motion", where=where, allowed=allowed) from None
+        raise ModelError("the document is not a motion", where=where, allowed=allowed) from None
     if names != list(robot.position_names):
-        found = f"positions of {shortened(', '.join(map(str, names)))}"
-        raise ModelError(found, where=where, allowed=", ".join(robot.position_names))
+        message = f"the positions are those of {shortened(', '.join(map(str, names)))}"
+        raise ModelError(message, where=where, allowed=", ".join(robot.position_names))
     return times, q
 
 
 def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any, Any]:
-    """Return the times and positions of a JointTrajectory of ROS, its joints in the order of the robot.
+    """Return the times and positions of a ROS JointTrajectory, with joints in the order of the robot.
 
-    It may be in a RobotTrajectory, or alone in a DisplayTrajectory. Without times, or with equal ones, there are none.
+    It may be part of a RobotTrajectory, or the only one in a DisplayTrajectory. The times are None if they are missing
+    or equal.
     """
     try:
         parts = message.get("trajectory", [message])
@@ -177,25 +187,25 @@ def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any,
         positions = [list(point["positions"]) for point in points]
         stamps = [_stamp(point.get("time_from_start")) for point in points]
     except (KeyError, TypeError, ValueError, AttributeError):
-        allowed = "joint_names, and points with positions, and perhaps time_from_start {sec, nanosec}"
-        raise ModelError("no JointTrajectory", where=where, allowed=allowed) from None
-    wanted = list(robot.coordinate_names)
-    if sorted(map(str, names)) != sorted(wanted):
-        found = f"joint_names {shortened(', '.join(map(str, names)))}"
-        raise ModelError(found, where=where, allowed=f"{', '.join(wanted)}, in any order")
-    wrong = next((k for k, each in enumerate(positions) if len(each) != len(names)), None)
+        allowed = "joint_names, and points with positions and optionally time_from_start {sec, nanosec}"
+        raise ModelError("the dictionary is not a JointTrajectory", where=where, allowed=allowed) from None
+    joint_names = list(robot.coordinate_names)
+    if sorted(map(str, names)) != sorted(joint_names):
+        mistake = f"the joint_names are {shortened(', '.join(map(str, names)))}"
+        raise ModelError(mistake, where=where, allowed=f"{', '.join(joint_names)}, in any order")
+    wrong = next((k for k, position in enumerate(positions) if len(position) != len(names)), None)
     if wrong is not None:
-        found = f"{len(positions[wrong])} positions in point {wrong}"
-        raise ModelError(found, where=where, allowed=f"{len(names)}, one for each of joint_names")
-    order = [names.index(name) for name in wanted]
-    known = [each for each in stamps if each is not None]
+        mistake = f"point {wrong} has {len(positions[wrong])} positions"
+        raise ModelError(mistake, where=where, allowed=f"{len(names)}, one per joint name")
+    order = [names.index(name) for name in joint_names]
+    known = [stamp for stamp in stamps if stamp is not None]
     timed = len(set(known)) > 1 and len(known) == len(stamps)
     times = [(whole - known[0][0]) + NANO * (parts - known[0][1]) for whole, parts in known] if timed else None
-    return times, [[each[k] for k in order] for each in positions]
+    return times, [[position[k] for k in order] for position in positions]
 
 
 def _stamp(stamp: Any) -> tuple[float, float] | None:
-    """Return seconds and nanoseconds of a duration of ROS 2 {sec, nanosec} or ROS 1 {secs, nsecs}; None for none."""
+    """Return seconds and nanoseconds of a ROS 2 {sec, nanosec} or ROS 1 {secs, nsecs} duration, or None."""
     if stamp is None:
         return None
     whole, parts = ("secs", "nsecs") if "secs" in stamp else ("sec", "nanosec")

@@ -1,4 +1,4 @@
-"""The result of ``retime``: a motion along a path, with its bounds and what they leave."""
+"""The result of ``retime``: a motion along a path, with its bounds and their use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from torsor.base.tables import Column, check_rate, columns_of, instants, write_p
 from torsor.base.time_series import TimeAxis
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
-from torsor.motion.retiming.bounds import KINDS, SLOWEST, SOURCES, WITHIN, Bounds
+from torsor.motion.retiming.bounds import KINDS, MIN_SPEED, POLYGON_FRACTION, SOURCES, Bounds
 from torsor.motion.retiming.path import JointPath, Timing
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
@@ -36,33 +36,33 @@ REACTION_UNITS = {"force": "N", "moment": "N m"}
 
 
 def peak(use: Array) -> float:
-    """Return the largest of some uses (I, P) at places with equal distances in each of I intervals.
+    """Return the largest use (I, P) at equidistant places in each of I intervals.
 
-    Between places it is that of the parabolas through three of them.
+    Between places, parabolas through three of them are used.
 
     Example:
         >>> peak(np.array([[-0.5625, 0.9375, 0.4375]]))  # 1 - (x - 1.25)^2 at 0, 1 and 2
         1.0
     """
     left, here, right = use[:, 1:-1] - use[:, :-2], use[:, 1:-1], use[:, 1:-1] - use[:, 2:]
-    within = (left + right > 0) & (np.abs(left - right) <= 2 * (left + right))  # the top is between the three
+    within = (left + right > 0) & (np.abs(left - right) <= 2 * (left + right))  # the vertex lies between the three
     left, here, right = left[within], here[within], right[within]
     tops = here + (left - right) ** 2 / (8 * (left + right))
     return float(max(use.max(), tops.max(initial=-np.inf)))
 
 
-PLACES = np.linspace(0.0, 1.0, 9)  # parts of an interval at which bounds are checked
-ACTIVE = 1 - 1e-6  # of a bound
-DRAWN = 401
-LIMIT = 1e-9  # rad, m beyond a position limit that is rounding
+CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions at which bounds are checked
+ACTIVE_USE = 1 - 1e-6  # use from which a bound is active
+PLOT_POINTS = 401  # points of a plotted curve
+LIMIT_TOLERANCE = 1e-9  # rad, m beyond a position limit that count as rounding
 
 
 class RetimedInstants:
-    """A retimed motion at times (...), from q and its derivatives by s (..., 4, n), and the rates of s (...)."""
+    """A retimed motion at times (...), given q and its derivatives by s (..., 4, n), and the rates of s (...)."""
 
     def __init__(self, robot: Robot, times: Any, on_path: Array, rate: Any, u: Any, jerk: Any):
         self.times, self.q, self._robot, self._on_path = times, on_path[..., 0, :], robot, on_path
-        self._rates = [each[..., None] if isinstance(each, np.ndarray) else each for each in (rate, u, jerk)]
+        self._rates = [value[..., None] if isinstance(value, np.ndarray) else value for value in (rate, u, jerk)]
 
     @cached_property
     def v(self) -> Array:
@@ -77,16 +77,16 @@ class RetimedInstants:
 
     @cached_property
     def jerk(self) -> Array:
-        """Jerks (..., n), without those of steps of the acceleration."""
+        """Jerks (..., n), not including acceleration steps."""
         (rate, u, jerk), at = self._rates, self._on_path
         return np.asarray(jerk * at[..., 1, :] + 3 * rate * u * at[..., 2, :] + rate**3 * at[..., 3, :])
 
     @cached_property
     def tau(self) -> Array:
-        """Forces (..., n); dry friction acts along the path, also at rest."""
+        """Forces (..., n); dry friction acts along the path, even at rest."""
         tau, still = self._robot.inverse_dynamics(self.q, self.v, self.a), (self.v == 0).all(axis=-1)
         if still.any():
-            tau[still] += self._robot.friction_force(SLOWEST * self._on_path[..., 1, :][still])
+            tau[still] += self._robot.friction_force(MIN_SPEED * self._on_path[..., 1, :][still])
         return tau
 
 
@@ -94,9 +94,9 @@ class RetimedInstants:
 class Retimed(Result):
     """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
 
-    ``times`` (G + 1) are the knots in s, ``duration`` the last of them, ``bounds`` those that hold, with where they
-    come from, ``active`` (G + 1) the bound that each knot is at. Where accelerations step, knots have the values after
-    the step (the last one before it); the bounds hold on both sides.
+    ``times`` (G + 1) are the knots in s and ``duration`` the last of them. ``bounds`` are the bounds that hold, with
+    their sources, and ``active`` (G + 1) the bound that is active at each knot. Where accelerations step, knots have
+    the values after the step (the last knot before it); the bounds hold on both sides.
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
@@ -145,12 +145,12 @@ class Retimed(Result):
 
     @property
     def jerk(self) -> Array:
-        """Jerks (G + 1, n) at the knots, without those of steps of the acceleration."""
+        """Jerks (G + 1, n) at the knots, not including acceleration steps."""
         return self._knots.jerk
 
     @property
     def tau(self) -> Array:
-        """Forces (G + 1, n) at the knots, in N m and N; friction at rest is that of the motion that begins or ends."""
+        """Forces (G + 1, n) at the knots, in N m and N; at rest, friction is that of the starting or ending motion."""
         return self._knots.tau
 
     @cached_property
@@ -176,7 +176,7 @@ class Retimed(Result):
         return self._in(*self._axes[0].find(t))
 
     def sample(self, dt: float) -> Trajectory:
-        """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces."""
+        """Return the motion in steps of dt (s), the last one shorter, as a ``Trajectory`` with the forces."""
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
         at = self.at(times)
         return Trajectory(self.robot, times, at.q, at.v, at.a, at.tau, settings={"method": "retime", **self.settings})
@@ -184,74 +184,76 @@ class Retimed(Result):
     # Bounds
 
     def _uses(self, at: RetimedInstants) -> dict[str, Array]:
-        """Return the use (T,) of each bound at times (T,): the value relative to the bound on its side of 0."""
+        """Return the use (T,) of each bound at times (T,): the value relative to the bound of the same sign."""
         bounds, values = self.bounds, {"velocity": at.v, "acceleration": at.a, "jerk": at.jerk, "torque": at.tau}
         if bounds.has("torque_rate"):
             values["torque_rate"] = self.robot.force_rate(at.q, at.v, at.a, at.jerk)[1]
-        found = {}
+        result = {}
         for kind in KINDS:
             low, high = bounds.values[kind]
             for n, name in enumerate(self.robot.coordinate_names):
                 if bounds.has(kind) and np.isfinite([low[n], high[n]]).any():
                     value = values[kind][:, n]
-                    found[f"{kind.replace('_', ' ')} {name}"] = np.maximum(value / high[n], value / low[n])
+                    result[f"{kind.replace('_', ' ')} {name}"] = np.maximum(value / high[n], value / low[n])
         if bounds.reactions:
             for size, (joint, _, kind, bound) in zip(self._reactions(at).T, bounds.reactions, strict=True):
-                found[f"reaction {kind} {joint}"] = size / bound
-        return found
+                result[f"reaction {kind} {joint}"] = size / bound
+        return result
 
     def _reactions(self, at: RetimedInstants) -> Array:
-        """Return the magnitudes (T, R) of the forces (N) and moments (N m) that are bounded, at times (T,)."""
+        """Return the magnitudes (T, R) of the bounded forces (N) and moments (N m) at times (T,)."""
         wrenches, parts = self.robot.joint_wrenches(at.q, at.v, at.a), {"force": slice(3, 6), "moment": slice(0, 3)}
-        own = [wrenches[:, link, parts[kind]] for _, link, kind, _ in self.bounds.reactions]
-        return np.asarray(np.linalg.norm(np.stack(own, axis=1), axis=-1))
+        bounded = [wrenches[:, link, parts[kind]] for _, link, kind, _ in self.bounds.reactions]
+        return np.asarray(np.linalg.norm(np.stack(bounded, axis=1), axis=-1))
 
     @cached_property
     def active(self) -> list[str]:
-        """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none.
+        """The active bound at each knot (G + 1), such as "torque elbow", or "" if there is none.
 
-        Reactions are at their bound where they reach the polygon within it (``bounds.SIDES``).
+        Reactions are active where they reach the polygon inscribed in their bound (``bounds.POLYGON_SIDES``).
         """
         ends = np.stack([self.times[:-1], self.times[1:]], axis=1).ravel()  # of intervals, before and after knots
-        found = self._uses(self._in(ends, np.repeat(np.arange(len(self.timing.u)), 2)))
-        if not found:
+        uses = self._uses(self._in(ends, np.repeat(np.arange(len(self.timing.u)), 2)))
+        if not uses:
             return [""] * len(self.times)
-        names, use = list(found), np.stack(list(found.values())).reshape(len(found), -1, 2)  # bounds, intervals, ends
-        most = np.zeros((len(found), len(self.times)))
-        most[:, :-1] = use[..., 0]
-        most[:, 1:] = np.maximum(most[:, 1:], use[..., 1])
-        most /= np.array([WITHIN if name.startswith("reaction") else 1.0 for name in names])[:, None]
-        best = most.argmax(axis=0)
-        return [names[b] if most[b, k] >= ACTIVE else "" for k, b in enumerate(best.tolist())]
+        names, use = list(uses), np.stack(list(uses.values())).reshape(len(uses), -1, 2)  # bounds, intervals, ends
+        largest = np.zeros((len(uses), len(self.times)))
+        largest[:, :-1] = use[..., 0]
+        largest[:, 1:] = np.maximum(largest[:, 1:], use[..., 1])
+        largest /= np.array([POLYGON_FRACTION if name.startswith("reaction") else 1.0 for name in names])[:, None]
+        best = largest.argmax(axis=0)
+        return [names[b] if largest[b, k] >= ACTIVE_USE else "" for k, b in enumerate(best.tolist())]
 
     @cached_property
     def _within(self) -> dict[str, Array]:
-        """How much of each bound is used at PLACES of each interval between knots and breaks of the path."""
+        """The use of each bound at CHECKED_FRACTIONS of each interval between knots and breaks of the path."""
         timing, path = self.timing, self.path
         ends = np.union1d(timing.s, timing.reached(path.breaks[0]))
-        middle, count = (ends[1:] + ends[:-1]) / 2, len(PLACES)
+        middle, count = (ends[1:] + ends[:-1]) / 2, len(CHECKED_FRACTIONS)
         k = np.clip(np.searchsorted(timing.s, middle) - 1, 0, len(timing.u) - 1)
         piece = path.piece_of(timing.along(middle, k)[0])
-        p = ends[:-1, None] + PLACES * np.diff(ends)[:, None]
+        p = ends[:-1, None] + CHECKED_FRACTIONS * np.diff(ends)[:, None]
         s, *rates = timing.along(p.ravel(), np.repeat(k, count))
         return self._uses(RetimedInstants(self.robot, None, path.on(np.repeat(piece, count), s), *rates))
 
     @cached_property
     def largest(self) -> dict[str, float]:
-        """The largest use of each bound, at and between knots: 1 at the bound."""
-        jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # of forces, where a joint turns back
-        found = self._within.items()
-        return {name: float(use.max()) if jumps else peak(use.reshape(-1, len(PLACES))) for name, use in found}
+        """The largest use of each bound, at and between knots; it is 1 at the bound."""
+        jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # forces jump where a joint reverses
+        result = self._within.items()
+        return {
+            name: float(use.max()) if jumps else peak(use.reshape(-1, len(CHECKED_FRACTIONS))) for name, use in result
+        }
 
     @property
     def excess(self) -> float:
-        """By how much any bound is exceeded between knots, at most, relative to the bound: 0 if none is."""
+        """The largest relative amount by which a bound is exceeded between knots, or 0."""
         return max(0.0, max(self.largest.values(), default=0.0) - 1)
 
     # Files and figures
 
     def report(self) -> str:
-        """Return the facts of the motion as text: duration, bounds and where they come from, and how far they are used.
+        """Return the duration, the bounds with their sources, and their use as text.
 
         Example:
             >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
@@ -267,31 +269,31 @@ class Retimed(Result):
         return self._summary().text()
 
     def save(self, path: str | Path, rate: float | None = None) -> None:
-        """Write the motion: .npz to read it back, .json for other programs, .csv with time, q, v, a and tau.
+        """Write the motion: .npz to load it again, .json for other programs, .csv with time, q, v, a and tau.
 
-        The table has the knots, or ``rate`` (Hz) rows a second.
+        The table has one row per knot, or ``rate`` (Hz) rows per second.
         """
         path = Path(path)
         if rate is None:
             super().save(path)
             return
         if path.suffix.lower() != ".csv":
-            found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
-            raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
+            message, fix = f"rate is given, but the suffix is {path.suffix!r}", "use save_points for controllers"
+            raise ModelError(message, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
         write_table(path, self._table(self.at(times)))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
-        """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml."""
+        """Write controller points at ``rate`` (Hz) as a ROS JointTrajectory in a .json or .yaml file."""
         times = instants(self.duration, check_rate(rate, self.duration, Path(path).name))
         at = self.at(times)
         write_points(Path(path), self.robot.coordinate_names, times, (at.q, at.v, at.a))
 
     @classmethod
     def load(cls, path: str | Path) -> "Retimed":
-        """Return the motion in a .npz file."""
-        with reading_archive(Path(path), cls.kind) as found:
-            robot, arrays = archived_robot(found), found.arrays
+        """Load a motion from a .npz file."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            robot, arrays = archived_robot(archive), archive.arrays
             n, knots, count = robot.nv, len(arrays["times"]), len(arrays["breaks"]) - 1
             shapes: dict[str, tuple[int, ...]] = {
                 "breaks": (count + 1,),
@@ -303,44 +305,46 @@ class Retimed(Result):
             for name, shape in (shapes | dict.fromkeys(KINDS, (2, n))).items():
                 check_array(arrays[name], shape, name)
             check_array(arrays["stretch"], (), "stretch", "b")
-            sources = {kind: str(found.settings["sources"][kind]) for kind in KINDS}
+            sources = {kind: str(archive.settings["sources"][kind]) for kind in KINDS}
             is_rising = (np.diff(arrays["times"]) > 0).all()
             if knots < 2 or count < 1 or not is_rising or not set(sources.values()) <= set(SOURCES):
                 raise ValueError("its arrays are not those of a retimed motion")
-            given = found.settings["reactions"]
-            limits = [(str(joint), int(link), str(kind), float(size)) for joint, link, kind, size in given]
+            stored_reactions = archive.settings["reactions"]
+            limits = [(str(joint), int(link), str(kind), float(size)) for joint, link, kind, size in stored_reactions]
             if any(not 0 <= link < len(robot.links) for _, link, _, _ in limits):
-                raise ValueError("a reaction of a link that the robot has not")
+                raise ValueError("a reaction belongs to a link that the robot does not have")
             joint_path = JointPath(arrays["breaks"][None], arrays["pieces"][None])
             timing = Timing(**{name: arrays[name] for name in Timing._fields[:-1]}, stretch=bool(arrays["stretch"]))
             bounds = Bounds({kind: arrays[kind] for kind in KINDS}, sources, tuple(limits))
-            return cls(robot, joint_path, timing, bounds, found.settings["settings"])
+            return cls(robot, joint_path, timing, bounds, archive.settings["settings"])
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
+        """Plot positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
 
-        Where they are bounded, also jerks, rates of forces and reactions. Needs matplotlib: ``torsor[plot]``.
+        Jerks, force rates and reactions are included if they are bounded. Needs matplotlib: ``torsor[plot]``.
         """
-        robot, bounds, times = self.robot, self.bounds, np.linspace(0.0, self.duration, DRAWN)
-        at, names, own = self.at(times), robot.coordinate_names, units(robot)[1]
-        forces = [FORCES[unit] for unit in own]
+        robot, bounds, times = self.robot, self.bounds, np.linspace(0.0, self.duration, PLOT_POINTS)
+        at, names, unit_names = self.at(times), robot.coordinate_names, units(robot)[1]
+        forces = [FORCES[unit] for unit in unit_names]
 
         def curves(title: str, kind: str, unit: str, of: Sequence[str], values: Array, jumps: Any = None) -> Quantity:
             limits = (Bound(0.0, self.duration, *bounds.values[kind]),) if bounds.has(kind) else ()
-            return Quantity(title, names, [f"{each}{unit}" for each in of], values, limits, jumps, False)
+            return Quantity(
+                title, names, [f"{quantity_unit}{unit}" for quantity_unit in of], values, limits, jumps, False
+            )
 
         range_of_joints = (Bound(0.0, self.duration, robot.lower, robot.upper),)
         drawn = [
-            Quantity("Positions", names, own, at.q, range_of_joints, fits=False),
-            curves("Velocities", "velocity", "/s", own, at.v),
-            curves("Accelerations", "acceleration", "/s²", own, at.a),
+            Quantity("Positions", names, unit_names, at.q, range_of_joints, fits=False),
+            curves("Velocities", "velocity", "/s", unit_names, at.v),
+            curves("Accelerations", "acceleration", "/s²", unit_names, at.a),
             curves("Forces", "torque", "", forces, at.tau, friction_jumps(robot, at.v)),
         ]
         if bounds.has("jerk"):
-            drawn.append(curves("Jerks", "jerk", "/s³", own, at.jerk))
+            drawn.append(curves("Jerks", "jerk", "/s³", unit_names, at.jerk))
         if bounds.has("torque_rate"):
             rates = robot.force_rate(at.q, at.v, at.a, at.jerk)[1]
-            drawn.append(curves("Rates of forces", "torque_rate", "/s", forces, rates))
+            drawn.append(curves("Force rates", "torque_rate", "/s", forces, rates))
         if bounds.reactions:
             joints = [f"{kind} {joint}" for joint, _, kind, _ in bounds.reactions]
             kinds = [REACTION_UNITS[kind] for _, _, kind, _ in bounds.reactions]
@@ -354,18 +358,22 @@ class Retimed(Result):
         arrays: dict[str, Any] = {"breaks": path.breaks[0], "pieces": path.pieces[0]}
         arrays |= {"robot": as_bytes(robot_text(self.robot))} | self.timing._asdict()
         arrays |= {kind: bounds.values[kind] for kind in KINDS}
-        own = {"settings": plain(self.settings), "sources": dict(bounds.sources), "reactions": plain(bounds.reactions)}
-        return Archive(self.kind, arrays, own, {"times": ["s"], "pieces": state_units(self.robot)["q"]})
+        header = {
+            "settings": plain(self.settings),
+            "sources": dict(bounds.sources),
+            "reactions": plain(bounds.reactions),
+        }
+        return Archive(self.kind, arrays, header, {"times": ["s"], "pieces": state_units(self.robot)["q"]})
 
     def _columns(self) -> list[Column]:
         return self._table(self._knots)
 
     def _table(self, at: RetimedInstants) -> list[Column]:
         """Return time, q, v, a and tau at times (T,)."""
-        found, own = [Column("time", "s", at.times)], state_units(self.robot)
+        result, unit_names = [Column("time", "s", at.times)], state_units(self.robot)
         for letter in ("q", "v", "a", "tau"):
-            found += columns_of(letter, self.robot.coordinate_names, own[letter], getattr(at, letter))
-        return found
+            result += columns_of(letter, self.robot.coordinate_names, unit_names[letter], getattr(at, letter))
+        return result
 
     def _content(self) -> dict[str, Any]:
         bounds, names = self.bounds, ("duration", "excess", "times", "q", "v", "a", "tau", "active")
@@ -393,10 +401,10 @@ class Retimed(Result):
         for joint, _, kind, size in self.bounds.reactions:
             name = f"reaction {kind} {joint}"
             facts[name] = f"{size:g} {REACTION_UNITS[kind]} ({100 * largest[name]:.1f} %)"
-        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN)).q, self.robot
-        beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
+        q, robot = self.at(np.linspace(0.0, self.duration, PLOT_POINTS)).q, self.robot
+        beyond = np.any((q < robot.lower - LIMIT_TOLERANCE) | (q > robot.upper + LIMIT_TOLERANCE), axis=0).tolist()
         if any(beyond):
-            outside = [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
+            outside = [name for name, is_beyond in zip(robot.coordinate_names, beyond, strict=True) if is_beyond]
             facts["beyond their position limits"] = ", ".join(outside)
         kinds = [kind for kind in KINDS if self.bounds.has(kind)]
         rows = []

@@ -1,4 +1,4 @@
-"""``retime``: the fastest timing of a path within bounds."""
+"""``retime``: the fastest timing of a joint path within bounds."""
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -21,33 +21,33 @@ from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.smooth import intervals_of, smooth_timing
 from torsor.robot.robot import Robot
 
-# The fastest timing of a path by reachability analysis (Pham and Pham 2018), as compiled functions without branches.
+# The fastest timing of a path by reachability analysis (Pham and Pham 2018), as compiled branch-free functions.
 #
 # On a grid, u = s'' is constant in each interval of length h, so x = s'^2 changes by 2 h u. Bounds are rows
 # L <= a u + b x <= H of an interval, at both of its ends: at the last one, a u + b (x + 2 h u). Their signs are such
-# that a >= 0. Two rows i, j leave some u if
+# that a >= 0. Two rows i, j allow some u if
 #
 #     x (a_j b_i - a_i b_j) <= a_j H_i - a_i L_j
 #
 # and the same with i and j exchanged (Fourier and Motzkin). Pairs of rows of one interval bound its first x, for all
-# intervals at once. The pairs with the row of the next interval, lo' <= 2 h u + x <= hi', are affine in its lo' and
+# intervals at once. Their pairs with the row of the next interval, lo' <= 2 h u + x <= hi', are affine in its lo' and
 # hi'. So the backward pass is a minimum of affine functions of two numbers, and so is the forward pass, which takes the
 # largest u of the controllable set.
 
-LARGEST = 1e30  # x where nothing bounds it
+LARGEST_X = 1e30  # x where it is not bounded
 TINY = 1e-300
-NOTHING = LARGEST * TINY  # added to what is divided by TINY, so that 0 <= 0 bounds nothing
-NO_INERTIA = 1e-11  # of a relative to 2 h b: such a row bounds x, but not u
-FEW = 16  # rows at a knot up to which all pairs are one function; more would take long to compile
-ROUNDING = 1e-9  # of x by which a controllable set may be empty
-MAX_CACHED_SIZES = 64  # sizes of problems
+NO_BOUND_OFFSET = LARGEST_X * TINY  # added to a number that is divided by TINY, so that 0 <= 0 is no bound
+MIN_INERTIA_RATIO = 1e-11  # a relative to 2 h b below which a row bounds x but not u
+MAX_ROWS_PAIRED = 16  # largest number of rows at a knot whose pairs are one function; more would take long to compile
+ROUNDING_TOLERANCE = 1e-9  # amount of x by which a controllable set may be empty
+MAX_CACHED_SIZES = 64  # problem sizes
 
 
 class Profile(NamedTuple):
     """``x`` and ``times`` (B, G + 1) at the knots of B paths, and s'' in the intervals: ``u`` (B, G).
 
-    The controllable sets ``low`` to ``high`` contain x. ``failing`` (B, G) are the intervals without a timing: with an
-    empty set at an end, an x beyond it, or without an end.
+    The controllable sets from ``low`` to ``high`` contain x. ``failing`` (B, G) flags intervals without a timing: those
+    with an empty set at an end, an x outside it, or a duration that is not finite.
     """
 
     x: Array
@@ -62,8 +62,8 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
     """Return the fastest timing of B paths with G intervals of lengths h (B, G).
 
     ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) the largest x of
-    velocity bounds, and ``start`` and ``end`` (B, 1) x at both ends. Where a controllable set is empty, its low is
-    above its high, and x has no meaning.
+    velocity bounds, and ``start`` and ``end`` (B, 1) the x at both ends. If a controllable set is empty, its low is
+    above its high, and x is meaningless.
     """
     count, knots, _, r = rows.shape
     work = _passes(r, count, knots)
@@ -81,21 +81,24 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
 
 @lru_cache(maxsize=MAX_CACHED_SIZES)
 def _passes(r: int, count: int, knots: int) -> Workspace:
-    """Return both passes for r rows at so many knots of ``count`` paths."""
+    """Return both passes for r rows at a number of knots of ``count`` paths."""
     m, G, kernels = 2 * r, knots - 1, _kernels(r, narrow(count))
     shapes = {"rows": (count, knots, 4, r), "most": (count, knots), "h": (count, G), "x": (count, knots)}
     shapes |= {"sets": (count, knots, 2), "timing": (count, G, 3), "back": (count, G, 2 + 4 * m)}
-    shapes |= {"ahead": (count, G, 2 * m), "own": (count, G if r > FEW else 0, m, 4)}
+    shapes |= {"ahead": (count, G, 2 * m), "own": (count, G if r > MAX_ROWS_PAIRED else 0, m, 4)}
 
     def calls(arrays: dict[str, Array]) -> list[Call]:
-        rows, most, h, x, sets, timing, back, ahead, own = arrays.values()
-        ends = [part for each in (sets, most, x) for part in (each[:, :-1], each[:, 1:])]
+        rows, most, h, x, sets, timing, back, ahead, interval_rows = arrays.values()
+        ends = [part for array in (sets, most, x) for part in (array[:, :-1], array[:, 1:])]
         by_knot, several, made = sets.swapaxes(0, 1), [], [back, ahead]
-        if r > FEW:
-            made.append(own)
-            own = own.reshape(-1, m, 4)
-            each, best = (np.broadcast_to(own, (m, *own.shape)) for own in (own, back.reshape(-1, 2 + 4 * m)[:, :2]))
-            several = [Call(kernels["pairs"], [each, own.swapaxes(0, 1), best], [best])]
+        if r > MAX_ROWS_PAIRED:
+            made.append(interval_rows)
+            interval_rows = interval_rows.reshape(-1, m, 4)
+            each, best = (
+                np.broadcast_to(interval_rows, (m, *interval_rows.shape))
+                for interval_rows in (interval_rows, back.reshape(-1, 2 + 4 * m)[:, :2])
+            )
+            several = [Call(kernels["pairs"], [each, interval_rows.swapaxes(0, 1), best], [best])]
         return [
             Call(kernels["interval"], [rows[:, :-1], rows[:, 1:], h], made),
             *several,
@@ -109,9 +112,9 @@ def _passes(r: int, count: int, knots: int) -> Workspace:
 
 @cache
 def _kernels(r: int, width: int | None) -> dict[str, Any]:
-    """Return the compiled functions for r rows at each knot; ``width`` is that of the passes."""
+    """Return the compiled functions for r rows at each knot; ``width`` applies to the passes."""
     m = 2 * r
-    results = [(2 + 4 * m,), (2 * m,), *([] if r <= FEW else [(m, 4)])]
+    results = [(2 + 4 * m,), (2 * m,), *([] if r <= MAX_ROWS_PAIRED else [(m, 4)])]
     return {
         "interval": compile(_interval(r), inputs=[(4, r), (4, r), ()], outputs=results),
         "pairs": compile(_pairs(m), inputs=[(m, 4), (4,), (2,)], outputs=[(2,)]),
@@ -124,136 +127,139 @@ def _kernels(r: int, width: int | None) -> dict[str, Any]:
 def _interval(r: int) -> ca.Function:
     """Return the limits of x, the affine functions of both passes, and (if there are many) the rows of an interval."""
     left, right, h = ca.SX.sym("left", 4, r), ca.SX.sym("right", 4, r), ca.SX.sym("h")
-    step, found = 2 * h, []
+    step, signed = 2 * h, []
     for at, ahead in ((left, 0), (right, step)):
         a, b, low, high = ca.vertsplit(at)
         a = a + ahead * b
         turned = a < 0
         sign = ca.if_else(turned, -1, 1)
-        found.append(ca.vertcat(sign * a, sign * b, ca.if_else(turned, -low, high), ca.if_else(turned, -high, low)).T)
-    rows = ca.vertcat(*found)
+        signed.append(ca.vertcat(sign * a, sign * b, ca.if_else(turned, -low, high), ca.if_else(turned, -high, low)).T)
+    rows = ca.vertcat(*signed)
     a, b, high, low = ca.horzsplit(rows)
     d = step * b - a  # of the pair with the row of the next interval
     size, behind = ca.fmax(ca.fabs(d), TINY), d < 0
-    own, by_high, by_low = a / size, (step * high + NOTHING) / size, (step * low - NOTHING) / size
+    ratio, by_high, by_low = a / size, (step * high + NO_BOUND_OFFSET) / size, (step * low - NO_BOUND_OFFSET) / size
     affine = [
-        ca.if_else(behind, own, 0),
-        ca.if_else(behind, 0, -own),
+        ca.if_else(behind, ratio, 0),
+        ca.if_else(behind, 0, -ratio),
         ca.if_else(behind, -by_low, by_high),
         ca.if_else(behind, -by_high, by_low),
     ]
-    free = a <= NO_INERTIA * ca.fabs(step * b)
+    free = a <= MIN_INERTIA_RATIO * ca.fabs(step * b)
     inverse = step / ca.if_else(free, 1, ca.fmax(a, TINY))
-    forward = [ca.if_else(free, 0, 1 - b * inverse), ca.if_else(free, LARGEST, high * inverse)]
-    least, most = ca.SX(0), ca.SX(LARGEST)
-    if r <= FEW:
+    forward = [ca.if_else(free, 0, 1 - b * inverse), ca.if_else(free, LARGEST_X, high * inverse)]
+    least, most = ca.SX(0), ca.SX(LARGEST_X)
+    if r <= MAX_ROWS_PAIRED:
         for k in range(1, 2 * r):
             lower, upper = _limits(rows[:k, :], rows[k, :])
             least, most = ca.fmax(least, lower), ca.fmin(most, upper)
-    results = [ca.vertcat(least, most, *affine), ca.vertcat(*forward), *([] if r <= FEW else [rows])]
-    return ca.Function("retiming_interval", [left, right, h], [ca.cse(each) for each in results])
+    results = [ca.vertcat(least, most, *affine), ca.vertcat(*forward), *([] if r <= MAX_ROWS_PAIRED else [rows])]
+    return ca.Function("retiming_interval", [left, right, h], [ca.cse(result) for result in results])
 
 
 def _limits(rows: ca.SX, row: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the limits of x by the pairs of one row with others (K, 4)."""
+    """Return the limits of x due to the pairs of one row with others (K, 4)."""
     a, b, high, low = ca.horzsplit(row)
     others, others_b, others_high, others_low = ca.horzsplit(rows)
     d = others * b - a * others_b
-    first, second = others * high - a * others_low + NOTHING, a * others_high - others * low + NOTHING
+    first, second = others * high - a * others_low + NO_BOUND_OFFSET, a * others_high - others * low + NO_BOUND_OFFSET
     size, positive = ca.fmax(ca.fabs(d), TINY), d > 0
     least = -ca.if_else(positive, second, first) / size
     return ca.mmax(least), ca.mmin(ca.if_else(positive, first, second) / size)
 
 
 def _pairs(m: int) -> ca.Function:
-    """Return the limits of x by all pairs with one more row."""
+    """Return the limits of x due to all pairs with one more row."""
     rows, row, best = ca.SX.sym("rows", m, 4), ca.SX.sym("row", 4), ca.SX.sym("best", 2)
     lower, upper = _limits(rows, row.T)
-    found = ca.vertcat(ca.fmax(best[0], lower), ca.fmin(best[1], upper))
-    return ca.Function("retiming_pairs", [rows, row, best], [found])
+    result = ca.vertcat(ca.fmax(best[0], lower), ca.fmin(best[1], upper))
+    return ca.Function("retiming_pairs", [rows, row, best], [result])
 
 
 def _backward(m: int) -> ca.Function:
-    """Return the controllable set (low, high) of an interval from that of the next one."""
-    found, most, after = ca.SX.sym("found", 2 + 4 * m), ca.SX.sym("most"), ca.SX.sym("after", 2)
-    limits, affine = ca.vertsplit(found, [0, 2, 2 + 4 * m])
+    """Return the controllable set (low, high) of an interval, given that of the next one."""
+    interval, most, after = ca.SX.sym("found", 2 + 4 * m), ca.SX.sym("most"), ca.SX.sym("after", 2)
+    limits, affine = ca.vertsplit(interval, [0, 2, 2 + 4 * m])
     same, other, high, low = ca.vertsplit(affine, m)
     high = ca.vertcat(limits[1], most, same * after[1] + other * after[0] + high)
     low = ca.vertcat(limits[0], same * after[0] + other * after[1] + low)
-    return ca.Function("retiming_backward", [found, most, after], [ca.vertcat(ca.mmax(low), ca.mmin(high))])
+    return ca.Function("retiming_backward", [interval, most, after], [ca.vertcat(ca.mmax(low), ca.mmin(high))])
 
 
 def _forward(m: int) -> ca.Function:
-    """Return the largest next x that is reached from x."""
-    found, after, x = ca.SX.sym("found", 2 * m), ca.SX.sym("after", 2), ca.SX.sym("x")
-    slope, offset = ca.vertsplit(found, m)
+    """Return the largest next x that can be reached from x."""
+    interval, after, x = ca.SX.sym("found", 2 * m), ca.SX.sym("after", 2), ca.SX.sym("x")
+    slope, offset = ca.vertsplit(interval, m)
     reached = ca.mmin(slope * x + offset)
-    return ca.Function("retiming_forward", [found, after, x], [ca.fmax(ca.fmin(reached, after[1]), after[0])])
+    return ca.Function("retiming_forward", [interval, after, x], [ca.fmax(ca.fmin(reached, after[1]), after[0])])
 
 
 def _timing() -> ca.Function:
-    """Return the time, u, and 1 for an interval without a timing, else 0."""
+    """Return the time, u, and a flag: 1 for an interval without a timing, otherwise 0."""
     sets, most, x = (
         [ca.SX.sym(name, *size) for _ in range(2)] for name, size in (("set", (2,)), ("most", ()), ("x", ()))
     )
     h, fits = ca.SX.sym("h"), x[0] + x[1] > 0
-    for (low, high), largest, own in zip(map(ca.vertsplit, sets), most, x, strict=True):
-        size = ROUNDING * ca.fmax(high, 1e-6 * ca.fmin(largest, 1))
-        for lower, upper in ((low, high), (low, own), (own, high), (own, largest)):
+    for (low, high), largest, speed in zip(map(ca.vertsplit, sets), most, x, strict=True):
+        size = ROUNDING_TOLERANCE * ca.fmax(high, 1e-6 * ca.fmin(largest, 1))
+        for lower, upper in ((low, high), (low, speed), (speed, high), (speed, largest)):
             fits = ca.logic_and(fits, lower <= upper + size)
     time = 2 * h / (ca.sqrt(x[0]) + ca.sqrt(x[1]))
-    found = ca.vertcat(time, (x[1] - x[0]) / (2 * h), ca.if_else(fits, 0, 1))
-    return ca.Function("retiming_timing", [*sets, *most, *x, h], [found])
+    result = ca.vertcat(time, (x[1] - x[0]) / (2 * h), ca.if_else(fits, 0, 1))
+    return ca.Function("retiming_timing", [*sets, *most, *x, h], [result])
 
 
-# Why a path has no timing within the bounds: in words, with the place and the numbers.
+# The reason why a path has no timing within the bounds, with place and numbers.
 
 
 def cause(
     rows: RowKernel, table: Array, most: Array, found: Profile, s: Array, speeds: tuple[float, float], where: str
 ) -> ModelError:
-    """Return the error of a path without a timing: ``table`` (G + 1, 4, r) and all else are of this path."""
+    """Return the error for a path without a timing; ``table`` (G + 1, 4, r) and the other arrays are of this path."""
     if len(found.u) == 1 and not any(speeds):
-        text = "a grid of one interval, from rest to rest"
-        return ModelError(text, where=where, allowed="2 or more", fix="more knots")
+        message = "the grid has only one interval from rest to rest"
+        return ModelError(message, where=where, allowed="2 or more", fix="use more knots")
     low, high = table[:, 2], table[:, 3]
     held = np.maximum(low, -high)
     if (held > 0).any():
-        k, row = (int(each) for each in np.unravel_index(np.argmax(held / np.maximum(high - low, 1e-300)), held.shape))
+        k, row = (
+            int(index) for index in np.unravel_index(np.argmax(held / np.maximum(high - low, 1e-300)), held.shape)
+        )
         kind, name = rows.names[row]
         place = f"at {name!r}, at s = {s[k]:.4g} of {s[-1]:.4g}"
-        fix = "a larger bound, a smaller load or another path"
-        if kind != "torque":  # a row is one side of a polygon within the circle of the magnitude
-            return ModelError(f"standing still takes more than the bound of {kind} {place}", where=where, fix=fix)
+        fix = "use a larger bound, a smaller load or another path"
+        if kind != "torque":  # a row is one side of the polygon inscribed in the circle of the magnitude
+            return ModelError(f"standing still exceeds the {kind} bound {place}", where=where, fix=fix)
         unit = force_units(rows.robot).get(name, "N m")
         most_torque = (high[k, row] - low[k, row]) / 2
-        text = f"standing still takes {abs(held[k, row]) + most_torque:.4g} {unit} of torque {place}"
-        return ModelError(text, where=where, allowed=f"{most_torque:.4g} {unit}", fix=fix)
+        message = f"standing still needs {abs(held[k, row]) + most_torque:.4g} {unit} of torque {place}"
+        return ModelError(message, where=where, allowed=f"{most_torque:.4g} {unit}", fix=fix)
     if found.x[-1] > most[-1]:
-        allowed = f"0 to {speeds[1] * np.sqrt(most[-1] / found.x[-1]):.6g}, by the velocity bounds"
+        allowed = f"0 to {speeds[1] * np.sqrt(most[-1] / found.x[-1]):.6g}, from the velocity bounds"
         return ModelError(argument="end", value=float(speeds[1]), where=where, allowed=allowed)
     if found.x[0] > found.high[0] >= found.low[0]:
         fastest = speeds[0] * np.sqrt(max(found.high[0], 0.0) / found.x[0])
-        allowed = f"0 to {fastest:.6g}: faster, it cannot brake in time"
+        allowed = f"0 to {fastest:.6g} (a faster motion cannot brake in time)"
         return ModelError(argument="start", value=float(speeds[0]), where=where, allowed=allowed)
     if found.x[0] < found.low[0] <= found.high[0]:
-        allowed = "more: slower, it does not reach the end within the bounds"
+        allowed = "more (a slower motion cannot reach the end within the bounds)"
         return ModelError(argument="start", value=float(speeds[0]), where=where, allowed=allowed)
     empty = np.flatnonzero(~(found.low <= found.high))
     k = int(empty[-1]) if len(empty) else int(np.argmin(found.x[1:] + found.x[:-1]))
-    text = f"no speed is within the bounds at s = {s[k]:.4g} of {s[-1]:.4g}"
-    return ModelError(text, where=where, fix="wider bounds, a lower speed at the end, or another path")
+    message = f"no speed is within the bounds at s = {s[k]:.4g} of {s[-1]:.4g}"
+    return ModelError(message, where=where, fix="use wider bounds, a lower speed at the end, or another path")
 
 
-MAX_CACHED_BOUNDS = 64  # sets of bounds of a robot
-ROUNDS = 20  # timings in a row, each with friction at the speeds of the one before
-CONVERGED = 1e-10  # of the largest x
-REFINEMENTS = 6  # of the grid
-CHECKED = np.linspace(0.0, 1.0, 9)  # parts of an interval at which it is decided whether to divide it
-WANTED = 2e-3  # of a bound, that may be exceeded between knots
-NEAR, LONG = 1e-3, 5e-4  # of a bound that is not reached in an interval, and of the time that such an interval may take
+MAX_CACHED_BOUNDS = 64  # sets of bounds per robot
+MAX_FRICTION_ROUNDS = 20  # timings in a row, each with friction at the speeds of the previous one
+CONVERGENCE_TOLERANCE = 1e-10  # change relative to the largest x
+MAX_REFINEMENTS = 6  # of the grid
+CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions that decide whether to divide the interval
+TARGET_EXCESS = 2e-3  # fraction of a bound by which it may be exceeded between knots
+# Margin of a bound that is not reached, and largest share of the time of such intervals.
+IDLE_MARGIN, MAX_IDLE_SHARE = 1e-3, 5e-4
 MAX_PARTS = 6  # of an interval, in one refinement
-SLOWER = 4.0  # the divisor of x where friction at that speed leaves no timing
+SLOWDOWN_DIVISOR = 4.0  # divisor of x if friction at that speed leaves no timing
 
 
 def retime(
@@ -271,30 +277,35 @@ def retime(
     end: float = 0.0,
     knots: Any = None,
 ) -> Retimed | tuple[Retimed, ...]:
-    """Return the fastest timing of a path of the joints within bounds, a ``Retimed``; a tuple of them for a batch.
+    """Return the fastest timing of a joint path within bounds, a ``Retimed``, or a tuple of them for a batch.
 
-    ``path`` are waypoints (K, n) in rad and m, or (B, K, n) for B paths; or a joint trajectory: (times, positions), a
-    result with ``times`` and ``q`` or the document of one, or a JointTrajectory of ROS as a dictionary. The path of a
-    ``Retimed`` is used as it is. The motion goes exactly through the waypoints, on the cubic spline over the length of
-    the path (or over the times); with a ``tolerance`` (rad, m) it is straight between them, with corners blended at
-    that distance; waypoints within half of it of another one are left out with a warning, so that corners are not too
-    short. Velocities of a trajectory, and its times where there is a tolerance, are not used.
+    ``path`` is one of the following:
 
-    Bounds are one number for all coordinates, one for each, {name: number}, or (n, 2) lower and upper ones: of
-    ``velocity`` (rad/s, m/s) and ``torque`` (N m, N) by default those of the robot, also for names that a table leaves
-    out, of ``acceleration``, ``jerk`` and ``torque_rate`` none by default. A coordinate without a velocity limit, or
-    without both torque and acceleration bounds, is an error: np.inf says that there is none. ``reactions`` are
-    {joint: {"force": N, "moment": N m}}, bounds of the magnitude of what the joint transmits
-    (``Robot.joint_wrenches``). Payloads are those of the robot (``robot.with_payload``).
+    - waypoints (K, n) in rad and m, or (B, K, n) for B paths
+    - a joint trajectory: (times, positions), a result with ``times`` and ``q``, or its document
+    - a ROS JointTrajectory as a dictionary
+    - a ``Retimed``, whose path is used unchanged
 
-    The motion starts and ends at rest, or with a speed ``start`` and ``end``, the norm of the joint velocities. The
-    bounds hold at both sides of every knot of a grid: ``knots`` is the number of intervals of each piece of the path,
-    or an array of s; by default it is refined where a bound is exceeded by more than 0.2 % between knots. What is left
-    is stated: ``result.excess``.
+    The motion passes exactly through the waypoints, on the cubic spline over the path length (or over the times). With
+    a ``tolerance`` (rad, m), it is straight between them, with corners blended within that distance. Waypoints within
+    half of it of another one are omitted with a warning, so that corners are not too short. The velocities of a
+    trajectory, and with a tolerance also its times, are not used.
 
-    Method: reachability analysis (Pham and Pham 2018), with x = (ds/dt)^2 linear in s between knots. Friction is
-    exact in the limit of its iterations. With bounds of jerk or torque rate, ds^2/dt^2 is continuous, and the time is
-    minimised by an interior-point method.
+    Bounds are one number, one per coordinate, {name: number}, or (n, 2) lower and upper bounds. ``velocity`` (rad/s,
+    m/s) and ``torque`` (N m, N) are by default those of the robot, also for names that a table omits.
+    ``acceleration``, ``jerk`` and ``torque_rate`` are unbounded by default. A coordinate without a velocity limit, or
+    without both torque and acceleration bounds, is an error; np.inf declares it unbounded. ``reactions`` are
+    {joint: {"force": N, "moment": N m}}, bounds on the magnitudes that the joint transmits (``Robot.joint_wrenches``).
+    Payloads are those of the robot (``robot.with_payload``).
+
+    The motion starts and ends at rest, or at the speeds ``start`` and ``end``, norms of the joint velocities. The
+    bounds hold on both sides of every knot of a grid. ``knots`` is the number of intervals per path piece, or an array
+    of s; by default the grid is refined where a bound is exceeded by more than 0.2 % between knots. The remaining
+    excess is ``result.excess``.
+
+    The method is reachability analysis (Pham and Pham 2018), with x = (ds/dt)^2 linear in s between knots. Friction is
+    exact in the limit of its iterations. With jerk or torque-rate bounds, d2s/dt2 is continuous, and an interior-point
+    method minimises the time.
 
     Example:
         >>> motion = retime(torsor.library.two_link(), [[0, 0], [1, 1], [2, 0]], velocity=2.0, acceleration=5.0)
@@ -308,20 +319,20 @@ def retime(
     where = f"{robot.name}: retime"
     if robot.target.dtype != "float64" or robot.target.device == "cuda":
         robot = robot.to(dtype="float64", device="cpu")
-    given = dict(zip(KINDS, (velocity, acceleration, jerk, torque, torque_rate), strict=True))
-    bounds, rows = _bounds(robot, given, reactions)
+    named_bounds = dict(zip(KINDS, (velocity, acceleration, jerk, torque, torque_rate), strict=True))
+    bounds, rows = _bounds(robot, named_bounds, reactions)
     paths, batch, first = read_path(robot, path, tolerance, where)
     if first and np.ndim(knots):
         knots = real_array(knots, where, "knots") - first
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
-    # A grid that is refined for all paths of a batch would be much finer than each of them needs.
-    parts = paths if knots is not None else [each.path(b) for each in paths for b in range(len(each.breaks))]
-    found: list[Retimed] = []
+    # A grid that is refined for all paths of a batch would be much finer than each path needs.
+    parts = paths if knots is not None else [path.path(b) for path in paths for b in range(len(path.breaks))]
+    retimed: list[Retimed] = []
     for b, part in enumerate(parts):
         here = where if len(parts) == 1 else f"{where}: path {b}"
-        found += _timed(rows, bounds, part, knots, settings, here)
-    return tuple(found) if batch else found[0]
+        retimed += _timed(rows, bounds, part, knots, settings, here)
+    return tuple(retimed) if batch else retimed[0]
 
 
 def _timed(
@@ -337,14 +348,14 @@ def _timed(
     if bounds.smooth:
         count = intervals_of(paths, where) if knots is None else len(grid.piece)
         if any(speeds):
-            text = f"start is {speeds[0]:g} and end {speeds[1]:g}, with bounds of jerk or torque rate"
-            raise ModelError(text, where=where, allowed="0 and 0, from rest to rest")
+            message = f"start is {speeds[0]:g} and end {speeds[1]:g}, with jerk or torque-rate bounds"
+            raise ModelError(message, where=where, allowed="0 and 0, from rest to rest")
         single = [paths.path(b) for b in range(len(paths.breaks))]
         return [
             Retimed(rows.robot, path, smooth_timing(rows, bounds, path, least, count, where), bounds, settings)
             for path, least in zip(single, profile.times[:, -1].tolist(), strict=True)
         ]
-    for _ in range(REFINEMENTS if knots is None else 0):
+    for _ in range(MAX_REFINEMENTS if knots is None else 0):
         parts = _needed(rows, paths, grid, profile)
         if parts.max() == 1:
             break
@@ -353,68 +364,68 @@ def _timed(
     piece, way = grid.knots
     s = paths.breaks.take(piece, axis=1) + way
     s[:, -1] = paths.breaks[:, -1]
-    none, found = np.zeros(len(grid.piece)), []
+    none, retimed = np.zeros(len(grid.piece)), []
     for b in range(len(s)):
         timing = Timing(profile.times[b], s[b], profile.x[b], profile.u[b], none)
-        found.append(Retimed(rows.robot, paths.path(b), timing, bounds, settings))
-    return found
+        retimed.append(Retimed(rows.robot, paths.path(b), timing, bounds, settings))
+    return retimed
 
 
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
-    """Return the bounds and what they mean along a path; those of the last calls are remembered."""
+    """Return the bounds and their rows along a path; those of recent calls are cached."""
     known: dict[Any, tuple[Bounds, RowKernel]] = robot.kernels.once("bounds of retiming", dict)
     key = *map(_key, given.values()), _key(reactions)
-    found = known.get(key)
-    if found is None:
+    result = known.get(key)
+    if result is None:
         bounds = Bounds.of(robot, given, reactions)
         if len(known) >= MAX_CACHED_BOUNDS:
             known.clear()
-        found = known[key] = bounds, RowKernel.of(robot, bounds)
-    return found
+        result = known[key] = bounds, RowKernel.of(robot, bounds)
+    return result
 
 
 def _key(value: Any) -> Any:
-    """Return the content of arguments: numbers, arrays, and tables and lists of them."""
+    """Return a hashable key of arguments: numbers, arrays, and tables and lists of them."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (float, int)):
         return type(value), value
     if isinstance(value, Mapping):
-        return "table", *((name, _key(each)) for name, each in value.items())
+        return "table", *((name, _key(entry)) for name, entry in value.items())
     if isinstance(value, list | tuple):
-        return tuple(_key(each) for each in value)
+        return tuple(_key(entry) for entry in value)
     array = np.asarray(value)
     return array.shape, array.dtype.str, array.tobytes()
 
 
 def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Profile:
-    """Return the fastest timing, or raise the error that says why there is none."""
+    """Return the fastest timing, or raise an error that states why there is none."""
     piece, way = grid.knots
     table, most = rows.at(paths.pieces.take(piece, axis=1), way)
     start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
-    found = fastest(table, most, grid.h, start, end)
-    if rows.has_friction and not np.count_nonzero(found.failing):
-        d1, x = paths.slopes(piece, way), found.x
+    profile = fastest(table, most, grid.h, start, end)
+    if rows.has_friction and not np.count_nonzero(profile.failing):
+        d1, x = paths.slopes(piece, way), profile.x
         turning = np.zeros(d1.shape, dtype=bool)
         turning[:, 1:] = np.sign(d1[:, 1:]) != np.sign(d1[:, :-1])
         turning[:, :-1] |= turning[:, 1:]
-        for _ in range(ROUNDS):
+        for _ in range(MAX_FRICTION_ROUNDS):
             rubbed = rows.with_friction(table, d1, x, turning)
-            found = fastest(rubbed, most, grid.h, start, end)
-            if np.count_nonzero(found.failing):
-                x = x / SLOWER  # the tangent of friction at a high speed is too large at rest
+            profile = fastest(rubbed, most, grid.h, start, end)
+            if np.count_nonzero(profile.failing):
+                x = x / SLOWDOWN_DIVISOR  # the friction tangent at a high speed is too large at rest
                 continue
-            change, x = np.abs(found.x - x).max(), found.x
-            if change <= CONVERGED * x.max():
+            change, x = np.abs(profile.x - x).max(), profile.x
+            if change <= CONVERGENCE_TOLERANCE * x.max():
                 break
         table = rubbed
-    if np.count_nonzero(found.failing):
-        b = int(np.argmax(found.failing.any(axis=1)))
+    if np.count_nonzero(profile.failing):
+        b = int(np.argmax(profile.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
-        s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
-        own = Profile(*(each[b] for each in found))
-        raise cause(rows, table[b], most[b], own, np.append(s, paths.breaks[b, -1]), speeds, here)
-    return found
+        s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, profile.u.shape)[b]
+        failed = Profile(*(array[b] for array in profile))
+        raise cause(rows, table[b], most[b], failed, np.append(s, paths.breaks[b, -1]), speeds, here)
+    return profile
 
 
 def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike:
@@ -426,26 +437,26 @@ def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike
 
 
 def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> Indices:
-    """Return into how many parts (G,) intervals are to be divided.
+    """Return the number of parts (G,) into which each interval is to be divided.
 
-    What is exceeded between two knots falls with the square of their distance. An interval in which no bound is reached
-    has a switch within: there s'' should change, which costs time.
+    The excess between two knots falls with the square of their distance. An interval in which no bound is reached
+    contains a switch, where s'' should change; without it, time is lost.
     """
     x, time = found.x, np.diff(found.times)
     way, inner = (
-        first[..., None] + CHECKED * change[..., None]
+        first[..., None] + CHECKED_FRACTIONS * change[..., None]
         for first, change in ((grid.first, grid.h), (x[:, :-1], np.diff(x)))
     )
     table, most = rows.at(paths.pieces[:, grid.piece, None], way)
     if rows.has_friction:
-        shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED))
+        shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED_FRACTIONS))
         table = rows.with_friction(table, paths.slopes(piece, way.reshape(shape)).reshape(*way.shape, -1), inner)
     a, b, low, high = (table[..., k, :] for k in range(4))
     value = a * found.u[..., None, None] + b * inner[..., None]
     left = 2 * (np.minimum(high - value, value - low) / (high - low)).min(axis=(-1, -2))
     speed = np.sqrt(inner / most)
     beyond, slow = np.maximum(-left, speed.max(axis=-1) - 1), 1 - speed.min(axis=-1)
-    idle = (left > NEAR) & (slow > NEAR) & (time > LONG * time.sum(axis=1, keepdims=True))
-    parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / WANTED)).clip(1, MAX_PARTS).astype(int)
+    idle = (left > IDLE_MARGIN) & (slow > IDLE_MARGIN) & (time > MAX_IDLE_SHARE * time.sum(axis=1, keepdims=True))
+    parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / TARGET_EXCESS)).clip(1, MAX_PARTS).astype(int)
     needed: Indices = np.maximum(parts, np.where(idle, MAX_PARTS, 1)).max(axis=0)
     return needed

@@ -1,11 +1,11 @@
-"""Timings within bounds of jerk and torque rate: s'' is continuous, and the time is minimised by an interior point.
+"""Timings within jerk and torque-rate bounds: s'' is continuous, and an interior-point method minimises the time.
 
 With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s is the
-derivative along the path: for a = q', b = q'' it is the jerk, for forces the torque rate. So both are the loads of
-``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the whole path at once.
+derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. So both are the loads
+of ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the full path at once.
 
-The splines are those of the progress p of ``timing.stretched``: near rest, where x(s) would be the power 4/3 of s, the
-rate of p is about constant.
+The splines are those of the progress p of ``path.stretched``: near rest, where x(s) would be the power 4/3 of s, the
+rate of p is nearly constant.
 """
 
 import math
@@ -21,22 +21,23 @@ from torsor.base.arrays import Array, Indices
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.cache import source_hash
-from torsor.control.scaling.path_dynamics import CHECKED, loads
+from torsor.control.scaling.path_dynamics import CHECKED_FRACTIONS, loads
 from torsor.control.scaling.window import Kernels, Sampled, Window, kernels, solve
-from torsor.motion.retiming.bounds import LARGEST, SIDES, TINY, Bounds, RowKernel, on_path
-from torsor.motion.retiming.path import BLEND, JointPath, Timing, progress, stretched
+from torsor.motion.retiming.bounds import LARGEST_BOUND, POLYGON_SIDES, TINY, Bounds, RowKernel, on_path
+from torsor.motion.retiming.path import BLEND_COEFFICIENTS, JointPath, Timing, progress, stretched
 
-# Loads in each piece of a path: what the places of a grid with equal intervals may miss.
+# Loads in each piece of a path, which the places of a grid with equal intervals may miss.
 #
 # Jerks and torque rates jump at the breaks of a spline, and a blended corner may be shorter than an interval.
 
-TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
-OF_SPLINES, OF_BLENDS = 9, 25  # places between a break and a knot, at which loads are checked
-REACHED = 0.98  # of the largest x
+# Factor of tighter bounds relative to the use that broke them, and the largest factor.
+TIGHTENING_FACTOR, MAX_TIGHTENING = 1.002, 1.2
+SPLINE_PLACES, BLEND_PLACES = 9, 25  # places between a break and a knot at which loads are checked
+REACHED_FRACTION = 0.98  # fraction of the largest x that counts as reached
 
 
 def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]:
-    """Return pieces, places and parts of the whole progress (P,) between each break of a path and the knots beside it.
+    """Return pieces, places and fractions of the progress (P,) between each break of a path and the adjacent knots.
 
     Knots (G + 1) are progresses in the unit of s.
     """
@@ -45,16 +46,16 @@ def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]
     ends = np.union1d(knots, breaks)
     beside = np.isin(ends[:-1], breaks) | np.isin(ends[1:], breaks)
     start, step = ends[:-1][beside], np.diff(ends)[beside]
-    places = np.linspace(0.0, 1.0, OF_BLENDS if path.pieces.shape[2] == BLEND else OF_SPLINES)
+    places = np.linspace(0.0, 1.0, BLEND_PLACES if path.pieces.shape[2] == BLEND_COEFFICIENTS else SPLINE_PLACES)
     part = (start[:, None] + places * step[:, None] - first) / length
     piece = path.piece_of(first + length * stretched((start + step / 2 - first) / length)[0])
     return np.repeat(piece, len(places)), (first + length * stretched(part)[0]).ravel(), part.ravel()
 
 
 class PathWindow(Window):
-    """A window over a whole path, whose ``uses`` are also those at some ``places`` of it.
+    """A window over a full path, whose ``uses`` include those at some further places.
 
-    ``at`` (P, parts * r + 2) are the coefficients at the ``parts`` (P,) of the whole progress.
+    ``at`` (P, parts * r + 2) are the coefficients at the fractions ``parts`` (P,) of the progress.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, parts: Array, at: Array):
@@ -65,30 +66,30 @@ class PathWindow(Window):
 
     def uses(self) -> Generator[None, None, Array]:
         """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
-        found = yield from super().uses()
+        result = yield from super().uses()
         t0, t1, t2 = (self.points[self._of + k] for k in range(3))
         part, h = self._part, self._samples.spacing
         w, first = (t2 - 2 * t1 + t0) / (2 * h**2), (t1 - t0) / (2 * h)
         x = (t0 + t1) / 2 + h * part * (2 * first + h * part * w)
-        np.maximum.at(found, self._of, self._use(self._at, self._ratio, w, first + h * part * w, x))
-        return found
+        np.maximum.at(result, self._of, self._use(self._at, self._ratio, w, first + h * part * w, x))
+        return result
 
     def tighten(self, uses: Array) -> None:
-        """Make the bounds tighter in intervals where they were broken, and beside them, for the next search.
+        """Tighten the bounds for the next search in intervals where they were broken, and beside them.
 
         The largest x is lowered where the last search reached it.
         """
         near = np.maximum(uses, np.maximum(np.append(uses[1:], 0.0), np.append(0.0, uses[:-1])))
-        more = np.where(near > 1, np.minimum(TIGHTER * near, TIGHTEST), 1.0)
+        more = np.where(near > 1, np.minimum(TIGHTENING_FACTOR * near, MAX_TIGHTENING), 1.0)
         self.tight = self.tight * more
         if self.feasible is not None:
             fastest = self._own[: self.n, 0]
-            fastest /= np.where(self.feasible[1:-1] > REACHED * fastest, more, 1.0) ** 2
+            fastest /= np.where(self.feasible[1:-1] > REACHED_FRACTION * fastest, more, 1.0) ** 2
 
 
 @cache
 def _use(r: int, parts: int) -> AnyKernel:
-    """Return the largest relative load, rate and speed for r rows; infinite where x < 0."""
+    """Return the largest relative load, rate and speed for r rows; infinite if x < 0."""
     at, ratio = ca.SX.sym("at", parts * r + 2), ca.SX.sym("ratio", r)
     w, u, x = (ca.SX.sym(name) for name in "wux")
     load, rate, *_ = loads(ca.vertsplit(at[:-2], r), ratio, w, u, x)
@@ -96,21 +97,25 @@ def _use(r: int, parts: int) -> AnyKernel:
     return compile(ca.Function("use", [at, ratio, w, u, x], [ca.if_else(x > 0, most, np.inf)]))
 
 
-INTERVALS = 200  # of a path, or a multiple of it
-OF_PIECE, FEWEST, MAX_INTERVALS = 24, 12, 6000  # of a spline: intervals of a piece, fewest of one, and of the path
-OF_BLEND, MAX_OF_BLENDS = 8.0, 4000  # of a path with blends: intervals of its shortest piece, and of the path
-PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
-ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
-GAP = 1e-4  # of the time that may be left to gain
-CENTERING = 0.1, 0.5, 3.0  # as ``window.CENTERING``: after very short steps, away from the bounds
-ALLOWED = 1e-3  # of a bound, that may be exceeded between the places where it is checked
-ENOUGH, PRECISION = 0.999, 1e-3  # of the scale of x, that makes a timing slower until it is within all bounds
-FASTER = 30.0  # the largest x, relative to that of the mean rate
-FIRST = 0.3  # the same for the first guess
-SMOOTH = 30  # parts of the path: the first guess changes smoothly over two of them
-INSIDE = 1e-9  # of half an interval
-BEGIN = 0.7  # the largest use of a bound by the first guess, of what standing still leaves
-STILL, LEAST = 1e-6, 1e-3  # of x of the first guess: where it stands still, and the smallest local one
+INTERVAL_MULTIPLE = 200  # of a path, or a multiple of it
+# For splines: default and fewest intervals per piece, most per path.
+INTERVALS_PER_PIECE, MIN_INTERVALS_PER_PIECE, MAX_INTERVALS = 24, 12, 6000
+# For blends: intervals of the shortest piece, and most intervals per path.
+INTERVALS_PER_BLEND, MAX_BLEND_INTERVALS = 8.0, 4000
+CHECKED_PLACES = np.array([0.0, *CHECKED_FRACTIONS, 1.0])  # interval fractions: its ends, and where bounds are checked
+MAX_ITERATIONS, MAX_SEARCHES = 120, 10  # of a search, and largest number of searches with tighter bounds
+GAP_TOLERANCE = 1e-4  # fraction of the time that may be left to gain
+CENTERING_FACTORS = 0.1, 0.5, 3.0  # as ``window.CENTERING_FACTORS``; after very short steps, away from the bounds
+ALLOWED_EXCESS = 1e-3  # fraction by which a bound may be exceeded between the places where it is checked
+# Of the factor of x that slows a timing down until it is within all bounds.
+ENOUGH_FACTOR, FACTOR_PRECISION = 0.999, 1e-3
+MAX_X_FACTOR = 30.0  # largest x relative to that of the mean rate
+FIRST_X_FACTOR = 0.3  # the same for the initial guess
+SMOOTHING_PARTS = 30  # parts of the path; the initial guess changes smoothly over two of them
+INSIDE_FRACTION = 1e-9  # fraction of half an interval
+FIRST_USE = 0.7  # largest use of a bound by the initial guess, relative to what standing still leaves
+# Factors of x of the initial guess: that of standing still, and the smallest local one.
+STILL_FACTOR, MIN_X_FACTOR = 1e-6, 1e-3
 
 
 @dataclass
@@ -126,18 +131,18 @@ class _Sampled:
 
 
 def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float, count: int, where: str) -> Timing:
-    """Return the fastest timing of one path from rest to rest, in ``count`` intervals, with a continuous s''.
+    """Return the fastest timing of one path from rest to rest, in ``count`` intervals, with continuous s''.
 
-    ``least`` is a duration (s) that it cannot be shorter than, which scales the search.
+    ``least`` is a lower bound of the duration (s), which scales the search.
     """
     _check_friction(rows, bounds, where)
     s = np.linspace(path.breaks[0, 0], path.breaks[0, -1], count + 1)
     h = float(s[1] - s[0])
-    found = _coefficients(rows, path, *_inside(path, s[:-1, None] + h * PLACES))
-    at, inner = found[..., :-2], np.ascontiguousarray(found[:, 1:])
-    near = np.concatenate([at[:, 0], at[:, len(CHECKED) // 2 + 1], at[:, -1]], axis=1)
+    coefficients = _coefficients(rows, path, *_inside(path, s[:-1, None] + h * CHECKED_PLACES))
+    at, inner = coefficients[..., :-2], np.ascontiguousarray(coefficients[:, 1:])
+    near = np.concatenate([at[:, 0], at[:, len(CHECKED_FRACTIONS) // 2 + 1], at[:, -1]], axis=1)
     mean = (count * h / least) ** 2
-    fastest = _largest(np.minimum(found[..., -2], FASTER * mean))
+    fastest = _largest(np.minimum(coefficients[..., -2], MAX_X_FACTOR * mean))
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
     compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names))
     piece, place, part = beside_breaks(path, s)
@@ -145,12 +150,12 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     window = PathWindow(compiled, samples, _ratios(rows, bounds), count, part, beside)
     _finish(window.fill(0, count, "free", "free"))
     if not _begin(window, mean, fastest):
-        fix = "wider bounds, so that the robot can stand still everywhere"
+        fix = "use wider bounds, so that the robot can stand still everywhere"
         raise ModelError("no timing within the bounds was found", where=where, fix=fix)
     best = window.points.copy()
     shortest = _timing(s, best).duration
-    for _ in range(SEARCHES):
-        _finish(window.improve(ITERATIONS, GAP, CENTERING))
+    for _ in range(MAX_SEARCHES):
+        _finish(window.improve(MAX_ITERATIONS, GAP_TOLERANCE, CENTERING_FACTORS))
         if window.feasible is None:
             break
         window.take(window.feasible)
@@ -159,43 +164,47 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
         time = _timing(s, window.points).duration
         if time < shortest:
             best, shortest = window.points.copy(), time
-        if scale > ENOUGH and window.iterations < ITERATIONS - 1:
+        if scale > ENOUGH_FACTOR and window.iterations < MAX_ITERATIONS - 1:
             break
         window.tighten(uses)
     return _timing(s, best)
 
 
 def _begin(window: Window, mean: float, fastest: Array) -> bool:
-    """Take a first guess that is away from the bounds, but not far; return whether there is one."""
-    window.begin(np.full(window.count + 2, FIRST * mean))
+    """Take an initial guess away from the bounds, but not far; return whether there is one."""
+    window.begin(np.full(window.count + 2, FIRST_X_FACTOR * mean))
     moving = _finish(window.uses())
-    window.take(STILL * window.points)
+    window.take(STILL_FACTOR * window.points)
     standing = _finish(window.uses())
-    spare = BEGIN * (1 - standing) / np.maximum(moving - standing, TINY)
-    window.take(_envelope(np.minimum(FIRST * mean * np.clip(spare, LEAST, 1 / FIRST), BEGIN * fastest)))
-    most = float((standing + BEGIN * (1 - standing)).max())
+    spare = FIRST_USE * (1 - standing) / np.maximum(moving - standing, TINY)
+    window.take(
+        _envelope(
+            np.minimum(FIRST_X_FACTOR * mean * np.clip(spare, MIN_X_FACTOR, 1 / FIRST_X_FACTOR), FIRST_USE * fastest)
+        )
+    )
+    most = float((standing + FIRST_USE * (1 - standing)).max())
     return bool(_finish(window.slow_down(most)).max() <= 1)
 
 
 def _envelope(limits: Array) -> Array:
-    """Return a smooth curve (G + 2) below limits (G): a first guess that is slow only where it must be."""
-    width = max(1, len(limits) // SMOOTH)
+    """Return a smooth curve (G + 2) below limits (G): an initial guess that is slow only where it must be."""
+    width = max(1, len(limits) // SMOOTHING_PARTS)
     near = np.lib.stride_tricks.sliding_window_view(np.pad(limits, (2 * width, 2 * width + 2), "edge"), 2 * width + 1)
     even = np.ones(width + 1) / (width + 1)
-    found: Array = np.exp(np.convolve(np.convolve(np.log(near.min(axis=1)), even, "valid"), even, "valid"))
-    return found
+    result: Array = np.exp(np.convolve(np.convolve(np.log(near.min(axis=1)), even, "valid"), even, "valid"))
+    return result
 
 
 def _slower(window: Window) -> float:
-    """Scale x by the largest factor up to 1 that is within the bounds, and return it.
+    """Scale x by the largest factor up to 1 that keeps the bounds, and return it.
 
-    Some factor is: slower motions need smaller forces and rates, where the robot can stand still.
+    Such a factor exists where the robot can stand still, because slower motions need smaller forces and rates.
     """
     low, high, points = 0.0, 2.0, window.points.copy()
-    while high - low > PRECISION:
+    while high - low > FACTOR_PRECISION:
         factor = min(1.0, (low + high) / 2)
         window.take(factor * points)
-        if _finish(window.uses()).max() <= 1 + ALLOWED:
+        if _finish(window.uses()).max() <= 1 + ALLOWED_EXCESS:
             low = factor
             if factor == 1.0:
                 return 1.0
@@ -206,17 +215,20 @@ def _slower(window: Window) -> float:
 
 
 def intervals_of(path: JointPath, where: str) -> int:
-    """Return the number of intervals for paths, by default: so many in the pieces of a spline, and in each blend."""
-    if path.pieces.shape[2] != BLEND:
+    """Return the default number of intervals for paths, from the number of spline pieces or the shortest blend."""
+    if path.pieces.shape[2] != BLEND_COEFFICIENTS:
         pieces = int(path.pieces.shape[1])
-        return min(max(MAX_INTERVALS, FEWEST * pieces), INTERVALS * math.ceil(OF_PIECE * pieces / INTERVALS))
+        return min(
+            max(MAX_INTERVALS, MIN_INTERVALS_PER_PIECE * pieces),
+            INTERVAL_MULTIPLE * math.ceil(INTERVALS_PER_PIECE * pieces / INTERVAL_MULTIPLE),
+        )
     lengths = np.diff(path.breaks)
     shortest = float((lengths.min(axis=1) / lengths.sum(axis=1)).min())
-    if shortest * MAX_OF_BLENDS < 1:
-        found = f"a corner or line that is {shortest:.2g} of the path, with bounds of jerk or torque rate"
-        allowed, fix = f"{1 / MAX_OF_BLENDS:g} or more", "a larger tolerance, or waypoints that are not so near"
-        raise ModelError(found, where=where, allowed=allowed, fix=fix)
-    return min(MAX_OF_BLENDS, INTERVALS * math.ceil(OF_BLEND / shortest / INTERVALS))
+    if shortest * MAX_BLEND_INTERVALS < 1:
+        message = f"a corner or line is {shortest:.2g} of the path, too short for jerk or torque-rate bounds"
+        allowed, fix = f"{1 / MAX_BLEND_INTERVALS:g} or more", "use a larger tolerance, or waypoints farther apart"
+        raise ModelError(message, where=where, allowed=allowed, fix=fix)
+    return min(MAX_BLEND_INTERVALS, INTERVAL_MULTIPLE * math.ceil(INTERVALS_PER_BLEND / shortest / INTERVAL_MULTIPLE))
 
 
 def _timing(s: Array, points: Array) -> Timing:
@@ -226,7 +238,7 @@ def _timing(s: Array, points: Array) -> Timing:
 
 
 def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
-    """Do all pieces of a work, and return its result."""
+    """Run all pieces of work and return the result."""
     while True:
         try:
             next(work)
@@ -240,29 +252,31 @@ def _kernels(r: int, parts: int) -> Kernels:
 
 
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
-    """Return half of the range of each row over the bound of its rate, 0 where that is infinite."""
-    found = []
+    """Return half the range of each row divided by the bound of its rate, 0 if that is infinite."""
+    ratios = []
     kinds = ("acceleration", "jerk", rows.accelerations), ("torque", "torque_rate", rows.torques)
-    for kind, rate, own in kinds:
-        low, high = (np.clip(each[list(own)], -LARGEST, LARGEST) for each in bounds.values[kind])
-        found.append((high - low) / 2 / bounds.values[rate][1, list(own)])
-    return np.concatenate([*found, np.zeros(len(rows.reactions) * SIDES // 2)])
+    for kind, rate, indices in kinds:
+        low, high = (np.clip(value[list(indices)], -LARGEST_BOUND, LARGEST_BOUND) for value in bounds.values[kind])
+        ratios.append((high - low) / 2 / bounds.values[rate][1, list(indices)])
+    return np.concatenate([*ratios, np.zeros(len(rows.reactions) * POLYGON_SIDES // 2)])
 
 
 def _largest(most: Array) -> Array:
-    """Return bounds (G,) of control points of x from those of x at places (G, P) of the intervals.
+    """Return bounds (G,) of control points of x, given bounds of x at places (G, P) of the intervals.
 
-    Where the bound has the second derivative f'', the spline is f'' h^2 / 8 above the control point in the middle.
+    If the bound has the second derivative f'', the spline is f'' h^2 / 8 above the control point in the middle.
     """
     first, middle, last = most[:, 0], most[:, most.shape[1] // 2], most[:, -1]
-    found: Array = np.maximum(middle - np.maximum((first + last) / 2 - middle, 0.0), most.min(axis=1))
-    return found
+    result: Array = np.maximum(middle - np.maximum((first + last) / 2 - middle, 0.0), most.min(axis=1))
+    return result
 
 
 def _inside(path: JointPath, p: Array) -> tuple[Indices, Array, Array]:
-    """Return pieces, places and parts of the whole for progresses p (G, P) in the unit of s."""
+    """Return pieces, places and fractions for progresses p (G, P) in the unit of s."""
     first, length = path.breaks[0, 0], path.breaks[0, -1] - path.breaks[0, 0]
-    inside = p + INSIDE * (p[:, p.shape[1] // 2, None] - p)  # at the end of an interval, the piece is that before it
+    inside = p + INSIDE_FRACTION * (
+        p[:, p.shape[1] // 2, None] - p
+    )  # so that the end of an interval is in the piece before it
     part = (inside - first) / length
     s = first + length * stretched(part)[0]
     return path.piece_of(s), s, part
@@ -271,17 +285,17 @@ def _inside(path: JointPath, p: Array) -> tuple[Indices, Array, Array]:
 def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, part: Array) -> Array:
     """Return coefficients and their slopes relative to bounds, and the largest x, at places of a path.
 
-    These are places s (...) in pieces (...), at a ``part`` (...) of the whole progress.
+    The places s (...) are in pieces (...), at a fraction ``part`` (...) of the progress.
     """
     length = path.breaks[0, -1] - path.breaks[0, 0]
-    shape = np.stack([each / length**k for k, each in enumerate(stretched(part)[1:])], axis=-1)
+    shape = np.stack([derivative / length**k for k, derivative in enumerate(stretched(part)[1:])], axis=-1)
     powers = path.pieces.shape[2]
     key = "smooth retiming", powers, rows.key, source_hash("motion/retiming")
     r, parts = len(rows.names), 8 if rows.has_friction else 6
     shapes = [(powers, rows.robot.nv), (), (3,), rows.numbers.shape], [(parts * r + 2,)]
     kernel: AnyKernel = rows.robot.kernels.kernel(key, lambda: _trace(rows, powers), lambda _: shapes)
-    found: Array = kernel(path.pieces[0, piece], s - path.breaks[0, piece], shape, rows.numbers)
-    return found
+    result: Array = kernel(path.pieces[0, piece], s - path.breaks[0, piece], shape, rows.numbers)
+    return result
 
 
 def _trace(rows: RowKernel, powers: int) -> ca.Function:
@@ -297,31 +311,31 @@ def _trace(rows: RowKernel, powers: int) -> ca.Function:
     place = way + change * (g1 + change * (g2 / 2 + change * g3 / 6))
     slope, bend = g1 + change * (g2 + change * g3 / 2), g2 + change * g3
     table, most = rows.trace(powers)(piece, place, numbers)
-    a, b, low, high = (each.T for each in ca.vertsplit(table))
+    a, b, low, high = (column.T for column in ca.vertsplit(table))
     half, parts = (high - low) / 2, [a * slope, a * bend + b * slope**2, -(high + low) / 2]
     if rows.has_friction:
-        friction, own = rows.robot.function("friction_force"), list(rows.torques)
+        friction, torques = rows.robot.function("friction_force"), list(rows.torques)
         d1 = on_path(piece, place, 2)[1]
-        once, twice = friction(d1)[own], friction(2 * d1)[own]
-        none = ca.SX.zeros(len(rows.names) - first - len(own), 1)
+        once, twice = friction(d1)[torques], friction(2 * d1)[torques]
+        none = ca.SX.zeros(len(rows.names) - first - len(torques), 1)
         parts[2] += ca.vertcat(ca.SX.zeros(first, 1), 2 * once - twice, none)
         parts.append(slope * ca.vertcat(ca.SX.zeros(first, 1), twice - once, none))
-    slopes = [ca.jtimes(each, change, 1) for each in parts]
-    largest = ca.fmin(most / ca.fmax(slope**2, TINY), LARGEST)
-    scaled = ca.vertcat(*(each / half for each in (*parts, *slopes)), largest, 0)
+    slopes = [ca.jtimes(part, change, 1) for part in parts]
+    largest = ca.fmin(most / ca.fmax(slope**2, TINY), LARGEST_BOUND)
+    scaled = ca.vertcat(*(term / half for term in (*parts, *slopes)), largest, 0)
     result = ca.densify(ca.cse(ca.substitute(scaled, change, 0)))
     return ca.Function("smooth_retiming", [piece, way, shape, numbers], [result])
 
 
 def _check_friction(rows: RowKernel, bounds: Bounds, where: str) -> None:
-    """Raise ModelError for friction whose torque rate is not finite, or that is neither dry nor viscous."""
+    """Raise ModelError if friction has an infinite torque rate, or is neither dry nor viscous."""
     if not rows.has_friction:
         return
     robot = rows.robot
     smooth = [joint.name for joint in robot.joints if joint.smooth]
     dry = [joint.name for joint in robot.joints if np.any(joint.coulomb)]
     if smooth or (dry and bounds.has("torque_rate")):
-        found = f"friction of {(smooth or dry)[0]!r} with bounds of jerk or torque rate"
-        allowed = "viscous friction; dry friction without a bound of torque rate"
-        fix = "robot.without_friction(), with its friction subtracted from the torque bounds"
-        raise ModelError(found, where=where, allowed=allowed, fix=fix)
+        message = f"jerk and torque-rate bounds do not support the friction of {(smooth or dry)[0]!r}"
+        allowed = "viscous friction, or dry friction without a torque-rate bound"
+        fix = "use robot.without_friction() and subtract the friction from the torque bounds"
+        raise ModelError(message, where=where, allowed=allowed, fix=fix)

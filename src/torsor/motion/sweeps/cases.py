@@ -14,26 +14,26 @@ import numpy as np
 from torsor.base.checks import interval, rows, table, whole_number
 from torsor.base.errors import ModelError
 
-# Columns of a table of results that are no parameters.
-OWN = ("case", "state", "error", "warning", "elapsed", "digest")
-LARGEST = 2**53  # whole numbers above it are not exact as floating-point numbers
+# Columns of a results table that are not parameters.
+RESERVED_COLUMNS = ("case", "state", "error", "warning", "elapsed", "digest")
+LARGEST_INTEGER = 2**53  # larger integers are not exact floating-point numbers
 
 
 class Case(NamedTuple):
-    """A case: its ``number`` from 0 in the order of the study, and the ``values`` of its parameters."""
+    """A case: its ``number``, from 0 in the order of the study, and the ``values`` of its parameters."""
 
     number: int
     values: dict[str, Any]
 
     @property
     def digest(self) -> str:
-        """A hash of the values, by which a study that goes on knows what it has computed."""
-        text = json.dumps(self.values, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        """A hash of the values, with which a resumed study identifies computed cases."""
+        result = json.dumps(self.values, sort_keys=True)
+        return hashlib.blake2b(result.encode(), digest_size=8).hexdigest()
 
 
 class Cases:
-    """Cases that are made one by one when they are needed, and whose number is known."""
+    """Cases that are generated one by one when needed, with a known number."""
 
     def __init__(self, count: int, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
         self._count, self._make = count, make
@@ -49,20 +49,24 @@ class Cases:
 
 
 def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any]) -> Cases:
-    """Return all combinations of values of parameters; the last parameter changes fastest.
+    """Return all combinations of parameter values; the last parameter changes fastest.
 
-    Parameters whose names have dots are given in a table, the others also as keywords.
+    Parameters whose names contain dots are given in a table, the others also as keywords.
 
     Example:
         >>> list(grid({"torques.upper": [5.0, 10.0]}, points=[8]))
         [{'torques.upper': 5.0, 'points': 8}, {'torques.upper': 10.0, 'points': 8}]
     """
-    given = table(values, "grid", "values") | more
-    axes = {name: rows(each, "grid", str(name), "a list of values") for name, each in given.items()}
+    all_values = table(values, "grid", "values") | more
+    axes = {
+        name: rows(values_of_name, "grid", str(name), "a list of values") for name, values_of_name in all_values.items()
+    }
     if not axes or not all(axes.values()):
-        raise ModelError("there are no values", where="grid", fix="give lists: `height=[1.6, 1.8]`")
+        raise ModelError("there are no values", where="grid", fix="pass lists, such as `height=[1.6, 1.8]`")
     count = math.prod(map(len, axes.values()))
-    return Cases(count, lambda: (dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())))
+    return Cases(
+        count, lambda: (dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values()))
+    )
 
 
 def samples(
@@ -70,19 +74,19 @@ def samples(
 ) -> Cases:
     """Return random cases: each parameter is uniform between (low, high), independently of the others.
 
-    The same seed gives the same cases, and more cases begin with the same ones.
+    The same seed gives the same cases, and a larger ``count`` starts with the same ones.
 
     Example:
-        >>> found = list(samples(3, height=(1.5, 1.9), seed=1))
-        >>> found == list(samples(5, height=(1.5, 1.9), seed=1))[:3], 1.5 < found[0]["height"] < 1.9
+        >>> cases = list(samples(3, height=(1.5, 1.9), seed=1))
+        >>> cases == list(samples(5, height=(1.5, 1.9), seed=1))[:3], 1.5 < cases[0]["height"] < 1.9
         (True, True)
     """
     whole_number(count, "samples", "count")
     whole_number(seed, "samples", "seed", least=0)
-    given = table(ranges, "samples", "ranges") | more
-    if not given:
-        raise ModelError("there are no ranges", where="samples", fix="give them: `height=(1.5, 1.9)`")
-    ends = {name: interval(each, "samples", str(name)) for name, each in given.items()}
+    all_ranges = table(ranges, "samples", "ranges") | more
+    if not all_ranges:
+        raise ModelError("there are no ranges", where="samples", fix="pass them, such as `height=(1.5, 1.9)`")
+    ends = {name: interval(ends_of_name, "samples", str(name)) for name, ends_of_name in all_ranges.items()}
 
     def make() -> Iterator[dict[str, Any]]:
         rng = np.random.default_rng(seed)
@@ -93,58 +97,58 @@ def samples(
 
 
 def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None = None) -> Iterator[Case]:
-    """Yield the cases with their numbers, their values checked and as plain Python values."""
+    """Yield the numbered cases, with values checked and converted to plain Python values."""
     if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
-        allowed = "a list of tables {parameter: value}, or studies.grid(...) or studies.samples(...)"
+        allowed = "a list of tables {parameter: value}, or motion.sweeps.grid(...) or samples(...)"
         raise ModelError(argument="cases", value=cases, where="sweep", allowed=allowed)
-    for number, each in enumerate(cases):
+    for number, case in enumerate(cases):
         where = f"case {number}"
-        if not isinstance(each, Mapping):
-            raise ModelError(f"it is {reprlib.repr(each)}", where=where, allowed="a table {parameter: value}")
-        values = dict(fixed or {}) | dict(each)
+        if not isinstance(case, Mapping):
+            raise ModelError(f"the case is {reprlib.repr(case)}", where=where, allowed="a table {parameter: value}")
+        values = dict(fixed or {}) | dict(case)
         for name in values:
-            if not isinstance(name, str) or not name or name in OWN:
-                allowed = f"text; {', '.join(OWN)} are columns of the results"
+            if not isinstance(name, str) or not name or name in RESERVED_COLUMNS:
+                allowed = f"text, but not {', '.join(RESERVED_COLUMNS)}, which are columns of the results"
                 raise ModelError(f"a parameter is named {name!r}", value=name, where=where, allowed=allowed)
             check_text(name, where, "the name of a parameter")
         yield Case(number, {name: _plain_parameter(value, where, name) for name, value in values.items()})
 
 
 def check_text(text: str, where: str, what: str) -> str:
-    r"""Return text that a file can hold; raise ModelError for half of a character (a lone surrogate)."""
+    r"""Return text that a file can store; raise ModelError if it contains a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ModelError(f"is {ascii(text)[:60]}", argument=what, where=where, allowed="text in Unicode") from None
+        raise ModelError(f"is {ascii(text)[:60]}", argument=what, where=where, allowed="Unicode text") from None
     return text
 
 
 def _plain_parameter(value: Any, where: str, name: str) -> Any:
-    """Return a value as JSON has it: a number, text, a truth value, None, or lists of these."""
+    """Return a JSON value: a number, text, a boolean, None, or lists of these."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [_plain_parameter(each, where, name) for each in value]
+        return [_plain_parameter(entry, where, name) for entry in value]
     if isinstance(value, str):
         return check_text(value, where, name)
-    is_exact = isinstance(value, int) and abs(value) <= LARGEST
+    is_exact = isinstance(value, int) and abs(value) <= LARGEST_INTEGER
     if value is None or is_exact or (isinstance(value, float) and math.isfinite(value)):
         return value
-    allowed = "finite numbers, text, truth values, and lists of them"
-    fix = "make other objects within the function, from such values"
+    allowed = "finite numbers, text, booleans, and lists of them"
+    fix = "create other objects within the function, from such values"
     raise ModelError(argument=name, value=value, where=where, allowed=allowed, fix=fix)
 
 
-# What a case gives: a row of numbers, text, truth values and arrays, each under the name of a column.
+# The results of a case: a row of numbers, text, booleans and arrays, each under a column name.
 
-VALUE = "value"  # the column of a function that returns one number or array
+VALUE_COLUMN = "value"  # the column of a function that returns one number or array
 Kind = str  # "number", "truth", "text", or "array1", "array2", ... with the number of axes
 
 
 class Row(NamedTuple):
     """A computed case: its ``number``, ``digest`` and ``values``, the ``results``, and the ``error`` if it failed.
 
-    ``warning`` has the warnings, ``elapsed`` the time that it took (s), ``units`` those of results as far as known.
+    ``warning`` has the warnings, ``elapsed`` the computing time (s), ``units`` the known units of results.
     """
 
     number: int
@@ -163,13 +167,13 @@ class Row(NamedTuple):
 
     @property
     def cells(self) -> dict[str, Any]:
-        """All values by the names of their columns."""
-        own = self.number, self.state, self.error, self.warning, self.elapsed, self.digest
-        return dict(zip(OWN, own, strict=True)) | self.values | self.results
+        """All values by column name."""
+        values = self.number, self.state, self.error, self.warning, self.elapsed, self.digest
+        return dict(zip(RESERVED_COLUMNS, values, strict=True)) | self.values | self.results
 
 
 def results_of(found: Any) -> dict[str, Any]:
-    """Return the results of a function by column: nested tables have names with dots, one value is called "value".
+    """Return the results of a function by column: nested tables have dotted names, a single value is named "value".
 
     Example:
         >>> results_of({"time": 1.5, "force": {"hip": np.array([1.0, 2.0])}})
@@ -182,11 +186,11 @@ def results_of(found: Any) -> dict[str, Any]:
     if isinstance(found, tuple) and hasattr(found, "_asdict"):
         found = found._asdict()
     if not isinstance(found, Mapping):
-        return {VALUE: _plain_result(found, VALUE)}
+        return {VALUE_COLUMN: _plain_result(found, VALUE_COLUMN)}
     results: dict[str, Any] = {}
     for name, value in found.items():
         if isinstance(value, Mapping) or hasattr(value, "_asdict"):
-            results |= {f"{name}.{inner}": each for inner, each in results_of(value).items()}
+            results |= {f"{name}.{inner}": entry for inner, entry in results_of(value).items()}
         else:
             results[str(name)] = _plain_result(value, str(name))
     for name in results:
@@ -195,24 +199,24 @@ def results_of(found: Any) -> dict[str, Any]:
 
 
 def _plain_result(value: Any, name: str) -> Any:
-    """Return a number, text, a truth value, None, or an array of real numbers."""
+    """Return a number, text, a boolean, None, or an array of real numbers."""
     if isinstance(value, str):
         return check_text(value, "sweep", f"the result {name!r}")
     if value is None or isinstance(value, bool):
         return value
     try:
         array = np.asarray(value)
-    except ValueError:  # rows of several lengths
+    except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.dtype.kind == "b" and not array.ndim:
         return bool(array)
     if array.dtype.kind in "fiub":
         return array.astype(float) if array.ndim else float(array)
-    allowed = "numbers, text, truth values, arrays of numbers, and tables of these; or a motion problem or its result"
+    allowed = "numbers, text, booleans, arrays of numbers, and tables of these; or a motion problem or its result"
     raise ModelError(f"the result {name!r} is {reprlib.repr(value)}", value=name, where="sweep", allowed=allowed)
 
 
-NOUNS = {"number": "a number", "truth": "a truth value", "text": "text"}
+NOUNS = {"number": "a number", "truth": "a boolean", "text": "text"}
 
 
 def noun(kind: Kind) -> str:
@@ -222,7 +226,7 @@ def noun(kind: Kind) -> str:
 
 
 def kind_of(value: Any) -> Kind:
-    """Return the kind of the column of a value."""
+    """Return the column kind of a value."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Where cases are computed: in this process, in processes of this machine, on a cluster, or by any executor."""
+"""Execution of cases: in this process, in processes of this machine, on a cluster, or by any executor."""
 
 import contextlib
 import hashlib
@@ -24,18 +24,18 @@ from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, missing
 from torsor.base.progress import be_silent
 from torsor.motion import MotionError
-from torsor.motion.sweeps.cases import OWN, Case, Row
+from torsor.motion.sweeps.cases import RESERVED_COLUMNS, Case, Row
 from torsor.motion.sweeps.subjects import Subject
 from torsor.simulation import SimulationError
 
 # One case in a worker: in this process, in a process of this machine, or on another machine of a cluster.
 #
-# The function travels as bytes, with every case, and is unpacked once in each process: a worker that is started later,
-# in the place of a killed one, needs nothing else. Errors of a case are part of its row.
+# The function is sent as bytes with every case and unpacked once in each process, so a worker that replaces a killed
+# one needs nothing else. Errors of a case are part of its row.
 
-MAX_KEPT = 4  # functions that a process keeps: a cluster may serve several studies
-# Errors whose message says what is wrong; the others are shown with their type.
-_IN_WORDS = (ModelError, MotionError, SimulationError)
+MAX_CACHED_SUBJECTS = 4  # functions that a process caches, because a cluster may serve several studies
+# Errors whose message is self-explanatory; the others are shown with their type.
+_EXPLAINED_ERRORS = (ModelError, MotionError, SimulationError)
 
 _subjects: dict[str, Subject] = {}
 
@@ -48,7 +48,7 @@ class Parcel(NamedTuple):
 
     @classmethod
     def of(cls, subject: Subject) -> "Parcel":
-        """Return a subject as bytes, by cloudpickle where it is installed: it takes functions of notebooks too."""
+        """Return a subject as bytes, by cloudpickle if it is installed, which also handles notebook functions."""
         try:
             from cloudpickle import dumps
         except ImportError:
@@ -56,79 +56,79 @@ class Parcel(NamedTuple):
         try:
             content = dumps(subject)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            found = f"{subject.name} cannot be sent to another process: {error}"
-            fix = "define the function in a module, or install cloudpickle, or compute in this process: `workers=0`"
-            raise ModelError(found, where="sweep", fix=fix) from None
+            message = f"{subject.name} cannot be sent to another process: {error}"
+            fix = "define the function in a module, install cloudpickle, or compute in this process (`workers=0`)"
+            raise ModelError(message, where="sweep", fix=fix) from None
         return cls(hashlib.blake2b(content, digest_size=8).hexdigest(), content)
 
     def open(self) -> Subject:
-        """Return the subject, unpacked once in a process."""
-        found = _subjects.get(self.digest)
-        if found is None:
-            found = _subjects[self.digest] = pickle.loads(self.content)
-            while len(_subjects) > MAX_KEPT:
+        """Return the subject, which is unpacked once per process."""
+        result = _subjects.get(self.digest)
+        if result is None:
+            result = _subjects[self.digest] = pickle.loads(self.content)
+            while len(_subjects) > MAX_CACHED_SUBJECTS:
                 _subjects.pop(next(iter(_subjects)), None)
-        return found
+        return result
 
 
 def run_parcel(parcel: Parcel, case: Case, attempt: int = 0) -> Row:
-    """Return the row of a case in a worker; ``attempt`` tells a cluster that a second attempt is another task."""
+    """Return the row of a case in a worker; ``attempt`` makes a second attempt a different task for a cluster."""
     try:
         subject = parcel.open()
-    except (Exception, SystemExit) as error:  # of a module that this process imports, for example
+    except (Exception, SystemExit) as error:  # for example of a module that this process imports
         reason = f"the function cannot be unpacked in a worker: {type(error).__name__}: {error}"
         return Row(case.number, case.digest, case.values, {}, _encodable(reason), units={})
     return run_case(subject, case)
 
 
 def run_case(subject: Subject, case: Case) -> Row:
-    """Return the row of a case; its error, if it has one, is in the row."""
+    """Return the row of a case, which contains its error if there is one."""
     start, results, units = perf_counter(), dict[str, Any](), dict[str, str]()
-    # Warnings belong to a case only where no other thread can change their filters meanwhile.
+    # Warnings are attributed to a case only if no other thread can change their filters in the meantime.
     here = threading.current_thread() is threading.main_thread()
-    # Linear algebra has one thread: the workers share the cores among themselves.
+    # Linear algebra uses one thread, because the workers share the cores.
     with _threads().limit(limits=1), warnings.catch_warnings(record=here) as caught:
         if here:
             warnings.simplefilter("default")
         try:
-            found = subject.run(case.values)
-            for name in found.results:
-                if name in case.values or name in OWN:
-                    text, fix = f"the result {name!r} has the name of another column", "give it another name"
-                    raise ModelError(text, value=name, where="sweep", fix=fix)
-            results, error, units = found.results, found.reason, dict(found.units)
+            outcome = subject.run(case.values)
+            for name in outcome.results:
+                if name in case.values or name in RESERVED_COLUMNS:
+                    message, fix = f"the result {name!r} has the same name as another column", "rename it"
+                    raise ModelError(message, value=name, where="sweep", fix=fix)
+            results, error, units = outcome.results, outcome.reason, dict(outcome.units)
         except (Exception, SystemExit) as wrong:
-            error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"
-    warning = "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
+            error = str(wrong) if isinstance(wrong, _EXPLAINED_ERRORS) else f"{type(wrong).__name__}: {wrong}"
+    warning = "\n".join(dict.fromkeys(str(record.message) for record in caught or ()))
     texts, seconds = (_encodable(error), _encodable(warning)), perf_counter() - start
     return Row(case.number, case.digest, case.values, results, *texts, seconds, units)
 
 
 def _encodable(text: str) -> str:
-    """Return text that every file can hold: half characters (lone surrogates) as escapes."""
+    """Return text that every file can store, with lone surrogates as escapes."""
     return text.encode(errors="backslashreplace").decode()
 
 
 @cache
 def _threads() -> Any:
-    """Return the controller of the threads of linear algebra."""
+    """Return the controller of linear-algebra threads."""
     return ThreadpoolController()
 
 
 # Processes on this machine, as an executor: a killed one is replaced, and only its own case ends with an error.
 #
-# Processes are spawned, so that threads and locks of this one do no harm, and compute with one BLAS thread each.
-# Kernels come from the cache on disk, where the first process that needs one compiles it while the others wait.
+# Processes are spawned, so that threads and locks of this process have no effect, and use one BLAS thread each. Kernels
+# come from the disk cache: the first process that needs one compiles it while the others wait.
 
-# Threads of linear algebra in a new process.
+# Linear-algebra threads in a new process.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")}
-# Processes in a row that end before they are ready: by an error of their own, which will come again, or killed.
+# Largest numbers of processes in a row that end before they are ready, by a recurring error or because they are killed.
 MAX_FAILED_STARTS, MAX_KILLED_STARTS = 3, 100
 _starting = threading.Lock()  # the environment is shared by all threads
 
 
 class WorkerDiedError(BrokenExecutor):
-    """The process that computed a case ended: it was killed, ran out of memory, or crashed."""
+    """The process that computed a case ended because it was killed, ran out of memory or crashed."""
 
 
 class CannotStartError(ModelError):
@@ -142,9 +142,10 @@ class _Job(NamedTuple):
 
 
 class Processes(Executor):
-    """An executor with ``workers`` processes on this machine (by default, one for each core).
+    """An executor with ``workers`` processes on this machine (by default one per core).
 
-    A process that dies is replaced by a new one. The future of its call raises ``WorkerDiedError``; all others go on.
+    A process that dies is replaced by a new one. The future of its call raises ``WorkerDiedError``; the others
+    continue.
 
     Example:
         >>> with Processes(2) as pool:  # processes start with the first calls
@@ -155,8 +156,11 @@ class Processes(Executor):
     def __init__(self, workers: int | None = None) -> None:
         self.workers = cores() if workers is None else whole_number(workers, "sweep", "workers", most=10_000)
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            found, fix = "a script starts processes while it is imported", 'call it under if __name__ == "__main__":'
-            raise ModelError(found, where="sweep", fix=fix)
+            message, fix = (
+                "the script starts processes while it is imported",
+                'call it under if __name__ == "__main__":',
+            )
+            raise ModelError(message, where="sweep", fix=fix)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._processes: set[BaseProcess] = set()
         self._threads: list[threading.Thread] = []
@@ -164,11 +168,11 @@ class Processes(Executor):
 
     @property
     def pids(self) -> list[int]:
-        """The ids of the processes that run now."""
-        return [each.pid for each in list(self._processes) if each.pid is not None]
+        """The ids of the running processes."""
+        return [process.pid for process in list(self._processes) if process.pid is not None]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Return the future of a call in one of the processes; keywords are not taken."""
+        """Return the future of a call in one of the processes; keyword arguments are ignored."""
         if self._is_closed:
             raise RuntimeError("the processes are stopped")
         future: Future[Any] = Future()
@@ -180,7 +184,7 @@ class Processes(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Stop the processes: after all calls if ``wait``, else at once."""
+        """Stop the processes, after all calls if ``wait``, otherwise at once."""
         self._is_closed = True
         if cancel_futures or not wait:
             with contextlib.suppress(queue.Empty):
@@ -198,7 +202,7 @@ class Processes(Executor):
             thread.join()
 
     def _serve(self) -> None:
-        """Take jobs one after the other, in a thread for each process."""
+        """Process jobs one after the other, in one thread per process."""
         worker: _Worker | None = None
         try:
             while (job := self._jobs.get()) is not None:
@@ -206,20 +210,20 @@ class Processes(Executor):
                     continue
                 worker = worker or self._started()
                 if worker is None:
-                    fix = 'call it under if __name__ == "__main__": in a script, and look at the errors above'
-                    job.future.set_exception(CannotStartError("new processes end at once", where="sweep", fix=fix))
+                    fix = 'call it under if __name__ == "__main__": in a script, and see the errors above'
+                    job.future.set_exception(CannotStartError("new processes end immediately", where="sweep", fix=fix))
                     continue
                 try:
-                    is_error, found = worker.call(job.function, job.arguments)
+                    is_error, reply = worker.call(job.function, job.arguments)
                 except (EOFError, OSError):
                     error = WorkerDiedError(self._ended(worker))
                     worker = None
                     job.future.set_exception(error)
                     continue
                 if is_error:
-                    job.future.set_exception(found)
+                    job.future.set_exception(reply)
                 else:
-                    job.future.set_result(found)
+                    job.future.set_result(reply)
         finally:
             if worker is not None:
                 worker.close()
@@ -231,7 +235,7 @@ class Processes(Executor):
         while failed < MAX_FAILED_STARTS and killed < MAX_KILLED_STARTS and not self._is_killed:
             worker = _Worker()
             self._processes.add(worker.process)
-            if self._is_killed:  # it was started while the others were killed
+            if self._is_killed:  # the worker was started while the others were killed
                 worker.process.kill()
             if worker.is_ready():
                 return worker
@@ -240,7 +244,7 @@ class Processes(Executor):
         return None
 
     def _ended(self, worker: "_Worker") -> str:
-        """Return how a process ended."""
+        """Return a text that describes how a process ended."""
         worker.close()
         self._processes.discard(worker.process)
         code = worker.exit_code
@@ -266,7 +270,7 @@ class _Worker:
             finally:
                 for name, value in before.items():
                     os.environ.pop(name) if value is None else os.environ.update({name: value})
-        theirs.close()  # so that the end of the process is the end of the pipe
+        theirs.close()  # so that the pipe ends when the process ends
 
     def is_ready(self) -> bool:
         """Wait for the process to import its modules, and return whether it did."""
@@ -278,8 +282,8 @@ class _Worker:
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
         """Return (whether it failed, the result or error) of a call; raise EOFError if the process ends."""
         self.pipe.send((function, arguments))
-        found: tuple[bool, Any] = self._received()
-        return found
+        result: tuple[bool, Any] = self._received()
+        return result
 
     def _received(self) -> Any:
         wait([self.pipe, self.process.sentinel])
@@ -289,17 +293,17 @@ class _Worker:
 
     @property
     def exit_code(self) -> int:
-        """The status with which the process ended, or minus the signal that ended it."""
+        """The exit status of the process, or minus the signal that ended it."""
         return self.process.exitcode or 0
 
     def close(self) -> None:
-        """Close the pipe, which ends the process, and wait for that."""
+        """Close the pipe, which ends the process, and wait for it."""
         self.pipe.close()
         self.process.join()
 
 
 def _work(pipe: Connection) -> None:
-    """Compute what comes through a pipe until it is closed; Ctrl-C is for the process that started this one."""
+    """Compute what arrives through a pipe until it is closed; the parent process handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     be_silent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -308,14 +312,14 @@ def _work(pipe: Connection) -> None:
         while True:
             function, arguments = pipe.recv()
             try:
-                found = False, function(*arguments)
+                reply = False, function(*arguments)
             except Exception as error:
-                found = True, _sendable(error)
-            pipe.send(found)
+                reply = True, _sendable(error)
+            pipe.send(reply)
 
 
 def _sendable(error: Exception) -> Exception:
-    """Return an error that the other process can unpack: some exceptions cannot be made again from their pickle."""
+    """Return an error that the other process can unpickle, because some exceptions cannot be restored."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -324,7 +328,7 @@ def _sendable(error: Exception) -> Exception:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it is gone: nobody would take its result."""
+    """End this process when its parent is gone, because nothing would receive its results."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -332,22 +336,22 @@ def _end_with_parent() -> None:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-AHEAD = 2  # cases that are given to each worker at a time, so that none waits for the next one
-_REFRESH = 2.0  # s after which the size of a cluster is asked for again
-MAX_RENEWED = 30  # executors in a row that break before they compute a case
+CASES_PER_WORKER = 2  # cases submitted per worker, so that none waits for the next one
+_REFRESH_SECONDS = 2.0  # s after which the cluster size is queried again
+MAX_RENEWED = 30  # largest number of executors in a row that break before they compute a case
 
 
 class Here(Executor):
-    """An executor that computes in this process, at once."""
+    """An executor that computes immediately in this process."""
 
     _max_workers = 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Return the future of a call that is done; Ctrl-C goes through."""
+        """Return the completed future of a call; Ctrl-C propagates."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -357,10 +361,10 @@ class Here(Executor):
 
 
 class Pool:
-    """An executor with what a sweep must know of it: how many cases it takes, and what the end of a worker means.
+    """An executor with what a sweep needs to know about it: its capacity, and the errors that mean a lost worker.
 
     ``executor`` is None for processes of this machine (``workers`` of them, 0 for this process), an executor of
-    ``concurrent.futures``, a function that makes one, a ``distributed.Client``, or the address of its scheduler.
+    ``concurrent.futures``, a function that returns one, a ``distributed.Client``, or the address of its scheduler.
     """
 
     def __init__(self, executor: Any, workers: int | None, subject: Subject) -> None:
@@ -368,24 +372,24 @@ class Pool:
             raise ModelError("and workers are both given", argument="executor", where="sweep", allowed="one of them")
         self._subject, self._source, self._workers = subject, executor, workers
         self._is_given = isinstance(executor, Executor) or _is_client(executor)
-        self.renewed = 0  # since the last case that was computed
+        self.renewed = 0  # since the last computed case
         self.executor: Executor = self._made()
         self.is_here = isinstance(self.executor, Here)
-        # Threads of this process share the function: it need not be sent.
+        # Threads of this process share the function, so it need not be sent.
         self._parcel = None if isinstance(self.executor, (Here, ThreadPoolExecutor)) else Parcel.of(subject)
-        self._size, self._asked = 0, -_REFRESH
+        self._size, self._asked = 0, -_REFRESH_SECONDS
 
     def capacity(self) -> int:
-        """Return how many cases are given to the executor at a time."""
+        """Return the number of cases that are submitted to the executor at a time."""
         if self.is_here:
             return 1
-        if monotonic() - self._asked >= _REFRESH:
+        if monotonic() - self._asked >= _REFRESH_SECONDS:
             client = getattr(self.executor, "_client", None)
             known = getattr(self.executor, "workers", None) or getattr(self.executor, "_max_workers", None)
             count = known if isinstance(known, int) else cores()
             size = count if client is None else int(sum(client.nthreads().values()))
             self._asked, self._size = monotonic(), max(1, size)
-        return AHEAD * self._size
+        return CASES_PER_WORKER * self._size
 
     def submit(self, case: Case, attempt: int) -> "Future[Any]":
         """Return the future of a case."""
@@ -396,11 +400,11 @@ class Pool:
         except BrokenExecutor:
             raise
         except RuntimeError as error:  # it was shut down
-            fix = "give an executor that is open; what is done is kept: `resume=True` goes on"
-            raise ModelError(f"the executor takes no cases: {error}", where="sweep", fix=fix) from None
+            fix = "pass an open executor; finished cases are stored, and `resume=True` continues"
+            raise ModelError(f"the executor does not accept cases: {error}", where="sweep", fix=fix) from None
 
     def _made(self) -> Executor:
-        """Return the executor that was given, or another one of the same kind."""
+        """Return the given executor, or another one of the same kind."""
         source: Any = self._source
         if source is None:
             return Here() if self._workers == 0 else Processes(self._workers)
@@ -410,40 +414,40 @@ class Pool:
             return _connected(source)
         if _is_client(source):
             return cast(Executor, source.get_executor(pure=False))
-        allowed = "an executor of concurrent.futures, a function that makes one, a distributed.Client, or an address"
+        allowed = "an executor of concurrent.futures, a function that returns one, a distributed.Client, or an address"
         if not callable(source):
-            found = f"is of type {type(source).__name__}"
-            raise ModelError(found, argument="executor", where="sweep", allowed=allowed)
+            message = f"is of type {type(source).__name__}"
+            raise ModelError(message, argument="executor", where="sweep", allowed=allowed)
         made = source()
         if not isinstance(made, Executor) and not hasattr(made, "submit"):
-            found, allowed = f"the function executor returned {type(made).__name__}", allowed.partition(",")[0]
-            raise ModelError(found, where="sweep", allowed=allowed)
+            message, allowed = f"the function executor returned {type(made).__name__}", allowed.partition(",")[0]
+            raise ModelError(message, where="sweep", allowed=allowed)
         return cast(Executor, made)
 
     def is_loss(self, error: BaseException) -> bool:
-        """Whether an error says that the worker of a case was lost; raise it where no other worker can help."""
+        """Return whether an error means that the worker of a case was lost; raise it if no other worker can help."""
         if isinstance(error, CannotStartError):
             raise error
-        if isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _LOST:
+        if isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _LOST_WORKER_ERRORS:
             client = getattr(self.executor, "_client", None)
             if client is not None and client.status != "running":
-                fix = "what is done is kept: start the scheduler, and go on with `resume=True`"
-                raise ModelError("the cluster cannot be reached any more", where="sweep", fix=fix) from None
+                fix = "start the scheduler and continue with `resume=True`; finished cases are stored"
+                raise ModelError("the cluster can no longer be reached", where="sweep", fix=fix) from None
             return True
         return False
 
     def renew(self) -> None:
-        """Make another executor in the place of a broken one."""
+        """Create another executor in place of a broken one."""
         self.renewed += 1
         if self._is_given or self.renewed > MAX_RENEWED:
-            found = "the executor is broken: one of its workers ended" if self._is_given else "new workers end at once"
-            fix = "give a function that makes an executor, or `workers=N`; what is done is kept: `resume=True` goes on"
-            raise ModelError(found, where="sweep", fix=fix)
+            message = "the executor is broken: a worker ended" if self._is_given else "new workers end immediately"
+            fix = "pass a function that returns an executor, or `workers=N`; continue the study with `resume=True`"
+            raise ModelError(message, where="sweep", fix=fix)
         self.executor.shutdown(wait=False, cancel_futures=True)
         self.executor = self._made()
 
     def close(self, at_once: bool) -> None:
-        """Stop the workers, unless they were given by the user."""
+        """Stop the workers, unless the user provided them."""
         if not self._is_given:
             client = getattr(self.executor, "_client", None)
             if client is None:
@@ -453,9 +457,9 @@ class Pool:
                     client.close()  # which also cancels its cases
 
 
-# Errors of dask.distributed, by name, since it need not be installed: a worker that died again and again with a task,
-# and tasks that a restarted scheduler forgot.
-_LOST = ("KilledWorker", "FutureCancelledError")
+# Errors of dask.distributed by name, because it may not be installed: a worker that died repeatedly with a task, and
+# tasks that a restarted scheduler forgot.
+_LOST_WORKER_ERRORS = ("KilledWorker", "FutureCancelledError")
 
 
 def _is_client(executor: Any) -> bool:
@@ -471,6 +475,7 @@ def _connected(address: str) -> Executor:
     try:
         client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:
-        fix = "start it with: dask scheduler"
-        raise ModelError(f"no scheduler at {address!r}: {error}", value=address, where="sweep", fix=fix) from None
+        fix = "start one with: dask scheduler"
+        message = f"there is no scheduler at {address!r}: {error}"
+        raise ModelError(message, value=address, where="sweep", fix=fix) from None
     return cast(Executor, client.get_executor(pure=False))

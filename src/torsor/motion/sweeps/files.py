@@ -1,4 +1,4 @@
-"""Studies in TOML files: a problem, its cases as a grid, a list or random samples, and where results go.
+"""Studies in TOML files: a problem, its cases as a grid, a list or random samples, and the output file.
 
 See docs/plan/sweep.md.
 """
@@ -20,16 +20,23 @@ from torsor.motion.sweeps.sweep import sweep
 
 VERSION = 1
 MAX_CASES = 10_000_000
-TYPES: dict[str, type] = {"torsor": int, "problem": str, "output": str, "workers": int, "cluster": str, "keep": list}
-TYPES |= {"fixed": dict, "units": dict, "solver": dict, "grid": dict, "cases": list, "random": dict}
-WAYS = ("grid", "cases", "random")
-RANDOM = ("count", "seed", "ranges")
-AXIS = ("from", "to", "count")
+KEY_TYPES: dict[str, type] = {
+    "torsor": int,
+    "problem": str,
+    "output": str,
+    "workers": int,
+    "cluster": str,
+    "keep": list,
+}
+KEY_TYPES |= {"fixed": dict, "units": dict, "solver": dict, "grid": dict, "cases": list, "random": dict}
+CASE_KEYS = ("grid", "cases", "random")
+RANDOM_KEYS = ("count", "seed", "ranges")
+AXIS_KEYS = ("from", "to", "count")
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study of a file: what ``torsor.sweep`` is called with. ``run`` does it."""
+    """A study from a file: the arguments of ``torsor.sweep``. ``run`` computes it."""
 
     problem: str | Path
     cases: Cases
@@ -40,16 +47,16 @@ class Study:
 
     def run(self, **changes: Any) -> Results:
         """Compute the study and return its results; ``changes`` are arguments of ``torsor.sweep``."""
-        given: Table = {"output": self.output, "workers": self.workers, "executor": self.cluster, **self.options}
+        arguments: Table = {"output": self.output, "workers": self.workers, "executor": self.cluster, **self.options}
         if changes.get("workers") is not None:
-            given["executor"] = None
+            arguments["executor"] = None
         if changes.get("executor") is not None:
-            given["workers"] = None
-        return sweep(self.problem, self.cases, **given | changes)
+            arguments["workers"] = None
+        return sweep(self.problem, self.cases, **arguments | changes)
 
 
 def load_study(path: str | Path) -> Study:
-    r"""Return the study of a TOML file.
+    r"""Load a study from a TOML file.
 
     Example:
         >>> import tempfile
@@ -74,12 +81,14 @@ class _Reader:
     def read(self, data: Table) -> Study:
         check_version(data, VERSION, self.source)
         required = {"problem": f"a .toml file or one of {', '.join(NAMED_PROBLEMS)}"}
-        check_keys(data, TYPES, self.source, required)
-        data = {key: fitted(value, TYPES[key], f"{self.source}: {key}") for key, value in data.items()}
-        ways = [key for key in WAYS if key in data]
+        check_keys(data, KEY_TYPES, self.source, required)
+        data = {key: fitted(value, KEY_TYPES[key], f"{self.source}: {key}") for key, value in data.items()}
+        ways = [key for key in CASE_KEYS if key in data]
         if len(ways) != 1:
-            found = " and ".join(ways) if ways else "no cases"
-            raise error(self.source, found, f"one of {', '.join(WAYS)}", "add [grid]" if not ways else "leave one")
+            message = f"{' and '.join(ways)} are all given" if ways else "there are no cases"
+            raise error(
+                self.source, message, f"one of {', '.join(CASE_KEYS)}", "add [grid]" if not ways else "keep one"
+            )
         solver = data.get("solver", {})
         check_keys(solver, SETTINGS, f"{self.source}: solver")
         options: Table = {"keep": data.get("keep", []), "fixed": data.get("fixed"), "units": data.get("units")}
@@ -92,12 +101,12 @@ class _Reader:
         name = data["problem"]
         file = self.path.parent / name
         if name not in NAMED_PROBLEMS and not file.is_file():
-            allowed = f"a .toml file, from the folder of this one, or one of {', '.join(NAMED_PROBLEMS)}"
-            raise error(f"{self.source}: problem", f"no such problem: {short(name)}", allowed)
+            allowed = f"a .toml file relative to this one, or one of {', '.join(NAMED_PROBLEMS)}"
+            raise error(f"{self.source}: problem", f"there is no problem {short(name)}", allowed)
         problem = name if name in NAMED_PROBLEMS else file
         return Study(problem, cases, output, data.get("workers"), data.get("cluster"), options)
 
-    # The three ways to write cases
+    # The three ways to specify cases
 
     def _grid(self, given: Any) -> Cases:
         where = f"{self.source}: grid"
@@ -107,7 +116,7 @@ class _Reader:
     def _axis(self, axis: Any, where: str) -> list[Any]:
         if type(axis) is list:
             return axis
-        if type(axis) is not dict or set(axis) != set(AXIS):
+        if type(axis) is not dict or set(axis) != set(AXIS_KEYS):
             raise error(where, f"found {short(axis)}", "a list of values, or { from = 1, to = 2, count = 5 }")
         count = axis["count"]
         if type(count) is not int or not 1 <= count <= MAX_CASES:
@@ -115,28 +124,28 @@ class _Reader:
         for key in ("from", "to"):
             if type(axis[key]) not in (int, float):
                 raise error(where, f"{key} is {short(axis[key])}", "a number")
-        # Rounded as a person would write them: 1.6, not 1.6000000000000001.
-        return [float(f"{each:.12g}") for each in np.linspace(axis["from"], axis["to"], count)]
+        # Rounded to what a person would write: 1.6, not 1.6000000000000001.
+        return [float(f"{value:.12g}") for value in np.linspace(axis["from"], axis["to"], count)]
 
     def _random(self, given: Any) -> Cases:
         where = f"{self.source}: random"
-        check_keys(given, RANDOM, where, required=("count", "ranges"))
+        check_keys(given, RANDOM_KEYS, where, required=("count", "ranges"))
         ranges = self._leaves(given["ranges"], f"{where}.ranges")
         return samples(given["count"], ranges, seed=given.get("seed", 0))
 
     def _cases(self, given: Any) -> Cases:
-        if type(given) is not list or not given or not all(type(each) is dict for each in given):
-            raise error(self.source, f"cases is {short(given)}", "tables", "write [[cases]]")
-        found = [self._leaves(each, f"{self.source}: case {number}") for number, each in enumerate(given)]
-        return Cases(len(found), lambda: iter(found))
+        if type(given) is not list or not given or not all(type(table) is dict for table in given):
+            raise error(self.source, f"cases is {short(given)}", "an array of tables", "write [[cases]]")
+        cases = [self._leaves(table, f"{self.source}: case {number}") for number, table in enumerate(given)]
+        return Cases(len(cases), lambda: iter(cases))
 
     def _leaves(self, given: Any, where: str) -> Table:
-        """Return the entries of tables within tables, under their names with dots, as TOML writes them."""
-        found: Table = {}
+        """Return the entries of nested tables under dotted names, as in TOML."""
+        result: Table = {}
         for key, value in fitted(given, dict, where).items():
-            if type(value) is dict and set(value) != set(AXIS):
+            if type(value) is dict and set(value) != set(AXIS_KEYS):
                 inner = self._leaves(value, f"{where}.{key}")
-                found |= {f"{key}.{name}": each for name, each in inner.items()}
+                result |= {f"{key}.{name}": entry for name, entry in inner.items()}
             else:
-                found[key] = value
-        return found
+                result[key] = value
+        return result

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The figure of a study: each result over each parameter that varies (matplotlib, the extra ``plot``).
 
 MAX_ROWS, MAX_COLUMNS = 8, 4
-MANY = 200  # cases from which on points are small and see-through
+MANY_CASES = 200  # number of cases from which points are small and transparent
 
 
 def _finite(values: NDArray[Any]) -> NDArray[Any]:
@@ -35,20 +35,20 @@ def _named(name: str, column: Column) -> str:
 
 
 COMPLETE, STOPPED = "complete", "stopped by Ctrl-C"
-_EMPTY: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
+_EMPTY_VALUES: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
 
 
 class Results:
-    """The table of a study, read from its file when it is asked for.
+    """The table of a study, which is read from its file on access.
 
-    ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN where a case failed), of truth
-    values or of text; equal arrays of all cases are stacked. ``units`` has the units by name. ``status`` says whether
-    the study is complete.
+    ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN for failed cases), booleans or
+    text. Arrays of equal shape are stacked. ``units`` has the units by name. ``status`` tells whether the study
+    is complete.
 
     Example:
         >>> cases = torsor.motion.sweeps.grid(a=[1, 2], b=[10, 20])
-        >>> found = torsor.sweep(lambda a, b: {"sum": a + b}, cases, workers=0)
-        >>> found["sum"].tolist(), found.done, found.failed, found.status
+        >>> results = torsor.sweep(lambda a, b: {"sum": a + b}, cases, workers=0)
+        >>> results["sum"].tolist(), results.done, results.failed, results.status
         ([11.0, 21.0, 12.0, 22.0], 4, 0, 'complete')
     """
 
@@ -71,27 +71,27 @@ class Results:
     def columns(self) -> dict[str, Column]:
         """The columns by name: role, kind and unit."""
         with self._open() as store:
-            return {name: each for name, each in store.columns.items() if name != "digest"}
+            return {name: column for name, column in store.columns.items() if name != "digest"}
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters."""
-        return tuple(name for name, each in self.columns.items() if each.role == "parameter")
+        return tuple(name for name, column in self.columns.items() if column.role == "parameter")
 
     @property
     def units(self) -> dict[str, str]:
-        """Units by name, of the columns that have one."""
-        return {name: each.unit for name, each in self.columns.items() if each.unit}
+        """Units of the columns that have one, by name."""
+        return {name: column.unit for name, column in self.columns.items() if column.unit}
 
     @property
     def done(self) -> int:
-        """The number of cases that are done."""
+        """The number of completed cases."""
         with self._open() as store:
             return store.counts()["done"]
 
     @property
     def failed(self) -> int:
-        """The number of cases that failed."""
+        """The number of failed cases."""
         with self._open() as store:
             return store.counts()["failed"]
 
@@ -107,46 +107,46 @@ class Results:
         return self.table([name])[name]
 
     def rows(self, names: list[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the cases one by one as {column: value}, None where there is no value; memory stays small."""
+        """Yield the cases one by one as {column: value}, with None for missing values; memory use stays small."""
         chosen = self._chosen(names)
         with self._open() as store:
             for row in store.read(chosen):
                 yield dict(zip(chosen, row, strict=True))
 
     def table(self, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
-        """Return some columns, all by default, each with one entry for a case."""
+        """Return some columns, by default all, each with one entry per case."""
         chosen, columns = self._chosen(names), self.columns
         with self._open() as store:
             rows = list(store.read(chosen))
-        found = {name: [row[k] for row in rows] for k, name in enumerate(chosen)}
-        return {name: _array(values, columns[name].kind) for name, values in found.items()}
+        result = {name: [row[k] for row in rows] for k, name in enumerate(chosen)}
+        return {name: _array(values, columns[name].kind) for name, values in result.items()}
 
     def to_numpy(self, names: list[str] | None = None) -> NDArray[Any]:
-        """Return a structured array (cases,) with a field for each column."""
+        """Return a structured array (cases,) with one field per column."""
         columns = self.table(names)
-        fields = [(name, each.dtype, each.shape[1:]) for name, each in columns.items()]
-        found = np.empty(len(self), dtype=fields)
-        for name, each in columns.items():
-            found[name] = each
-        return found
+        fields = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
+        result = np.empty(len(self), dtype=fields)
+        for name, column in columns.items():
+            result[name] = column
+        return result
 
     def errors(self) -> dict[int, str]:
-        """Return the errors of failed cases by their numbers."""
+        """Return the errors of failed cases by case number."""
         with self._open() as store:
             return {int(number): error for number, error in store.read(["case", "error"]) if error}
 
     def to_csv(self, path: str | Path) -> None:
-        """Write all numbers, truth values and texts as a .csv file, with units in the header: "T (s)".
+        """Write all numbers, booleans and texts as a .csv file, with units in the header, such as "T (s)".
 
-        Arrays are left out: one table cannot hold them.
+        Arrays are omitted, because one table cannot hold them.
         """
-        columns = {name: each for name, each in self.columns.items() if not each.kind.startswith("array")}
-        header = [f"{name} ({each.unit})" if each.unit else name for name, each in columns.items()]
+        columns = {name: column for name, column in self.columns.items() if not column.kind.startswith("array")}
+        header = [f"{name} ({column.unit})" if column.unit else name for name, column in columns.items()]
         with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(header)
             for row in self.rows(list(columns)):
-                writer.writerow(["" if each is None else each for each in row.values()])
+                writer.writerow(["" if cell is None else cell for cell in row.values()])
 
     def plot(
         self,
@@ -154,26 +154,26 @@ class Results:
         results: Sequence[str] | None = None,
         parameters: Sequence[str] | None = None,
     ) -> "Figure":
-        """Return a figure with a row for each result and a column for each parameter that varies, a point for a case.
+        """Plot one row per result and one column per varying parameter, with one point per case; return the figure.
 
-        By default the first eight results and four parameters that are numbers are drawn; ``path`` saves the figure.
+        By default the first eight numeric results and four numeric parameters are drawn; ``path`` saves the figure.
         """
         columns = self.columns
-        numbers = [name for name, each in columns.items() if each.kind == "number"]
+        numbers = [name for name, column in columns.items() if column.kind == "number"]
         table = self.table(numbers)
         of_role = {role: [name for name in numbers if columns[name].role == role] for role in ("parameter", "result")}
         varied = [name for name in of_role["parameter"] if np.unique(_finite(table[name])).size > 1]
-        found = [name for name in of_role["result"] if _finite(table[name]).size]
+        numeric_results = [name for name in of_role["result"] if _finite(table[name]).size]
         across = varied[:MAX_COLUMNS] if parameters is None else list(parameters)
-        up = found[:MAX_ROWS] if results is None else list(results)
-        for names, what in ((across, "a parameter that varies"), (up, "a result that is a number")):
+        up = numeric_results[:MAX_ROWS] if results is None else list(results)
+        for names, what in ((across, "varying parameter"), (up, "numeric result")):
             wrong = [name for name in names if name not in numbers]
             if wrong or not names:
-                text = f"column {wrong[0]!r} has no numbers" if wrong else f"there is not {what}"
-                raise ModelError(text, where="results", allowed=", ".join(numbers) or "columns of numbers")
+                message = f"column {wrong[0]!r} has no numbers" if wrong else f"there is no {what}"
+                raise ModelError(message, where="results", allowed=", ".join(numbers) or "columns of numbers")
         figure = new_figure(3.6 * len(across) + 0.8, 2.3 * len(up) + 0.7)
         grid = figure.subplots(len(up), len(across), squeeze=False, sharex="col", sharey="row")
-        colours, (size, alpha) = colours_of(up), (18.0, 0.9) if len(table[up[0]]) < MANY else (6.0, 0.4)
+        colours, (size, alpha) = colours_of(up), (18.0, 0.9) if len(table[up[0]]) < MANY_CASES else (6.0, 0.4)
         for row, name in zip(grid, up, strict=True):
             for axes, parameter in zip(row, across, strict=True):
                 axes.scatter(table[parameter], table[name], s=size, alpha=alpha, color=colours[name], linewidths=0)
@@ -184,9 +184,9 @@ class Results:
         return saved(figure, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return figures, columns and rows as plain values, as for JSON; None where there is no finite number."""
+        """Return figures, columns and rows as plain values for JSON, with None for missing or infinite numbers."""
         counts = {"status": self.status, "done": self.done, "failed": self.failed}
-        columns = [vars(each) for each in self.columns.values()]
+        columns = [vars(column) for column in self.columns.values()]
         return {**counts, "columns": columns, "rows": [plain(row) for row in self.rows()]}
 
     def _chosen(self, names: list[str] | None) -> list[str]:
@@ -199,21 +199,21 @@ class Results:
 
 
 def read(path: str | Path) -> Results:
-    """Return the results in a file of ``torsor.sweep``, also while a study writes to it."""
+    """Open the results file of a ``torsor.sweep``, even while a study is writing to it."""
     results = Results(Path(path))
-    results._chosen(None)  # errors of the file come here
+    results._chosen(None)  # raises if the file is invalid
     return results
 
 
 def _array(values: list[Any], kind: str) -> NDArray[Any]:
-    if kind in _EMPTY:
+    if kind in _EMPTY_VALUES:
         types = {"number": np.float64, "truth": np.bool_, "text": np.str_}
-        return np.array([_EMPTY[kind] if each is None else each for each in values], dtype=types[kind])
-    shapes = {each.shape for each in values if each is not None}
+        return np.array([_EMPTY_VALUES[kind] if value is None else value for value in values], dtype=types[kind])
+    shapes = {value.shape for value in values if value is not None}
     if len(shapes) == 1:
         missing = np.full(shapes.pop(), np.nan)
-        return np.array([missing if each is None else each for each in values])
-    found = np.empty(len(values), dtype=object)  # arrays of several shapes
-    for index, each in enumerate(values):
-        found[index] = each
-    return found
+        return np.array([missing if value is None else value for value in values])
+    result = np.empty(len(values), dtype=object)  # arrays of different shapes
+    for index, value in enumerate(values):
+        result[index] = value
+    return result

@@ -1,7 +1,7 @@
-"""Files of results: rows come in as cases end, in any order, and each case is in a file once.
+"""Results files: rows arrive as cases end, in any order, and each case is stored once.
 
-A file holds columns, each with its role ("parameter", "result" or "own"), its kind (``values.Kind``) and its unit.
-``opening`` has the kinds of files by their suffix.
+A file has columns, each with its role ("parameter", "result" or "own"), its kind (``cases.Kind``) and its unit.
+``KINDS`` has the file kinds by suffix.
 """
 
 import io
@@ -28,7 +28,7 @@ FORMAT = "torsor sweep 1"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its ``name``, ``role``, ``kind`` and ``unit``; the unit is empty if there is none or it is unknown."""
+    """A column: its ``name``, ``role``, ``kind`` and ``unit``, which is empty if there is none or it is unknown."""
 
     name: str
     role: str
@@ -36,7 +36,7 @@ class Column:
     unit: str = ""
 
 
-# The columns of every file, before those of the study.
+# The columns of every file, which precede those of the study.
 OWN_COLUMNS = (
     Column("case", "own", "number"),
     Column("digest", "own", "text"),
@@ -51,25 +51,25 @@ class Store(ABC):
     """The file of a study, open for writing or for reading."""
 
     patience = 1.0  # s after which finished cases are written at the latest
-    most = 256  # finished cases that are written at once
-    most_columns = 1900  # SQLite allows 2,000, and no reader likes more
+    most = 256  # largest number of finished cases that are written at once
+    most_columns = 1900  # SQLite allows 2,000
 
     def __init__(self, units: Mapping[str, str]) -> None:
-        self.columns: dict[str, Column] = {each.name: each for each in OWN_COLUMNS}
+        self.columns: dict[str, Column] = {column.name: column for column in OWN_COLUMNS}
         self._units = units
         self._writing: Writing | None = None
 
     @abstractmethod
     def known(self, number: int) -> str | None:
-        """Return the digest of the case of a number, or None if it is not there."""
+        """Return the digest of a case by number, or None if it is not stored."""
 
     @abstractmethod
     def _append(self, rows: Sequence[Row]) -> None:
-        """Write rows, all or none, whose columns are known."""
+        """Write rows with known columns, all or none."""
 
     @abstractmethod
     def counts(self) -> dict[str, int]:
-        """Return how many cases are "done" and how many "failed"."""
+        """Return the numbers of "done" and "failed" cases."""
 
     @abstractmethod
     def forget_failed(self) -> None:
@@ -77,7 +77,7 @@ class Store(ABC):
 
     @abstractmethod
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of some columns, case by case, None where there is none."""
+        """Yield the values of some columns, case by case, with None for missing values."""
 
     def close(self) -> None:
         """Close the file."""
@@ -85,11 +85,11 @@ class Store(ABC):
             self._writing.end()
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Write rows, all or none; a value of another kind than its column makes its case a failed one."""
+        """Write rows, all or none; a value that does not match the kind of its column makes its case fail."""
         self._append([self._fitted(row) for row in rows])
 
     def _fitted(self, row: Row) -> Row:
-        row = row._replace(values={name: _column_value(each) for name, each in row.values.items()})
+        row = row._replace(values={name: _column_value(value) for name, value in row.values.items()})
         count = len({*self.columns, *row.values, *row.results})
         if count > self.most_columns:
             error = f"there would be {count} columns; allowed: {self.most_columns}; fix: return arrays"
@@ -102,7 +102,7 @@ class Store(ABC):
                 unit = self._units.get(name) or row.units.get(name, "")
                 column = self.columns.setdefault(name, Column(name, role, kind, unit))
                 if column.kind != kind or column.role != role:
-                    other = f"in other cases it is a {column.role}: {noun(column.kind)}"
+                    other = f"in other cases it is a {column.role} and {noun(column.kind)}"
                     error = f"{role} {name!r} is {noun(kind)}; {other}"
                     kept = {} if role == "parameter" else row.values
                     return row._replace(values=kept, results={}, error=row.error or error)
@@ -110,9 +110,9 @@ class Store(ABC):
 
 
 class Writing:
-    """The right to write to a file: one study at a time has it, and loses it when its process ends.
+    """The right to write to a file, which one study at a time has and loses when its process ends.
 
-    It is a lock on an empty SQLite file beside the results, since SQLite knows how to lock files everywhere.
+    It is a lock on an empty SQLite file beside the results, because SQLite can lock files on all systems.
     """
 
     def __init__(self, path: Path) -> None:
@@ -120,45 +120,46 @@ class Writing:
         try:
             self._lock.touch()
         except OSError as error:
-            found = f"it cannot be written ({error.strerror})"
-            raise ModelError(found, where=str(path), fix="choose another place") from None
+            message = f"it cannot be written ({error.strerror})"
+            raise ModelError(message, where=str(path), fix="choose another place") from None
         before = self._lock.stat()
         self._connection = sqlite3.connect(self._lock, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
             self._connection.execute("PRAGMA journal_mode=MEMORY")
             self._connection.execute("BEGIN EXCLUSIVE")
-            # Whoever had the lock may have removed the file since.
+            # The previous owner of the lock may have removed the file since.
             is_mine = os.path.samestat(before, self._lock.stat())
         except (sqlite3.OperationalError, FileNotFoundError):
             is_mine = False
         if not is_mine:
             self._connection.close()
-            raise ModelError("another study writes to it", where=str(path), fix="wait for it, or give another file")
+            raise ModelError("another study is writing to it", where=str(path), fix="wait, or choose another file")
 
     def end(self) -> None:
-        """Give the right up."""
+        """Release the lock."""
         self._lock.unlink(missing_ok=True)
         self._connection.close()
 
 
 def check_subject(path: Path, found: str, wanted: str | None) -> None:
-    """Raise ModelError if a file holds results of another function."""
+    """Raise ModelError if a file contains results of another function."""
     if wanted is not None and found != wanted:
-        raise ModelError(f"it holds results of {found!r}, not of {wanted!r}", where=str(path), fix="give another file")
+        what = f"it contains results of {found!r}, not of {wanted!r}"
+        raise ModelError(what, where=str(path), fix="choose another file")
 
 
 def _column_value(value: Any) -> Any:
-    """Return a list of numbers as an array, and any other list as the text of a list."""
+    """Return a list of numbers as an array, and any other list as JSON text."""
     if not isinstance(value, list):
         return value
     try:
         array = np.array(value)
-    except ValueError:  # rows of several lengths
+    except ValueError:  # rows of different lengths
         return json.dumps(value)
     return array.astype(float) if array.dtype.kind in "fiu" else json.dumps(value)
 
 
-# Results in an SQLite file, with a column for each parameter and result; arrays are in NumPy's format (.npy).
+# Results in an SQLite file, with one column per parameter and result; arrays are stored in NumPy's .npy format.
 
 _TYPES = {"number": "REAL", "truth": "INTEGER", "text": "TEXT"}
 
@@ -171,7 +172,7 @@ class SqliteStore(Store):
         if path is not None and path.is_dir():
             raise ModelError("it is a folder", where=str(path), allowed="a file")
         self._path, self._writing = path, None if path is None or subject is None else Writing(path)
-        # A study that was killed while it wrote leaves a journal, which the next one who opens the file works off.
+        # A study that was killed while writing leaves a journal, which the next process that opens the file applies.
         journal = None if path is None else path.with_name(f"{path.name}-journal")
         mode = "rwc" if subject is not None else "rw" if journal is not None and journal.exists() else "ro"
         place = "file::memory:" if path is None else f"{path.resolve().as_uri()}?mode={mode}"
@@ -181,54 +182,56 @@ class SqliteStore(Store):
         except BaseException as error:
             self.close()
             if isinstance(error, sqlite3.DatabaseError):
-                raise ModelError(f"no results of a sweep: {error}", where=str(path)) from None
+                raise ModelError(f"it is not a results file: {error}", where=str(path)) from None
             raise
 
     def _begin(self, subject: str | None) -> None:
         execute = self._file.execute
         if subject is not None and not execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            own = ", ".join(f"{_quoted(each.name)} {_TYPES[each.kind]}" for each in OWN_COLUMNS[1:])
+            definitions = ", ".join(f"{_quoted(column.name)} {_TYPES[column.kind]}" for column in OWN_COLUMNS[1:])
             with self._transaction():
                 execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)")
                 execute("CREATE TABLE columns (name TEXT PRIMARY KEY, role TEXT, kind TEXT, unit TEXT, stored TEXT)")
-                execute(f'CREATE TABLE cases ("case" INTEGER PRIMARY KEY, {own})')
+                execute(f'CREATE TABLE cases ("case" INTEGER PRIMARY KEY, {definitions})')
                 facts = {"format": FORMAT, "subject": subject}
                 self._file.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
         facts = dict(execute("SELECT key, value FROM about"))
         if facts.get("format") != FORMAT:
             raise ModelError(f"its format is {facts.get('format')!r}", where=str(self._path), allowed=FORMAT)
         check_subject(self._path or Path(), facts.get("subject", ""), subject)
-        found = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
-        self.columns |= {each[0]: Column(*each[:4]) for each in found}
-        # The names in the table: SQLite takes "T" and "t" for the same.
-        self._stored = {each.name: each.name for each in OWN_COLUMNS} | {each[0]: each[4] for each in found}
+        stored_columns = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
+        self.columns |= {row[0]: Column(*row[:4]) for row in stored_columns}
+        # The names in the table, because SQLite does not distinguish "T" and "t".
+        self._stored = {column.name: column.name for column in OWN_COLUMNS} | {
+            column[0]: column[4] for column in stored_columns
+        }
 
     def known(self, number: int) -> str | None:
-        """Return the digest of the case of a number, or None if it is not there."""
-        found = self._file.execute('SELECT digest FROM cases WHERE "case" = ?', (number,)).fetchone()
-        return None if found is None else str(found[0])
+        """Return the digest of a case by number, or None if it is not stored."""
+        result = self._file.execute('SELECT digest FROM cases WHERE "case" = ?', (number,)).fetchone()
+        return None if result is None else str(result[0])
 
     def _append(self, rows: Sequence[Row]) -> None:
         try:
             with self._transaction():
-                for name in [each for each in self.columns if each not in self._stored]:
+                for name in [column for column in self.columns if column not in self._stored]:
                     self._add(self.columns[name])
                 for row in rows:
                     values = {name: value for name, value in row.cells.items() if value is not None}
                     names, marks = self._names(values), ", ".join("?" * len(values))
-                    # The number is the primary key: a case that is there already stays as it is.
-                    text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
-                    self._file.execute(text, [_sqlite_value(each) for each in values.values()])
+                    # The number is the primary key, so a case that is already stored does not change.
+                    statement = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
+                    self._file.execute(statement, [_sqlite_value(value) for value in values.values()])
         except (sqlite3.Error, OverflowError) as error:
-            fix = "free space on the disk, or write elsewhere; `resume=True` goes on"
-            found = f"the results cannot be written: {error}"
-            raise ModelError(found, where=str(self._path or "sweep"), fix=fix) from None
+            fix = "free disk space or write elsewhere; `resume=True` continues"
+            message = f"the results cannot be written: {error}"
+            raise ModelError(message, where=str(self._path or "sweep"), fix=fix) from None
 
     def _names(self, names: Iterable[str]) -> str:
-        return ", ".join(_quoted(self._stored[each]) for each in names)
+        return ", ".join(_quoted(self._stored[name]) for name in names)
 
     def _add(self, column: Column) -> None:
-        taken, stored = {each.lower() for each in self._stored.values()}, column.name.replace("\0", "")
+        taken, stored = {name.lower() for name in self._stored.values()}, column.name.replace("\0", "")
         while stored.lower() in taken:
             stored += "_"
         self._file.execute(f"ALTER TABLE cases ADD COLUMN {_quoted(stored)} {_TYPES.get(column.kind, 'BLOB')}")
@@ -237,7 +240,7 @@ class SqliteStore(Store):
         self._stored[column.name] = stored
 
     def counts(self) -> dict[str, int]:
-        """Return how many cases are "done" and how many "failed"."""
+        """Return the numbers of "done" and "failed" cases."""
         return {"done": 0, "failed": 0} | dict(self._file.execute("SELECT state, count(*) FROM cases GROUP BY state"))
 
     def forget_failed(self) -> None:
@@ -251,8 +254,8 @@ class SqliteStore(Store):
             for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
                 yield tuple(map(_restored, row, kinds))
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-            found = f"its values are damaged: {str(error).splitlines()[0]}"
-            raise ModelError(found, where=str(self._path or "results")) from None
+            message = f"its values are damaged: {str(error).splitlines()[0]}"
+            raise ModelError(message, where=str(self._path or "results")) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -261,24 +264,24 @@ class SqliteStore(Store):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Write a block as a whole or not at all."""
+        """Run a block as one transaction, all or none."""
         self._file.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            if self._file.in_transaction:  # where the disk is full, SQLite has rolled it back
+            if self._file.in_transaction:  # if the disk is full, SQLite has already rolled back
                 self._file.execute("ROLLBACK")
             raise
         self._file.execute("COMMIT")
 
 
 def _quoted(name: str) -> str:
-    """Return a name as SQL has it, whatever is in it."""
+    """Return a name quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _sqlite_value(value: Any) -> Any:
-    """Return a value as SQLite takes it."""
+    """Return a value in a type that SQLite accepts."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, (np.ndarray, list)):
@@ -289,7 +292,7 @@ def _sqlite_value(value: Any) -> Any:
 
 
 def _restored(value: Any, kind: str) -> Any:
-    """Return a value of a file as it was; arrays are bytes in SQLite, and lists in Parquet."""
+    """Return the original value of a stored one; arrays are bytes in SQLite and lists in Parquet."""
     if value is None or kind == "text":
         return value
     if kind.startswith("array"):
@@ -297,12 +300,13 @@ def _restored(value: Any, kind: str) -> Any:
     return float(value) if kind == "number" else bool(value)
 
 
-# Results in Parquet: a folder of files, each of which is written whole, as data sets of Parquet are.
+# Results in Parquet: a folder of files, each written atomically, as in Parquet data sets.
 #
-# A Parquet file cannot be continued. So finished cases become a file of the folder every half minute, or when there are
-# many; what was not written when a study is killed is computed again. Readers of Parquet take the folder as one table.
+# A Parquet file cannot be appended to. So finished cases become a new file in the folder every half minute, or when
+# there are many. Cases that were not written when a study is killed are computed again. Parquet readers treat the
+# folder as one table.
 
-_ABOUT = b"torsor"  # the key of the columns and of the function in the metadata of a file
+_ABOUT = b"torsor"  # metadata key of the columns and the function
 
 
 class ParquetStore(Store):
@@ -327,24 +331,24 @@ class ParquetStore(Store):
             raise
 
     def _parts(self) -> list[Path]:
-        return sorted(each for each in self._path.glob("*.parquet") if not each.name.startswith("."))
+        return sorted(file for file in self._path.glob("*.parquet") if not file.name.startswith("."))
 
     def _scan(self) -> tuple["_Digests", dict[str, int]]:
-        """Return the digests of all cases that are there, and how many are done and failed; learn the columns."""
+        """Return the digests of all stored cases and the numbers of done and failed ones; update the columns."""
         known, states = _Digests(), {"done": 0, "failed": 0}
         for part in self._parts():
             about = _about(part)
             check_subject(self._path, about["subject"], self._subject)
-            for each in about["columns"]:
-                self.columns.setdefault(each["name"], Column(**each))
-            found = _parquet_columns(part, ["case", "digest", "state"])
-            for number, digest, state in zip(*found, strict=True):
+            for fields in about["columns"]:
+                self.columns.setdefault(fields["name"], Column(**fields))
+            lists = _parquet_columns(part, ["case", "digest", "state"])
+            for number, digest, state in zip(*lists, strict=True):
                 known.add(int(number), digest)
                 states[state] += 1
         return known, states
 
     def known(self, number: int) -> str | None:
-        """Return the digest of the case of a number, or None if it is not there."""
+        """Return the digest of a case by number, or None if it is not stored."""
         return self._known.get(number)
 
     def _append(self, rows: Sequence[Row]) -> None:
@@ -364,27 +368,27 @@ class ParquetStore(Store):
     def _write(self, values: Mapping[str, list[Any]], path: Path) -> None:
         pyarrow, parquet = _pyarrow()
         columns = [self.columns[name] for name in values]
-        about = {"format": FORMAT, "subject": self._subject, "columns": [vars(each) for each in columns]}
+        about = {"format": FORMAT, "subject": self._subject, "columns": [vars(column) for column in columns]}
         fields = [
-            pyarrow.field(each.name, _type(pyarrow, each), metadata={"unit": each.unit} if each.unit else None)
-            for each in columns
+            pyarrow.field(column.name, _type(pyarrow, column), metadata={"unit": column.unit} if column.unit else None)
+            for column in columns
         ]
         schema = pyarrow.schema(fields, metadata={_ABOUT: json.dumps(about)})
         arrays = [
-            pyarrow.array([each.tolist() if isinstance(each, np.ndarray) else each for each in column], field.type)
+            pyarrow.array([entry.tolist() if isinstance(entry, np.ndarray) else entry for entry in column], field.type)
             for column, field in zip(values.values(), fields, strict=True)
         ]
         with replacing(path) as part:
             parquet.write_table(pyarrow.table(arrays, schema=schema), part)
 
     def counts(self) -> dict[str, int]:
-        """Return how many cases are "done" and how many "failed"."""
+        """Return the numbers of "done" and "failed" cases."""
         return dict(self._states)
 
     def forget_failed(self) -> None:
-        """Remove the rows of failed cases: files that have some are written again without them."""
+        """Remove the rows of failed cases by rewriting the files that have some."""
         for part in self._parts():
-            names = [each["name"] for each in _about(part)["columns"]]
+            names = [fields["name"] for fields in _about(part)["columns"]]
             columns = dict(zip(names, _parquet_columns(part, names), strict=True))
             done = [index for index, state in enumerate(columns["state"]) if state == "done"]
             if len(done) == len(columns["state"]):
@@ -397,25 +401,25 @@ class ParquetStore(Store):
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the values of some columns, case by case."""
-        found = list[tuple[Any, ...]]()
+        numbered_rows = list[tuple[Any, ...]]()
         kinds = [self.columns[name].kind for name in names]
         for part in self._parts():
-            there = sorted({each["name"] for each in _about(part)["columns"]} & {*names, "case"})
+            there = sorted({fields["name"] for fields in _about(part)["columns"]} & {*names, "case"})
             columns = dict(zip(there, _parquet_columns(part, there), strict=True))
             count = len(columns["case"])
             rows = zip(*(columns.get(name, [None] * count) for name in names), strict=True)
-            found += zip(columns["case"], rows, strict=True)
-        for _, row in sorted(found, key=lambda each: int(each[0])):
+            numbered_rows += zip(columns["case"], rows, strict=True)
+        for _, row in sorted(numbered_rows, key=lambda each: int(each[0])):
             yield tuple(map(_restored, row, kinds))
 
 
 class _Digests:
-    """The digests of cases by their numbers, in eight bytes each: there may be very many.
+    """The digests of cases by number, in eight bytes each, because there may be very many.
 
     Example:
-        >>> found = _Digests()
-        >>> found.add(2, "00000000000000ff")
-        >>> found.get(2), found.get(1), found.get(9)
+        >>> digests = _Digests()
+        >>> digests.add(2, "00000000000000ff")
+        >>> digests.get(2), digests.get(1), digests.get(9)
         ('00000000000000ff', None, None)
     """
 
@@ -423,7 +427,7 @@ class _Digests:
         self._values = array("Q")
 
     def add(self, number: int, digest: str) -> None:
-        """Keep the digest of a case."""
+        """Store the digest of a case."""
         missing = number + 1 - len(self._values)
         if missing > 0:
             self._values.frombytes(bytes(missing * self._values.itemsize))
@@ -431,8 +435,8 @@ class _Digests:
 
     def get(self, number: int) -> str | None:
         """Return the digest of a case, or None."""
-        found = self._values[number] if number < len(self._values) else 0
-        return f"{found:016x}" if found else None
+        result = self._values[number] if number < len(self._values) else 0
+        return f"{result:016x}" if result else None
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -450,7 +454,7 @@ def _about(part: Path) -> Any:
     try:
         about = json.loads((parquet.read_schema(part).metadata or {})[_ABOUT])
     except (KeyError, ValueError, pyarrow.ArrowException) as error:
-        raise ModelError(f"no results of a sweep: {error}", where=str(part)) from None
+        raise ModelError(f"it is not a results file: {error}", where=str(part)) from None
     if about.get("format") != FORMAT:
         raise ModelError(f"its format is {about.get('format')!r}", where=str(part), allowed=FORMAT)
     return about
@@ -458,8 +462,8 @@ def _about(part: Path) -> Any:
 
 def _parquet_columns(part: Path, names: Sequence[str]) -> list[list[Any]]:
     """Return columns of a file as lists."""
-    found = _pyarrow()[1].read_table(part, columns=list(names), partitioning=None)
-    return [found.column(name).to_pylist() for name in names]
+    result = _pyarrow()[1].read_table(part, columns=list(names), partitioning=None)
+    return [result.column(name).to_pylist() for name in names]
 
 
 def _type(pyarrow: Any, column: Column) -> Any:
@@ -473,28 +477,28 @@ def _type(pyarrow: Any, column: Column) -> Any:
     return {"number": pyarrow.float64(), "truth": pyarrow.bool_(), "text": pyarrow.string()}[column.kind]
 
 
-# Files of results by their suffix: .sqlite, .sqlite3 and .db, or .parquet.
+# Results files by suffix: .sqlite, .sqlite3 and .db, or .parquet.
 
 _Kind = Callable[[Path, Mapping[str, str], str | None], Store]
 KINDS: dict[str, _Kind] = dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteStore) | {".parquet": ParquetStore}
 
 
 def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume: bool) -> Store:
-    """Open the file of a study for writing; None is a table in memory. An existing file is continued if ``resume``."""
+    """Open a results file for writing, or a table in memory for None; an existing file is continued if ``resume``."""
     if path is None:
         return SqliteStore(None, units, subject)
     kind = _kind(path)
     check_name(path)
     if path.exists() and not resume:
-        fix = "`resume=True` goes on with it; or give another file"
-        raise ModelError("there are results already", where=str(path), fix=fix)
+        fix = "use `resume=True` to continue it, or choose another file"
+        raise ModelError("the file already has results", where=str(path), fix=fix)
     if not path.parent.is_dir():
-        raise ModelError("its folder does not exist", where=str(path), fix="make the folder first")
+        raise ModelError("its folder does not exist", where=str(path), fix="create the folder first")
     return kind(path, units, subject)
 
 
 def open_store(path: Path) -> Store:
-    """Open the file of a study for reading, also while it is written."""
+    """Open a results file for reading, even while it is being written."""
     kind = _kind(path)
     if not path.exists():
         raise FileNotFoundError(2, "No such file or directory", str(path))

@@ -1,4 +1,4 @@
-"""What a sweep computes: a function, a motion problem with a name, in a file or in Python, as one picklable object."""
+"""The subject of a sweep: a function, or a motion problem by name, in a file or in Python, as one picklable object."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -18,18 +18,18 @@ from torsor.motion.sweeps.cases import results_of
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-# Variations of a motion problem: its parts and the numbers of its robot by dotted names.
+# Variations of a motion problem: its parts and the numbers of its robot by dotted name.
 #
-# | name | what |
+# | name | meaning |
 # |---|---|
 # | ``links.2.mass``, ``joints.elbow.origin.x``, ``gravity.z`` | a number of the robot, as in ``Robot.parametric`` |
-# | the name of a free number of the robot or of a term | that number, which is then no variable |
+# | the name of a free number of the robot or of a term | that number, which is then not a variable |
 # | ``Torques.upper``, ``reach.weight`` | a field of the constraint or objective with that title |
-# | ``phases.0.duration``, ``phases.swing.points`` | a field of a phase, by its number or name |
+# | ``phases.0.duration``, ``phases.swing.points`` | a field of a phase, by number or name |
 # | ``frozen.elbow`` | the position of a coordinate that does not move |
 # | ``solve.tolerance`` | a setting of ``solve`` |
 #
-# Numbers of the robot are inputs of the compiled functions: all cases share them.
+# Numbers of the robot are inputs of the compiled functions, which all cases share.
 
 
 class Variation:
@@ -46,7 +46,7 @@ class Variation:
         self.__init__(state["problem"])  # type: ignore[misc]
 
     def __call__(self, **values: Any) -> MotionProblem:
-        """Return the problem with these values."""
+        """Return the problem with the given values."""
         problem, numbers = self.problem, {}
         for name, value in values.items():
             place = _place(problem, name)
@@ -61,12 +61,12 @@ class Variation:
         return replace(problem, robot=self._with_free(new) if new else problem.robot, numbers=before | held)
 
     def check(self, name: str) -> None:
-        """Raise ModelError if there is nothing of that name."""
+        """Raise ModelError if there is no parameter of that name."""
         if _place(self.problem, name) is None and name not in _numbers(self.problem):
             self._with_free((name,))
 
     def _with_free(self, names: tuple[str, ...]) -> Parametric[Robot]:
-        """Return the robot with these numbers free, besides those that are."""
+        """Return the robot with these numbers free, in addition to those that are free already."""
         if names not in self._robots:
             robot = self.problem.robot
             free: dict[str, Any] = {} if isinstance(robot, Robot) else dict(robot.paths)
@@ -74,16 +74,16 @@ class Variation:
             try:
                 self._robots[names] = plain.parametric(free | {name: name for name in names})
             except ModelError as error:
-                titles = listing([each.title for each in (*self.problem.costs, *several(self.problem.constraints))])
+                titles = listing([term.title for term in (*self.problem.costs, *several(self.problem.constraints))])
                 parts = f"a field of a term ({titles}), phases.N.FIELD, frozen.COORDINATE, solve.SETTING"
-                found = f"no parameter {' or '.join(map(repr, names))}"
+                message = f"there is no parameter {' or '.join(map(repr, names))}"
                 allowed = f"{parts}, or a number of the robot ({error})"
-                raise ModelError(found, where=self.problem.name, allowed=allowed) from None
+                raise ModelError(message, where=self.problem.name, allowed=allowed) from None
         return self._robots[names]
 
 
 class _Place(NamedTuple):
-    """Where a value stands: a field of the problem, the number of a part of it (-1: a table), and a field of that."""
+    """The place of a value: a field of the problem, the number of a part of it (-1: a table), and a field of that."""
 
     field: str
     part: int
@@ -92,11 +92,11 @@ class _Place(NamedTuple):
 
 def _numbers(problem: MotionProblem) -> dict[str, Number]:
     """Return the free numbers of the robot and those of terms, with their bounds."""
-    return {name: Number(each, each, each) for name, each in problem.held.items()} | problem.shared
+    return {name: Number(value, value, value) for name, value in problem.held.items()} | problem.shared
 
 
 def _place(problem: MotionProblem, name: str) -> _Place | None:
-    """Return the place of a name, or None where it can only be a number."""
+    """Return the place of a name, or None if it can only be a number."""
     if name in _numbers(problem):
         return None
     title, _, field = name.rpartition(".")
@@ -105,17 +105,17 @@ def _place(problem: MotionProblem, name: str) -> _Place | None:
     if title == "frozen":
         return _Place("frozen", -1, field)
     parts = {"objective": problem.costs, "constraints": several(problem.constraints)}
-    places = {each.title: (what, k) for what, own in parts.items() for k, each in enumerate(own)}
+    places = {member.title: (what, k) for what, members in parts.items() for k, member in enumerate(members)}
     for k, phase in enumerate(problem.stages):
-        places |= {f"phases.{each}": ("phases", k) for each in (k, phase.name or k)}
+        places |= {f"phases.{key}": ("phases", k) for key in (k, phase.name or k)}
     if title not in places:
         return None
     what, k = places[title]
     part = (parts | {"phases": problem.stages})[what][k]
-    known = [each.name for each in fields(part) if each.init]
+    known = [entry.name for entry in fields(part) if entry.init]
     if field not in known:
         where = f"{problem.name}: {title}"
-        raise ModelError(f"no field {field!r}", value=field, where=where, allowed=listing(known, like=field))
+        raise ModelError(f"there is no field {field!r}", value=field, where=where, allowed=listing(known, like=field))
     return _Place(what, k, field)
 
 
@@ -127,15 +127,15 @@ def _replaced(problem: MotionProblem, place: _Place, value: Any) -> MotionProble
     parts = list(several(getattr(problem, place.field)))
     part, changed = parts[place.part], {place.name: tuple(value) if isinstance(value, list) else value}
     if isinstance(part, Phase) and np.array_equal(replace(part, nodes=None).nodes, part.nodes):
-        changed = {"nodes": None} | changed  # the default nodes, which follow the control points
+        changed = {"nodes": None} | changed  # the default nodes, which depend on the control points
     parts[place.part] = replace(part, **changed)
     changes = {place.field: parts}
     return replace(problem, **changes)
 
 
-# Arrays of a motion that can be kept, and their units where all columns have the same.
-KEPT = {"times": "s", "durations": "s", "q": "", "v": "", "a": "", "tau": "", "reactions": "", "x": ""}
-_MOTION = {"T": "s", "solve_seconds": "s"}
+# Motion arrays that can be stored, with units if all columns have the same.
+KEEPABLE_ARRAYS = {"times": "s", "durations": "s", "q": "", "v": "", "a": "", "tau": "", "reactions": "", "x": ""}
+_MOTION_UNITS = {"T": "s", "solve_seconds": "s"}
 
 
 class Found(NamedTuple):
@@ -150,8 +150,8 @@ class Found(NamedTuple):
 class Subject:
     """A function of the parameters of a case, with its ``name`` and units by name.
 
-    If the function returns a motion problem, it is solved with ``settings``. The results of a motion are figures,
-    those of ``report`` and the arrays of ``keep`` besides.
+    If the function returns a motion problem, it is solved with ``settings``. The results of a motion are its figures,
+    those of ``report`` and the arrays in ``keep``.
     """
 
     name: str
@@ -162,70 +162,76 @@ class Subject:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self, values: Mapping[str, Any], where: str) -> None:
-        """Raise ModelError where a case has a parameter that the function does not take, or lacks one."""
+        """Raise ModelError if a case lacks a parameter of the function or has one that it does not take."""
         if isinstance(self.function, Variation):
             for name in values:
                 self.function.check(name)
             return
         try:
             signature = inspect.signature(self.function)
-        except (TypeError, ValueError):  # some functions written in C tell nothing
+        except (TypeError, ValueError):  # some functions written in C have no signature
             return
         try:
             signature.bind(**values)
         except TypeError as error:
-            names = [each.name for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+            names = [
+                parameter.name
+                for parameter in signature.parameters.values()
+                if parameter.kind is not parameter.VAR_KEYWORD
+            ]
             known = f"the parameters of {self.name}: {listing(names)}"
-            allowed = known if names else f"none, as {self.name} takes none"
+            allowed = known if names else f"none: {self.name} has no parameters"
             raise ModelError(str(error), where=where, allowed=allowed) from None
 
     def run(self, values: Mapping[str, Any]) -> Found:
         """Return the results of a case."""
-        found = self.function(**values)
-        if isinstance(found, MotionProblem):
-            found = found.solve(**({"check": False} | dict(self.settings)))
-        if not isinstance(found, MotionResult):
-            return Found(results_of(found))
-        if found.status.startswith(CTRL_C):  # the solver stops with a result; the study must not take it for one
+        result = self.function(**values)
+        if isinstance(result, MotionProblem):
+            result = result.solve(**({"check": False} | dict(self.settings)))
+        if not isinstance(result, MotionResult):
+            return Found(results_of(result))
+        if result.status.startswith(CTRL_C):  # the solver returns a result, which the study must not store
             raise KeyboardInterrupt
-        solved = found.is_solved and found.is_feasible
-        units = _MOTION | {name: KEPT[name] for name in self.keep}
-        return Found(self._figures(found), "" if solved else f"not solved: {found.status}", units)
+        solved = result.is_solved and result.is_feasible
+        units = _MOTION_UNITS | {name: KEEPABLE_ARRAYS[name] for name in self.keep}
+        return Found(self._figures(result), "" if solved else f"not solved: {result.status}", units)
 
     def _figures(self, result: MotionResult) -> dict[str, Any]:
-        found: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
-        found |= {f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1}
-        found |= {name: result.numbers[name] for name in result.problem.shared}
+        figures: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
+        figures |= {f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1}
+        figures |= {name: result.numbers[name] for name in result.problem.shared}
         names = ("iterations", "max_violation", "max_violation_fine", "solve_seconds")
-        found |= {name: getattr(result, name) for name in names}
-        found |= {} if self.report is None else self.report(result)
-        return results_of(found | {name: np.asarray(getattr(result, name)) for name in self.keep})
+        figures |= {name: getattr(result, name) for name in names}
+        figures |= {} if self.report is None else self.report(result)
+        return results_of(figures | {name: np.asarray(getattr(result, name)) for name in self.keep})
 
 
 def subject_of(
     what: Any, *, keep: Sequence[str] = (), settings: Mapping[str, Any] | None = None, units: Any = None
 ) -> Subject:
-    """Return what is swept: a function, a motion problem, the name of one, or its .toml file."""
+    """Return the subject for a function, a motion problem, its name, or its .toml file."""
     kept = tuple(rows(keep, "sweep", "keep", "a list of names"))
     for name in kept:
-        if name not in KEPT:
-            raise ModelError(f"names {name!r}", value=name, argument="keep", where="sweep", allowed=", ".join(KEPT))
-    given = table(settings, "sweep", "settings")
-    SolveSettings.of("sweep", **given)  # checks them before the first case
-    own = {str(name): str(unit) for name, unit in table(units, "sweep", "units").items()}
-    common: dict[str, Any] = {"keep": kept, "settings": given}
+        if name not in KEEPABLE_ARRAYS:
+            raise ModelError(
+                f"contains {name!r}", value=name, argument="keep", where="sweep", allowed=", ".join(KEEPABLE_ARRAYS)
+            )
+    solve_settings = table(settings, "sweep", "settings")
+    SolveSettings.of("sweep", **solve_settings)  # raises before the first case if they are invalid
+    own_units = {str(name): str(unit) for name, unit in table(units, "sweep", "units").items()}
+    common: dict[str, Any] = {"keep": kept, "settings": solve_settings}
     if isinstance(what, (str, Path)):
         if str(what) in NAMED_PROBLEMS:
             named = NAMED_PROBLEMS[str(what)]
-            return Subject(named.name, named, named.units | own, named.report, **common)
+            return Subject(named.name, named, named.units | own_units, named.report, **common)
         if not Path(what).is_file():
             allowed = f"a .toml file of a motion problem, or one of {', '.join(NAMED_PROBLEMS)}"
-            raise ModelError("no such problem", where=str(what), allowed=allowed)
+            raise ModelError("there is no such problem", where=str(what), allowed=allowed)
         what = load_problem(what)
     if isinstance(what, MotionProblem):
-        return Subject(what.name, Variation(what), own, **common)
+        return Subject(what.name, Variation(what), own_units, **common)
     if not callable(what):
         allowed = "a function, a motion problem, its .toml file, or its name"
-        raise ModelError(f"there is a {type(what).__name__} to compute", where="sweep", allowed=allowed)
+        raise ModelError(f"the subject is a {type(what).__name__}", where="sweep", allowed=allowed)
     name = getattr(what, "__qualname__", type(what).__qualname__)
-    return Subject(name, what, own, **common)
+    return Subject(name, what, own_units, **common)

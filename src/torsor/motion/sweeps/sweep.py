@@ -1,4 +1,4 @@
-"""``torsor.sweep``: many cases, computed side by side, written as they come, and continued where they were stopped."""
+"""``torsor.sweep``: compute many cases in parallel, write results as they arrive, and resume stopped studies."""
 
 import signal
 import threading
@@ -19,9 +19,9 @@ from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
 from torsor.motion.sweeps.store import Store, new_store
 from torsor.motion.sweeps.subjects import Subject, subject_of
 
-# Times that a case may lose its worker: machines of a cluster may be taken away again and again from innocent cases.
-ATTEMPTS = 5
-_LOOK = 0.2  # s between two looks at Ctrl-C and at the rows that are due
+# Number of times that a case may lose its worker; a cluster may withdraw machines repeatedly.
+DEFAULT_ATTEMPTS = 5
+_POLL_SECONDS = 0.2  # s between two checks for Ctrl-C and for rows that are due
 
 
 def sweep(
@@ -37,35 +37,40 @@ def sweep(
     settings: Mapping[str, Any] | None = None,
     units: Mapping[str, str] | None = None,
     fixed: Mapping[str, Any] | None = None,
-    attempts: int = ATTEMPTS,
+    attempts: int = DEFAULT_ATTEMPTS,
     progress: bool | None = None,
 ) -> Results:
-    """Compute a function or a motion problem for many cases, and return the table of results.
+    """Compute a function or a motion problem for many cases, and return the results table.
 
-    What: a function of keyword arguments, which returns a number, an array, or a table of them (or a motion problem,
-    which is then solved, or its result); a ``MotionProblem``, whose parts have dotted names (``studies.variations``);
-    a .toml file of one; or one of ``studies.PROBLEMS``, such as "walk". ``cases`` are tables {parameter: value} of
-    numbers, text, truth values and lists of them: a list, a generator, ``studies.grid`` or ``studies.samples``.
-    ``fixed`` has parameters that all cases share. Motions are solved with ``settings`` of ``MotionProblem.solve``;
-    their figures are kept, and the arrays named in ``keep`` ("q", "tau", ...). ``units`` has units by name.
+    ``function_or_problem`` is one of the following:
 
-    Where: in processes of this machine, one for each core or ``workers`` of them, each with one thread; with
-    ``workers=0`` in this process. ``executor`` is instead an executor of ``concurrent.futures``, a function that makes
-    one, a ``distributed.Client`` or the address of its scheduler ("tcp://...", needs the extra ``cluster``). If the
-    function is defined in a script, call ``sweep`` under ``if __name__ == "__main__"``.
+    - a function of keyword arguments that returns a number, an array, or a table of them (or a motion problem, which is
+      then solved, or its result)
+    - a ``MotionProblem``, whose parts have dotted names (see docs/plan/sweep.md), or its .toml file
+    - one of ``motion.sweeps.PROBLEMS``, such as "walk"
 
-    Results are written to ``output`` as they come: .sqlite or .db (SQLite), or .parquet (Parquet, a folder; needs
-    the extra ``parquet``); None keeps them in memory. With ``resume`` an existing file is continued: its cases are not
-    computed again, except failed ones with ``retry_failed``; new cases may be added at the end. Ctrl-C ends the study
-    and returns what is done, as the ``status`` says.
+    ``cases`` are tables {parameter: value} of numbers, text, booleans and lists of them: a list, a generator,
+    ``motion.sweeps.grid`` or ``motion.sweeps.samples``. ``fixed`` has parameters that all cases share. Motions are
+    solved with ``settings`` of ``MotionProblem.solve``; their figures are stored, and the arrays named in ``keep``
+    ("q", "tau", ...). ``units`` has units by name.
+
+    Cases run in processes of this machine, one per core or ``workers`` of them, each with one thread, or in this
+    process with ``workers=0``. Alternatively, ``executor`` is an executor of ``concurrent.futures``, a function that
+    returns one, a ``distributed.Client`` or the address of its scheduler ("tcp://...", needs the extra ``cluster``). If
+    the function is defined in a script, call ``sweep`` under ``if __name__ == "__main__"``.
+
+    Results are written to ``output`` as they arrive: .sqlite or .db (SQLite), or .parquet (Parquet, a folder; needs the
+    extra ``parquet``). None keeps them in memory. With ``resume``, an existing file is continued: its cases are not
+    computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. Ctrl-C ends the
+    study and returns the finished cases; the ``status`` then states this.
 
     A case that raises an error, or a motion that is not solved, is a row with the error. A case whose worker is killed
     is computed again, and counts as failed after ``attempts`` times. ``progress`` shows a bar, by default on a
     terminal.
 
     Example:
-        >>> found = torsor.sweep("two-link-time", torsor.motion.sweeps.grid(points=[6, 8]), workers=0)
-        >>> found["T"].round(4).tolist(), found.units["T"]
+        >>> results = torsor.sweep("two-link-time", torsor.motion.sweeps.grid(points=[6, 8]), workers=0)
+        >>> results["T"].round(4).tolist(), results.units["T"]
         ([0.4212, 0.4054], 's')
     """
     whole_number(attempts, "sweep", "attempts")
@@ -87,25 +92,28 @@ def sweep(
 
 
 def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> Iterator["_Job"]:
-    """Yield the cases that are not in the file yet."""
+    """Yield the cases that are not stored yet."""
     checked: set[tuple[str, ...]] = set()
     for case in cases:
         names = tuple(case.values)
-        if names not in checked:  # names are the same in all cases of most studies
+        if names not in checked:  # most studies have the same names in all cases
             subject.check(case.values, f"case {case.number}")
             checked.add(names)
         digest = store.known(case.number)
         if digest is None:
             yield _Job(case)
         elif digest != case.digest:
-            found, fix = f"case {case.number} has other values there", "give the same cases, or another file"
-            raise ModelError(found, where="resume", fix=fix)
+            message, fix = (
+                f"case {case.number} has other values in the file",
+                "pass the same cases, or choose another file",
+            )
+            raise ModelError(message, where="resume", fix=fix)
         else:
             bar.at(case.number)
 
 
 class _Job(NamedTuple):
-    """A case, how often its worker was lost, and how many cases are given to workers before it is its turn again."""
+    """A case, how often its worker was lost, and the number of submitted cases after which it is due again."""
 
     case: Case
     losses: int = 0
@@ -113,7 +121,7 @@ class _Job(NamedTuple):
 
 
 class _Interrupt:
-    """Ctrl-C as a wish: nothing is left half written. Within a case in this process it is raised, as everywhere."""
+    """Defers Ctrl-C so that nothing is left half written; within a case in this process it is raised as usual."""
 
     def __init__(self) -> None:
         self.is_wished = False
@@ -131,21 +139,21 @@ class _Interrupt:
             signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.raises or self.is_wished:  # who presses it twice does not want to wait
+        if self.raises or self.is_wished:  # a second Ctrl-C takes effect at once
             self._before(number, frame)
         self.is_wished = True
 
 
 class _Sweep:
-    """The state of a sweep: cases that run, cases that lost their worker, and rows that wait to be written."""
+    """The state of a sweep: running cases, cases that lost their worker, and rows that wait to be written."""
 
     def __init__(self, subject: Subject, store: Store, bar: Bar, interrupt: _Interrupt, attempts: int) -> None:
         self._subject, self._store, self._bar, self._interrupt = subject, store, bar, interrupt
         self._attempts = attempts
-        self._given = self._capacity = 0  # cases that were given to workers, and how many of them at a time
+        self._given = self._capacity = 0  # cases submitted so far, and the number submitted at a time
         self._running: dict[Future[Any], _Job] = {}
-        self._again: deque[_Job] = deque()  # lost their worker
-        self._alone: deque[_Job] = deque()  # lost it with others: which of them is the cause shows when they run alone
+        self._again: deque[_Job] = deque()  # cases that lost their worker
+        self._alone: deque[_Job] = deque()  # cases that lost it together; running them alone shows which is the cause
         self._rows: list[Row] = []
         self._written, self._count = monotonic(), sum(store.counts().values())
 
@@ -163,26 +171,26 @@ class _Sweep:
                 if len(self._rows) >= self._store.most or monotonic() - self._written >= self._store.patience:
                     self._write()
         except KeyboardInterrupt:
-            pass  # in a case of this process, or pressed twice
+            pass  # in a case of this process, or after a second Ctrl-C
         finally:
             self._keep_finished()
             for future in self._running:
                 future.cancel()
             try:
                 self._write()
-            finally:  # also where the disk is full
+            finally:  # even if the disk is full
                 pool.close(at_once)
         return STOPPED
 
     def _fill(self, todo: Iterator[_Job], pool: Pool) -> None:
-        """Give the executor as many cases as it takes; one at a time where a case may be the end of all workers."""
+        """Submit as many cases as the executor takes, or one at a time if a case may break all workers."""
         if self._alone:
             if not self._running:
                 self._submit(self._alone.popleft(), pool)
             return
         self._capacity = pool.capacity()
         while len(self._running) < self._capacity and not self._interrupt.is_wished:
-            # A case that lost its worker waits a while, since what killed it may kill again soon.
+            # A case that lost its worker waits a while, because the cause may still be present.
             is_due = bool(self._again) and self._again[0].turn <= self._given
             job = None if is_due else next(todo, None)
             if job is None and self._again:
@@ -195,7 +203,7 @@ class _Sweep:
             self._interrupt.raises = pool.is_here
             self._running[pool.submit(job.case, job.losses)] = job
             self._given += 1
-        except BrokenExecutor:  # it broke since the last look
+        except BrokenExecutor:  # it broke since the last check
             (self._alone if self._alone else self._again).appendleft(job)
             if not self._running:
                 pool.renew()
@@ -205,10 +213,10 @@ class _Sweep:
         return True
 
     def _collect(self, pool: Pool) -> None:
-        """Take the cases that have ended."""
-        ended, _ = wait(self._running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+        """Collect the cases that have ended."""
+        ended, _ = wait(self._running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         for future in ended:
-            if future not in self._running:  # taken with a broken executor
+            if future not in self._running:  # already collected with a broken executor
                 continue
             error = future.exception() if not future.cancelled() else BrokenExecutor()
             if error is None:
@@ -219,7 +227,7 @@ class _Sweep:
                 self._fail(self._running.pop(future).case, f"{type(error).__name__}: {error}")
             elif isinstance(error, WorkerDiedError) or not isinstance(error, BrokenExecutor) or future.cancelled():
                 self._lose(self._running.pop(future), error)
-            else:  # the whole executor is useless: all its cases are lost, whoever is the cause
+            else:  # the executor is unusable and all its cases are lost, whichever is the cause
                 self._break(pool, error)
 
     def _take(self, row: Row) -> None:
@@ -231,7 +239,7 @@ class _Sweep:
         self._take(Row(case.number, case.digest, case.values, {}, reason))
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
-        """Compute a case again whose worker was lost, or give it up."""
+        """Compute a case again after its worker was lost, or give it up."""
         job = job._replace(losses=job.losses + 1, turn=self._given + self._capacity)
         if job.losses >= self._attempts:
             self._fail(job.case, f"its worker was lost {job.losses} times, the last time: {error}")
@@ -239,7 +247,7 @@ class _Sweep:
             (self._alone if alone else self._again).append(job)
 
     def _break(self, pool: Pool, error: BaseException) -> None:
-        """Compute the cases of a broken executor again, one at a time: any of them may have broken it."""
+        """Compute the cases of a broken executor again, one at a time, because any of them may have broken it."""
         self._keep_finished()
         lost, is_alone = list(self._running.values()), len(self._running) == 1
         self._running.clear()
@@ -251,8 +259,8 @@ class _Sweep:
         pool.renew()
 
     def _keep_finished(self) -> None:
-        """Take the results that are there, whatever happens next."""
-        for future in [each for each in self._running if each.done() and not each.cancelled()]:
+        """Store the results that are available."""
+        for future in [running for running in self._running if running.done() and not running.cancelled()]:
             if future.exception() is None:
                 self._running.pop(future)
                 self._take(future.result())

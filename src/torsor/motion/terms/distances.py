@@ -1,8 +1,8 @@
 """Distances between bodies: spheres, capsules and half-spaces, fixed to links or to the world.
 
-Distances are exact. The square of the distance of two segments, the axes of capsules, has continuous first derivatives
-wherever the nearest points are unique (not for parallel axes that overlap), and second ones except where a nearest
-point reaches an end.
+Distances are exact. The squared distance of two segments (the axes of capsules) has continuous first derivatives
+wherever the nearest points are unique, that is, except for overlapping parallel axes. Second derivatives are continuous
+except where a nearest point reaches an end.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class _Body:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sphere(_Body):
-    """A ball about ``center`` (3,)."""
+    """A ball about ``center`` (3,), in m."""
 
     radius: float
     center: Any = (0.0, 0.0, 0.0)
@@ -52,7 +52,7 @@ class Sphere(_Body):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Capsule(_Body):
-    """All points no farther than ``radius`` from the segment between ``start`` and ``end`` (3,)."""
+    """All points within ``radius`` (m) of the segment between ``start`` and ``end`` (3,)."""
 
     start: Any
     end: Any
@@ -60,7 +60,9 @@ class Capsule(_Body):
 
     def __post_init__(self) -> None:
         number(self.radius, self.title, "radius", least=0.0)
-        ends = [frozen_array(each, (3,), self.title, what) for each, what in ((self.start, "start"), (self.end, "end"))]
+        ends = [
+            frozen_array(point, (3,), self.title, what) for point, what in ((self.start, "start"), (self.end, "end"))
+        ]
         if (ends[0] == ends[1]).all():
             raise ModelError("and end are the same", argument="start", where=self.title, fix="make it a Sphere")
 
@@ -82,12 +84,12 @@ KINDS: Mapping[str, type[Body]] = {"sphere": Sphere, "capsule": Capsule, "halfsp
 
 
 def _body(given: Body | Mapping[str, Any], where: str) -> Body:
-    """Return a body, also from a table with its ``kind``."""
+    """Return a body, or build it from a table with its ``kind``."""
     if isinstance(given, (Sphere, Capsule, HalfSpace)):
         return given
     if not isinstance(given, Mapping) or str(given.get("kind")) not in KINDS:
         allowed = f"a body, or a table with kind {', '.join(KINDS)}"
-        raise ModelError(f"{given!r}", value=given, where=where, allowed=allowed)
+        raise ModelError(f"the body is {given!r}", value=given, where=where, allowed=allowed)
     rest = {key: value for key, value in given.items() if key != "kind"}
     try:
         return KINDS[given["kind"]](**rest)
@@ -97,28 +99,28 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
 
 def _points(body: Sphere | Capsule, node: Node) -> list[ca.SX]:
     """Return the centre of a sphere, or the ends of a capsule's axis, in base axes."""
-    own = [body.center] if isinstance(body, Sphere) else [body.start, body.end]
-    return [point_of(node, body.link, each) for each in own]
+    points = [body.center] if isinstance(body, Sphere) else [body.start, body.end]
+    return [point_of(node, body.link, point) for point in points]
 
 
 def _of_shapes(name: str, node: Node) -> list["Body | Placed"]:
-    """Return the collision shapes of a link, frame or shape; spheres, capsules and planes as bodies of their own."""
+    """Return the collision shapes of a link, frame or shape, with spheres, capsules and planes as bodies."""
     shapes = placed_shapes(node.robot)
-    found = list[Body | Placed]()
+    bodies = list[Body | Placed]()
     for index in named_shapes(node.robot, shapes, name):
         each = shapes[index]
         link = _place(each, node)
         R, p, size = each.shape.pose[:3, :3], each.shape.pose[:3, 3], each.shape.size
         if each.shape.shape == "sphere" or (each.shape.shape == "capsule" and not size[1]):
-            found.append(Sphere(link=link, name=each.name, radius=size[0], center=p))
+            bodies.append(Sphere(link=link, name=each.name, radius=size[0], center=p))
         elif each.shape.shape == "capsule":
             half = R[:, 2] * size[1] / 2
-            found.append(Capsule(link=link, name=each.name, start=p - half, end=p + half, radius=size[0]))
+            bodies.append(Capsule(link=link, name=each.name, start=p - half, end=p + half, radius=size[0]))
         elif each.shape.shape == "plane":
-            found.append(HalfSpace(link=link, name=each.name, normal=R[:, 2], point=p))
+            bodies.append(HalfSpace(link=link, name=each.name, normal=R[:, 2], point=p))
         else:
-            found.append(each)
-    return found
+            bodies.append(each)
+    return bodies
 
 
 def _as_shape(body: "Body | Placed") -> Shape:
@@ -129,13 +131,13 @@ def _as_shape(body: "Body | Placed") -> Shape:
         return Shape("sphere", (body.radius,), make_pose(p=body.center))
     if isinstance(body, HalfSpace):
         return Shape("plane", (), make_pose(axis_frame(direction(body.normal, body.title, "normal")), body.point))
-    start, end = (np.asarray(each, dtype=float) for each in (body.start, body.end))
+    start, end = (np.asarray(point, dtype=float) for point in (body.start, body.end))
     pose = make_pose(axis_frame(end - start), (start + end) / 2)
     return Shape("capsule", (body.radius, float(np.linalg.norm(end - start))), pose)
 
 
 def _place(body: "Body | Placed", node: Node) -> str | None:
-    """Return the name of the link or frame that a body is fixed to; None is the base."""
+    """Return the name of the link or frame to which a body is fixed, or None for the base."""
     if isinstance(body, Placed):
         return None if body.link < 0 else node.robot.links[body.link].name
     return body.link
@@ -147,15 +149,17 @@ def _title(body: "Body | Placed") -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clearance(Constraint):
-    """Two bodies keep at least ``least`` (m) apart, or each of several from each of several others.
+    """Two bodies, or all pairs of two groups of bodies, keep at least ``least`` (m) apart.
 
     ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
-    on links or frames, or in the world; or names of links, frames or shapes, which stand for the robot's own collision
-    shapes. Of these, boxes and cylinders keep clear of planes and spheres; other pairs need capsules in their place
-    (``torsor.geometry.enclosing_capsule``). Between spheres and capsules a row is (distance of their axes / D)^2 >= 1
-    with D = both radii + ``least``; against a half-space it is the height of the centre, or of both ends, less the
-    radius; of other shapes it is the distance of each point of contact.
-    All are exact. Where two axes meet, the row has no gradient: bodies must not intersect at the start.
+    on links or frames, or in the world. They may also be names of links, frames or shapes, which stand for the robot's
+    own collision shapes. Of these, boxes and cylinders keep clear of planes and spheres; other pairs need capsules in
+    their place (``torsor.geometry.enclosing_capsule``).
+
+    Between spheres and capsules, a row is (distance of their axes / D)^2 >= 1 with D = both radii + ``least``. Against
+    a half-space, it is the height of the centre, or of both ends, minus the radius. For other shapes, it is the
+    distance of each contact point. All are exact. Where two axes meet, the row has no gradient, so bodies must not
+    intersect at the start.
 
     Example:
         >>> table, ball = HalfSpace(normal=[0, 0, 1]), Sphere(radius=0.1, link="hand")
@@ -170,31 +174,31 @@ class Clearance(Constraint):
     def rows(self, node: Node) -> Rows:
         """Return the rows of all pairs."""
         number(self.least, self.title, "least", least=0.0)
-        sides = [self._bodies(node, each) for each in (self.first, self.second)]
+        sides = [self._bodies(node, bodies) for bodies in (self.first, self.second)]
         pairs = [(a, b, f"{_title(a)} from {_title(b)}") for a in sides[0] for b in sides[1]]
-        found = [(*each, label) for a, b, label in pairs for each in self._pair(a, b, node)]
-        rows, lower, labels = zip(*found, strict=True)
+        bounded = [(*row, label) for a, b, label in pairs for row in self._pair(a, b, node)]
+        rows, lower, labels = zip(*bounded, strict=True)
         return Rows(ca.vertcat(*rows), np.array(lower), np.full(len(rows), np.inf), labels)
 
     def _bodies(self, node: Node, given: Any) -> list["Body | Placed"]:
         bodies = list[Body | Placed]()
-        for each in [given] if isinstance(given, (Mapping, str)) else several(given):
-            bodies += _of_shapes(each, node) if isinstance(each, str) else [_body(each, self.title)]
+        for entry in [given] if isinstance(given, (Mapping, str)) else several(given):
+            bodies += _of_shapes(entry, node) if isinstance(entry, str) else [_body(entry, self.title)]
         if not bodies:
-            raise ModelError("no body is given", where=self.title, fix="give first and second")
+            raise ModelError("there are no bodies", where=self.title, fix="pass first and second")
         for body in bodies:
             if not isinstance(body, Placed) and body.link is not None:
                 node.robot.place(body.link)
         return bodies
 
     def _shaped(self, a: "Body | Placed", b: "Body | Placed", node: Node) -> list[tuple[ca.SX, float]]:
-        """Return rows of a pair with a box, cylinder, ellipsoid or mesh: their points of contact keep the distance."""
+        """Return rows of a pair with a box, cylinder, ellipsoid or mesh: their contact points keep the distance."""
         shapes = _as_shape(a), _as_shape(b)
-        # Points of contact of two boxes are those of their overlap: apart, they are not their distance.
+        # Contact points of two boxes describe their overlap; for separate boxes they do not give the distance.
         if not has_contact_points(*shapes) or shapes[0].shape == shapes[1].shape == "box":
-            found = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
-            fix = "robot.with_shapes(link, [torsor.geometry.enclosing_capsule(shape)]) puts capsules in their place"
-            raise ModelError(found, where=self.title, allowed="pairs with a closed form", fix=fix)
+            message = f"{_title(a)!r} is a {shapes[0].shape} and {_title(b)!r} a {shapes[1].shape}"
+            fix = "use capsules: robot.with_shapes(link, [torsor.geometry.enclosing_capsule(shape)])"
+            raise ModelError(message, where=self.title, allowed="pairs with a closed form", fix=fix)
         poses = [ca.SX(np.eye(4)) if at is None else node.pose(at) for at in (_place(a, node), _place(b, node))]
         points = contact_points(shapes[0], poses[0], shapes[1], poses[1])
         return [(point.distance, self.least) for point in points]
@@ -203,8 +207,10 @@ class Clearance(Constraint):
         """Return rows with their lower bounds."""
         same = _place(a, node) == _place(b, node)
         if same or (isinstance(a, HalfSpace) and isinstance(b, HalfSpace)):
-            found = f"{_title(a)} and {_title(b)}"
-            raise ModelError(found, where=self.title, allowed="bodies of two links, not two half-spaces")
+            message = f"the pair is {_title(a)} and {_title(b)}"
+            raise ModelError(
+                message, where=self.title, allowed="bodies of two different links, and not two half-spaces"
+            )
         if isinstance(a, Placed) or isinstance(b, Placed):
             return self._shaped(a, b, node)
         if isinstance(b, HalfSpace):
@@ -216,6 +222,6 @@ class Clearance(Constraint):
             return [(ca.dot(tip - base, p - base), b.radius + self.least) for p in _points(b, node)]
         wide = a.radius + b.radius + self.least
         if not wide > 0:
-            found = f"{a.title} and {b.title} have no radius"
-            raise ModelError(found, where=self.title, fix="give a radius, or least above 0")
+            message = f"{a.title} and {b.title} have no radius"
+            raise ModelError(message, where=self.title, fix="give a radius, or a positive least")
         return [(segment_distance(_points(a, node), _points(b, node)) / wide**2, 1.0)]

@@ -13,30 +13,30 @@ from torsor.motion.transcription.motion_model import Profiles
 from torsor.motion.transcription.variables import Equation, Part
 
 ORDER_NAMES = ("q", "v", "a", "j")
-Given = Any  # None, a number for all, one for each profile, or {name: number}
+Given = Any  # None, one number, one per profile, or {name: number}
 
 
 def _orders(value: Any, where: str) -> list[tuple[int, str]]:
-    """Return the orders of derivatives from 0 to the given one, and their names."""
+    """Return the derivative orders from 0 to the given one, with their names."""
     count = whole_number(value, where, "order", least=0, most=len(ORDER_NAMES) - 1) + 1
     return list(enumerate(ORDER_NAMES[:count]))
 
 
 def _moving(names: Sequence[str]) -> int:
-    """Return how many profiles move the robot; conditions on the others name them."""
+    """Return the number of profiles that move the robot; conditions on the others name them."""
     return names.moving if isinstance(names, Profiles) else len(names)
 
 
 def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, float]:
-    """Return {index of a profile: number} from one number for all, one for each, or {name: number}."""
+    """Return {profile index: number}, given one number, one per profile, or {name: number}."""
     if value is None:
         return {}
     is_table = isinstance(value, Mapping)
-    own = list(value) if is_table else list(names[: _moving(names)])
-    found = by_name(list(value.values()) if is_table else value, own, 0.0, where)
-    if not np.isfinite(found).all():
-        raise ModelError(f"{value!r}", value=value, where=where, allowed="finite numbers")
-    return dict(zip(indices_of(own, names, where), found.tolist(), strict=True))
+    named = list(value) if is_table else list(names[: _moving(names)])
+    result = by_name(list(value.values()) if is_table else value, named, 0.0, where)
+    if not np.isfinite(result).all():
+        raise ModelError(f"the value is {value!r}", value=value, where=where, allowed="finite numbers")
+    return dict(zip(indices_of(named, names, where), result.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,11 +47,11 @@ class Ends:
 
     @property
     def title(self) -> str:
-        """The name, by default that of the class."""
+        """The name, by default the class name."""
         return self.name or type(self).__name__
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Yield its equations, for profiles with these names."""
+        """Yield the equations for profiles with the given names."""
         raise NotImplementedError
 
 
@@ -76,17 +76,17 @@ class EndState(Ends):
         }
 
     def index(self, phases: int) -> int:
-        """Return the index of its phase: by default the first for a start, the last for an end."""
+        """Return the index of the phase: by default the first for a start, the last for an end."""
         if self.phase is None:
             return 0 if self.s == 0 else phases - 1
-        index = self.phase  # a problem has replaced a name by the index
+        index = self.phase  # the problem has replaced a name by the index
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < phases:
             allowed = f"0 to {phases - 1}, or the name of a phase"
             raise ModelError(argument="phase", value=self.phase, where=self.title, allowed=allowed)
         return int(index)
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Yield an equation for each value."""
+        """Yield one equation per value."""
         index = self.index(phases)
         for (profile, order), value in self.values(names).items():
             parts = (Part(index, self.s, order, profile),)
@@ -95,9 +95,9 @@ class EndState(Ends):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Start(EndState):
-    """The start of profiles: ``q``, ``v``, ``a``, ``j``, each one number, one for each profile, or {name: number}.
+    """The start of profiles: ``q``, ``v``, ``a``, ``j``, each one number, one per profile, or {name: number}.
 
-    It belongs to the first phase, or to the ``phase`` with that index or name. None leaves a quantity free.
+    It applies to the first phase, or to the ``phase`` with the given index or name. None leaves a quantity free.
 
     Example:
         >>> Start(q=[0.0, 1.0], v=0.0).values(["joint1", "joint2"])
@@ -107,7 +107,7 @@ class Start(EndState):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class End(EndState):
-    """The end of profiles: as ``Start``, for the last phase, or for the given one.
+    """The end of profiles: like ``Start``, but for the last phase or for the given one.
 
     Example:
         >>> End(q={"joint2": 1.0}).values(["joint1", "joint2"])
@@ -118,15 +118,15 @@ class End(EndState):
 
 
 def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
-    """Return conditions with the progress along a path from 0 to 1, unless they give other values."""
-    found = list(conditions)
+    """Return conditions with a path progress from 0 to 1, unless they give other values."""
+    completed = list(conditions)
     for kind, value in ((Start, 0.0), (End, 1.0)):
-        states = [k for k, each in enumerate(found) if isinstance(each, kind) and each.phase is None]
+        states = [k for k, condition in enumerate(completed) if isinstance(condition, kind) and condition.phase is None]
         if not states:
-            found.append(kind(q=value))
-        elif all(found[k].q is None for k in states):
-            found[states[0]] = replace(found[states[0]], q=value)
-    return tuple(found)
+            completed.append(kind(q=value))
+        elif all(completed[k].q is None for k in states):
+            completed[states[0]] = replace(completed[states[0]], q=value)
+    return tuple(completed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -141,7 +141,7 @@ class Linked(Ends):
     order: int = 2
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Yield an equation for each profile, order and pair of phases."""
+        """Yield one equation per profile, order and pair of phases."""
         orders = _orders(self.order, self.title)
         for before, (profile, name), (order, letter) in product(range(phases - 1), enumerate(names), orders):
             parts = Part(before, 1.0, order, profile), Part(before + 1, 0.0, order, profile, -1.0)
@@ -151,12 +151,12 @@ class Linked(Ends):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Symmetric(Ends):
-    """The end of the motion is its start mirrored: y_i(end) = sign_i y_k(start) + shift_i, with k = partner of i.
+    """The end of the motion mirrors its start: y_i(end) = sign_i y_k(start) + shift_i, with k = partner of i.
 
     ``partners`` has {name: name}, ``signs`` {name: -1.0} and ``shifts`` {name: number}; their defaults are the profile
-    itself, 1 and 0. Derivatives up to ``order`` are mirrored too, without the shift. ``only`` limits it to some names.
-    ``paces`` has {name: speed}: the duration times the speed is added to the shift. With ``paced_by``, the speed is
-    multiplied by the shared number of that name.
+    itself, 1 and 0. Derivatives up to ``order`` are mirrored too, without the shift. ``only`` restricts the condition
+    to some names. ``paces`` has {name: speed}: the duration times the speed is added to the shift. With ``paced_by``,
+    the speed is multiplied by the shared number of that name.
 
     Example:
         >>> mirror = Symmetric(partners={"left": "right", "right": "left"}, order=0)
@@ -173,24 +173,24 @@ class Symmetric(Ends):
     paced_by: str = ""
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
-        """Yield an equation for each profile and order."""
+        """Yield one equation per profile and order."""
         for what in ("partners", "signs", "shifts", "paces"):
             table(getattr(self, what), self.title, what)
-        given = (self.signs, self.shifts, self.paces)
-        signs, shifts, paces = (of_profiles(each, names, self.title) for each in given)
+        tables = (self.signs, self.shifts, self.paces)
+        signs, shifts, paces = (of_profiles(numbers, names, self.title) for numbers in tables)
         indices_of([*self.partners, *self.partners.values()], names, self.title)
-        own = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
-        if not own:
+        profiles = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
+        if not profiles:
             raise ModelError("is empty", argument="only", where=self.title, allowed=", ".join(names))
-        for profile, (order, letter) in product(sorted(set(own)), _orders(self.order, self.title)):
+        for profile, (order, letter) in product(sorted(set(profiles)), _orders(self.order, self.title)):
             name, sign = names[profile], signs.get(profile, 1.0)
             other = names.index(self.partners.get(name, name))
             parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
-            value, pace = (each.get(profile, 0.0) if order == 0 else 0.0 for each in (shifts, paces))
+            value, pace = (numbers.get(profile, 0.0) if order == 0 else 0.0 for numbers in (shifts, paces))
             label, pacer = f"{letter} of {name}", self.paced_by if pace else ""
             yield Equation(self.title, label, parts, value, value, -pace, pacer)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Periodic(Symmetric):
-    """The end of the motion equals its start, plus ``shifts``; derivatives up to ``order`` (1) are equal."""
+    """The end of the motion equals its start, plus ``shifts``, including derivatives up to ``order`` (1)."""

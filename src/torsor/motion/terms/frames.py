@@ -1,4 +1,4 @@
-"""Position, velocity and orientation of frames and links."""
+"""Terms on the position, velocity and orientation of frames and links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ TINY = 1e-16  # keeps the square root differentiable at half a turn
 
 
 def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
-    """Return the position (3 x 1) in base axes of a point (3,) of a link or frame; None is the base."""
+    """Return the position (3 x 1) in base axes of a point (3,) of a link or frame, or of the base for None."""
     local = ca.SX(np.asarray(point, dtype=float))
     if place is None:
         return local
@@ -28,14 +28,14 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
 
 
 def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Rows:
-    """Return the components with finite bounds, from (lower, upper) or from ``given`` (target, tolerance)."""
+    """Return the components with finite bounds, given as (lower, upper) or as ``given`` (target, tolerance)."""
     target, tolerance = given
     if target is None and (np.ndim(tolerance) or tolerance != 0):
-        text = f"is {tolerance!r} without a target"
-        raise ModelError(text, value=tolerance, argument="tolerance", where=where, fix="widen the bounds")
+        message = f"is {tolerance!r} without a target"
+        raise ModelError(message, value=tolerance, argument="tolerance", where=where, fix="widen the bounds")
     if target is not None:
         if lower is not None or upper is not None:
-            raise ModelError("a target and bounds", where=where, fix="leave one of them out")
+            raise ModelError("both a target and bounds are given", where=where, fix="omit one of them")
         near = by_name(tolerance, labels, 0.0, f"{where}: tolerance")
         if not (near >= 0).all():
             raise ModelError(argument="tolerance", value=tolerance, where=where, allowed="0 or more")
@@ -46,10 +46,10 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FramePosition(Constraint):
-    """The position of a ``point`` (3,) of a ``frame`` or link (m): within ``tolerance`` of ``position``, or bounded.
+    """The position of a ``point`` (3,) of a ``frame`` or link (m), within ``tolerance`` of ``position`` or bounded.
 
     ``lower`` and ``upper`` (3,) bound the components; infinite bounds leave them free. Axes are those of the base, or
-    of the frame or link ``seen_from``, whose origin is then the reference point; it may move too.
+    of the frame or link ``seen_from``, whose origin is then the reference point. That frame may move.
 
     Example:
         >>> FramePosition(frame="hand", position=[0.5, 0.0, 0.2], tolerance=[0.01, 0.01, np.inf], at=0.5).title
@@ -65,7 +65,7 @@ class FramePosition(Constraint):
     seen_from: str | None = None
 
     def rows(self, node: Node) -> Rows:
-        """Return the components that are bounded."""
+        """Return the bounded components."""
         node.robot.place(self.frame)
         p = point_of(node, self.frame, frozen_array(self.point, (3,), self.title, "point"))
         if self.seen_from is not None:
@@ -77,11 +77,11 @@ class FramePosition(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrameVelocity(Constraint):
-    """The velocity of a ``frame`` or link: components between ``lower`` and ``upper`` (3,), and a largest ``speed``.
+    """The velocity of a ``frame`` or link: components between ``lower`` and ``upper`` (3,), and a maximum ``speed``.
 
-    ``part`` is "linear", of its origin (m/s), or "angular" (rad/s). Components are in base axes, or in its own with
-    ``axes="own"``. The speed is bounded as (|v| / speed)^2 <= 1, which is smooth at rest. ``velocity`` with
-    ``tolerance`` is a target in place of bounds.
+    ``part`` is "linear" for the origin (m/s), or "angular" (rad/s). Components are in base axes, or in the frame's own
+    axes with ``axes="own"``. The speed is bounded by (|v| / speed)^2 <= 1, which is smooth at rest. ``velocity`` with
+    ``tolerance`` is a target instead of bounds.
     """
 
     frame: str
@@ -94,19 +94,19 @@ class FrameVelocity(Constraint):
     speed: float | None = None
 
     def rows(self, node: Node) -> Rows:
-        """Return the bounded components, and the squared ratio of the speed."""
+        """Return the bounded components and the squared ratio of the speed."""
         one_of(self.part, ("linear", "angular"), self.title, "part")
         one_of(self.axes, ("base", "own"), self.title, "axes")
         V = node.velocity(self.frame)
-        own = V[3:] if self.part == "linear" else V[:3]
-        v = own if self.axes == "own" else node.pose(self.frame)[:3, :3] @ own
+        local_velocity = V[3:] if self.part == "linear" else V[:3]
+        v = local_velocity if self.axes == "own" else node.pose(self.frame)[:3, :3] @ local_velocity
         labels = [f"{axis} of the {self.part} velocity of {self.frame}" for axis in AXES]
         parts = Rows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
-        if self.speed is None or any(each is not None for each in (self.lower, self.upper, self.velocity)):
+        if self.speed is None or any(bound is not None for bound in (self.lower, self.upper, self.velocity)):
             parts = _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
         if self.speed is None:
             return parts
-        rows = ca.vertcat(parts.expression, ca.sumsqr(own) / positive(self.speed, self.title, "speed") ** 2)
+        rows = ca.vertcat(parts.expression, ca.sumsqr(local_velocity) / positive(self.speed, self.title, "speed") ** 2)
         label = f"{self.part} speed of {self.frame}"
         return Rows(rows, np.append(parts.lower, -np.inf), np.append(parts.upper, 1.0), (*parts.labels, label))
 
@@ -120,9 +120,9 @@ class Orientation(Constraint):
 
         (1 - cos angle) / (1 - cos tolerance) <= 1
 
-    with the angle between the two directions, or of the rotation between the two frames. Without a tolerance, where
-    this has no gradient, rows are the two components of 2 sin(angle / 2) across the direction, or the vector 2
-    sin(angle / 2) u of the rotation, all zero: these grow up to half a turn.
+    where the angle is that between the two directions, or that of the rotation between the two frames. With zero
+    tolerance, where this has no gradient, rows are the two components of 2 sin(angle / 2) across the direction, or the
+    vector 2 sin(angle / 2) u of the rotation. These are zero, and grow up to half a turn.
 
     Example:
         >>> Orientation(frame="hand", axis=[0, 0, 1], direction=[0, 0, -1], tolerance=0.1).tolerance
@@ -138,7 +138,9 @@ class Orientation(Constraint):
     def rows(self, node: Node) -> Rows:
         """Return the rows of the angle."""
         if (self.axis is None) != (self.direction is None) or (self.axis is None) == (self.rotation is None):
-            raise ModelError("no orientation is given", where=self.title, fix="give axis with direction, or rotation")
+            raise ModelError(
+                "the orientation is incomplete", where=self.title, fix="give either axis and direction, or rotation"
+            )
         number(self.tolerance, self.title, "tolerance", least=0.0, below=np.pi)
         cosine, across = self._angle(node.pose(self.frame)[:3, :3])
         if self.tolerance > 0:
@@ -149,17 +151,17 @@ class Orientation(Constraint):
         return Rows(across / half, np.zeros(len(labels)), np.zeros(len(labels)), labels)
 
     def _angle(self, R: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the cosine of the angle, and a vector of the length of its sine."""
+        """Return the cosine of the angle, and a vector whose length is its sine."""
         if self.rotation is None:
             aim, axis = direction(self.direction, self.title, "direction"), direction(self.axis, self.title, "axis")
-            aside = np.linalg.svd(aim[None, :])[2][1:]  # two directions across it
+            aside = np.linalg.svd(aim[None, :])[2][1:]  # two perpendicular directions
             now = R @ ca.SX(axis)
             return ca.dot(ca.SX(aim), now), ca.SX(aside) @ now
-        wanted = frozen_array(self.rotation, (3, 3), self.title, "rotation")
-        if not np.allclose(wanted @ wanted.T, np.eye(3), atol=1e-6) or np.linalg.det(wanted) < 0:
+        target = frozen_array(self.rotation, (3, 3), self.title, "rotation")
+        if not np.allclose(target @ target.T, np.eye(3), atol=1e-6) or np.linalg.det(target) < 0:
             allowed = "a rotation matrix"
-            raise ModelError(f"is {wanted.tolist()}", argument="rotation", where=self.title, allowed=allowed)
-        E = ca.SX(wanted).T @ R
+            raise ModelError(f"is {target.tolist()}", argument="rotation", where=self.title, allowed=allowed)
+        E = ca.SX(target).T @ R
         return (ca.trace(E) - 1) / 2, ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / 2
 
 
@@ -167,9 +169,9 @@ class Orientation(Constraint):
 class Reference(Cost):
     """The integral of the squared distance of positions from a reference motion.
 
-    ``values`` (K, n), 4 or more rows, are positions at the fractions ``shares`` (K,) of the phase, from 0 to 1
-    (equidistant by default), interpolated by a cubic spline. A ``Path`` may be given instead. ``names`` are the n
-    coordinates (all by default), and distances are divided by ``scale``: a number, one for each, or {name: number}.
+    ``values`` (K, n), with at least 4 rows, are positions at the fractions ``shares`` (K,) of the phase, from 0 to 1
+    (by default equidistant), interpolated by a cubic spline. A ``Path`` may be given instead. ``names`` are the n
+    coordinates (by default all). Distances are divided by ``scale``: one number, one per coordinate, or {name: number}.
     """
 
     values: Any
@@ -184,17 +186,19 @@ class Reference(Cost):
         return Path.of(self.values, 3, fractions, f"{self.title}: values")
 
     def fewest(self, model: MotionModel) -> int:
-        """Return the least number of points of the integral."""
+        """Return the smallest number of integration points."""
         return max(super().fewest(model), 8 * self._path.spline.count)
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum of squares."""
         kept, path = indices_of(self.names, node.robot.position_names, self.title), self._path
         if path.points.shape[1] != len(kept):
-            raise ModelError(f"values of {path.points.shape[1]} coordinates", where=self.title, allowed=f"{len(kept)}")
+            raise ModelError(
+                f"the values have {path.points.shape[1]} columns", where=self.title, allowed=f"{len(kept)}"
+            )
         scale = by_name(self.scale, [node.robot.position_names[k] for k in kept], np.inf, f"{self.title}: scale")
         if not (scale > 0).all():
-            raise ModelError(argument="scale", value=self.scale, where=self.title, allowed="above 0")
+            raise ModelError(argument="scale", value=self.scale, where=self.title, allowed="positive numbers")
         return ca.sumsqr((node.q[kept] - path.over(node.time_fraction)[0]) / ca.SX(scale))
 
 
@@ -210,7 +214,7 @@ class OnPath(Constraint):
         return False
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
-        """Return bounds of the progress, the first profile."""
+        """Return the bounds of the progress, the first profile."""
         return {0: (0.0, 1.0)}
 
 
@@ -219,10 +223,10 @@ class Follow(Constraint):
     """A ``point`` (3,) of a ``frame`` or link follows a curve in space, at a free speed.
 
     ``curve`` is a ``Path`` of points (3) in base axes, or points (K, 3) on it. The progress along the curve, from 0 at
-    the start of the term's phases to 1 at their end, is a profile of its own with the name ``progress``, which never
-    decreases; ``Phase.own`` may give it another spline, and several frames may use the same one. With ``during`` only
-    the part of the curve that is passed then is followed. Each component stays within ``tolerance`` (m) of the curve;
-    it has to be above 0, since splines of joints cannot follow a curve exactly.
+    the start of the term's phases to 1 at their end, is an additional profile named ``progress``, which never
+    decreases. ``Phase.own`` may give it another spline, and several frames may use the same one. With ``during``, only
+    the part of the curve that is passed in that interval is followed. Each component stays within ``tolerance`` (m) of
+    the curve. It must be positive, because joint splines cannot follow a curve exactly.
 
     Example:
         >>> Follow(frame="hand", curve=np.linspace([0.5, 0, 0], [0.5, 0, 0.3], 6), tolerance=1e-3).profiles()
@@ -240,17 +244,17 @@ class Follow(Constraint):
         return {self.progress: (0.0, 1.0)}
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
-        """Return bounds of the progress, which keep it on the curve."""
+        """Return the bounds of the progress, which keep it on the curve."""
         return {model.names.index(self.progress): (0.0, 1.0)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the components of the deviation, and the rate of the progress."""
+        """Return the components of the deviation and the rate of the progress."""
         near = positive(self.tolerance, self.title, "tolerance")
         node.robot.place(self.frame)
         path = Path.of(self.curve, where=f"{self.title}: curve")
         if path.points.shape[1] != 3:
-            found = f"a curve of {path.points.shape[1]} coordinates"
-            raise ModelError(found, where=self.title, allowed="points (3) in base axes")
+            message = f"the curve has {path.points.shape[1]} coordinates"
+            raise ModelError(message, where=self.title, allowed="points (3) in base axes")
         p = point_of(node, self.frame, frozen_array(self.point, (3,), self.title, "point"))
         away = p - path.over(node.profile(self.progress))[0]
         labels = (*(f"{axis} of {self.frame} from the curve" for axis in AXES), f"pace of {self.progress}")
@@ -262,9 +266,9 @@ class Follow(Constraint):
 class Manipulability(Cost):
     """The distance of a frame or link from singular configurations, by det(J J^T) of its Jacobian J (m or rad).
 
-    ``kind`` is "log", the integral of -log det(J J^T), or "reciprocal", that of 1/sqrt(det(J J^T)), the reciprocal of
-    Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and a column for each
-    profile. The value depends on units if J has both kinds of rows.
+    ``kind`` is "log" for the integral of -log det(J J^T), or "reciprocal" for that of 1/sqrt(det(J J^T)), the
+    reciprocal of Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and one
+    column per profile. The value depends on units if J has both kinds of rows.
     """
 
     frame: str
@@ -277,20 +281,20 @@ class Manipulability(Cost):
         one_of(self.part, ("translation", "rotation", "all"), self.title, "part")
         one_of(self.kind, ("log", "reciprocal"), self.title, "kind")
         if not self.axes or any(self.axes.count(axis) > 1 or axis not in AXES for axis in self.axes):
-            raise ModelError(argument="axes", value=self.axes, where=self.title, allowed="some of 'xyz'")
+            raise ModelError(argument="axes", value=self.axes, where=self.title, allowed="different letters of 'xyz'")
         which = [AXES.index(axis) for axis in self.axes]
         rows = [k + 3 for k in which] if self.part != "rotation" else []
         rows += which if self.part != "translation" else []
         J = node.jacobian(self.frame)[rows, :]
         # The rank at a random configuration is the structural one.
         symbols = ca.symvar(J)
-        values = [ca.DM(each) for each in np.random.default_rng(0).uniform(0.3, 1.2, len(symbols))]
+        values = [ca.DM(value) for value in np.random.default_rng(0).uniform(0.3, 1.2, len(symbols))]
         free = np.linalg.matrix_rank(ca.Function("J", symbols, [J]).call(values)[0].full())
         if free < len(rows):
-            found = f"{self.frame} can move along at most {free} of the {len(rows)} axes"
-            raise ModelError(found, where=self.title, fix="name fewer axes, in which it can move")
+            message = f"{self.frame} can move along at most {free} of the {len(rows)} axes"
+            raise ModelError(message, where=self.title, fix="name only axes along which it can move")
         A, log_det = J @ J.T, ca.SX(0)
-        for k in range(len(rows)):  # by its factors L D L^T
+        for k in range(len(rows)):  # by the factors L D L^T
             log_det += ca.log(A[k, k])
             column = A[k + 1 :, k]
             A[k + 1 :, k + 1 :] -= column @ column.T / A[k, k]

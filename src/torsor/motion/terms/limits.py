@@ -1,4 +1,4 @@
-"""Bounds of positions, velocities, forces and their rates of all coordinates; unactuated coordinates."""
+"""Bounds on positions, velocities, forces and their rates of all coordinates; unactuated coordinates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -29,17 +29,17 @@ class _Reacting(Term):
     moment: float | None = None
 
     def _loads(self, node: Node) -> tuple[tuple[str, ...], list[ca.SX]]:
-        """Return the labels of reactions, and the squared ratio of each to its limit."""
+        """Return the reaction labels, and the squared ratio of each reaction to its limit."""
         robot, labels, ratios = node.robot, list[str](), list[ca.SX]()
         if self.force is None and self.moment is None:
-            raise ModelError("neither force nor moment is given", where=self.title, fix="give one of them")
+            raise ModelError("neither force nor moment is given", where=self.title, fix="give at least one of them")
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
         names = [joint.name for joint in moving]
         wrenches = node.wrenches()
-        wanted = indices_of(self.joints, names, self.title, "joint")
-        if not wanted:
+        chosen = indices_of(self.joints, names, self.title, "joint")
+        if not chosen:
             raise ModelError("is empty", argument="joints", where=self.title, allowed=", ".join(names))
-        for k in wanted:
+        for k in chosen:
             row = wrenches[robot.link_names.index(moving[k].child), :]
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
                 if size is not None:
@@ -50,9 +50,9 @@ class _Reacting(Term):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reactions(_Reacting, Constraint):
-    """The magnitudes of reaction force (N) and moment (N m) of joints stay below limits.
+    """Limits on the magnitudes of reaction force (N) and moment (N m) of joints.
 
-    Rows are (|f| / limit)^2 <= 1, which is smooth also where a reaction vanishes.
+    Rows are (|f| / limit)^2 <= 1, which is smooth even where a reaction vanishes.
     """
 
     def rows(self, node: Node) -> Rows:
@@ -63,12 +63,15 @@ class Reactions(_Reacting, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reaction(_Reacting, Cost):
-    """Reactions of joints, relative to ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
+    """Joint reactions relative to ``force`` (N) and ``moment`` (N m): x = |f| / force, |n| / moment.
 
-    ``kind`` is "squared", the integral of the sum of x^2; "mean", the same divided by the duration; "power", the
-    integral of the sum of x^power, dominated by the largest x (``power`` is even, 8 by default: a reaction of 0.8 of
-    the scale counts a sixth of one at the scale); or "peak", the exact largest x of all nodes: a shared number that no
-    x exceeds.
+    ``kind`` is one of:
+
+    - "squared": the integral of the sum of x^2
+    - "mean": the same divided by the duration
+    - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8: a
+      reaction of 0.8 of the scale counts a sixth of one at the scale.
+    - "peak": the exact largest x of all nodes, a shared number that no x exceeds
 
     Example:
         >>> sorted(Reaction(kind="peak", force=100.0).numbers())
@@ -96,15 +99,15 @@ class Reaction(_Reacting, Cost):
         """Return the rows that bound all nodes by the peak."""
         if not self._is_peak:
             return ()
-        own = {each.name: getattr(self, each.name) for each in fields(_Below)}
-        return (_Below(**own | {"name": self.title}),)
+        shared_fields = {field.name: getattr(self, field.name) for field in fields(_Below)}
+        return (_Below(**shared_fields | {"name": self.title}),)
 
     def moments(self, phase: Phase) -> Array:
-        """Return the moments: a peak is counted once."""
+        """Return the moments; a peak is counted once."""
         return np.zeros(1) if self._is_peak else super().moments(phase)
 
     def holds_in(self, index: int, phase: Phase) -> bool:
-        """Whether it belongs to a phase: a peak of all phases is counted in the first."""
+        """Return whether it belongs to a phase; a peak over all phases is counted in the first."""
         return index == 0 if self._is_peak and self.phase is None else super().holds_in(index, phase)
 
     def integrand(self, node: Node) -> ca.SX:
@@ -114,7 +117,9 @@ class Reaction(_Reacting, Cost):
         ratios = self._loads(node)[1]
         if self.kind == "power":
             if type(self.power) is not int or self.power < 2 or self.power % 2:
-                raise ModelError(argument="power", value=self.power, where=self.title, allowed="an even whole number")
+                raise ModelError(
+                    argument="power", value=self.power, where=self.title, allowed="a positive even integer"
+                )
             return sum((ratio ** (self.power // 2) for ratio in ratios), start=ca.SX(0))
         total: ca.SX = sum(ratios, start=ca.SX(0))
         if self.kind != "mean":
@@ -127,7 +132,7 @@ class _Below(_Reacting, Constraint):
     """Rows x^2 - peak^2 <= 0 of the peak with the same name."""
 
     def rows(self, node: Node) -> Rows:
-        """Return a row for each reaction."""
+        """Return one row per reaction."""
         (labels, ratios), peak = self._loads(node), node.shared[self.title]
         rows = ca.vertcat(*(ratio - peak**2 for ratio in ratios))
         return Rows(rows, np.full(len(labels), -np.inf), np.zeros(len(labels)), labels)
@@ -135,11 +140,11 @@ class _Below(_Reacting, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Limits(Constraint):
-    """A quantity of every coordinate between ``lower`` and ``upper``.
+    """Bounds ``lower`` and ``upper`` on a quantity of every coordinate.
 
-    Bounds are one number for all, one for each, or {coordinate: number}, where coordinates that are not named are free.
-    If both are None, the robot's own limits hold; otherwise a lower bound of None is minus the upper one. ``only`` are
-    the names of the coordinates that are bounded.
+    Bounds are one number, one per coordinate, or {coordinate: number}, where coordinates that are not named are free.
+    If both are None, the robot's limits hold; otherwise a lower bound of None is minus the upper one. ``only`` has the
+    names of the bounded coordinates.
     """
 
     lower: Any = None
@@ -149,7 +154,7 @@ class _Limits(Constraint):
     limit: ClassVar[str] = ""
 
     def _values(self, node: Node) -> tuple[ca.SX, Sequence[str]]:
-        """Return the quantity, and the names of its entries."""
+        """Return the quantity and the names of its entries."""
         return getattr(node, self.quantity), node.robot.coordinate_names
 
     def _own(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
@@ -161,41 +166,41 @@ class _Limits(Constraint):
         return -most, most
 
     def _given(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
-        """Return lower and upper bounds of entries with these names."""
+        """Return lower and upper bounds of the named entries."""
         if self.lower is None and self.upper is None:
             return self._own(robot, names)
         most = by_name(np.inf if self.upper is None else self.upper, names, np.inf, f"{self.title}: upper")
         if self.lower is None:
-            return 0.0 - most, most  # not -0.0, which messages would show
+            return 0.0 - most, most  # not -0.0, which would appear in messages
         return by_name(self.lower, names, -np.inf, f"{self.title}: lower"), most
 
     def bounds_of(self, robot: Robot, names: Sequence[str]) -> tuple[Array, Array]:
-        """Return lower and upper bounds of entries with these names, checked."""
+        """Return the checked lower and upper bounds of the named entries."""
         least, most = self._given(robot, names)
         if not (least <= most).all():
             wrong = names[int(np.flatnonzero(~(least <= most))[0])]
-            raise ModelError(f"the lower bound of {wrong} is above the upper", where=self.title)
+            raise ModelError(f"the lower bound of {wrong} exceeds the upper bound", where=self.title)
         return least, most
 
     def rows(self, node: Node) -> Rows:
-        """Return the coordinates whose limits are finite."""
+        """Return the rows of coordinates with finite limits."""
         values, names = self._values(node)
         least, most = self.bounds_of(node.robot, names)
-        wanted = np.zeros(len(names), dtype=bool)
-        wanted[indices_of(self.only, names, self.title)] = True
-        kept = np.flatnonzero(wanted & (np.isfinite(most) | np.isfinite(least)))
+        is_chosen = np.zeros(len(names), dtype=bool)
+        is_chosen[indices_of(self.only, names, self.title)] = True
+        kept = np.flatnonzero(is_chosen & (np.isfinite(most) | np.isfinite(least)))
         if not kept.size:
-            fix = f"give {self.title} bounds, or the robot limits"
+            fix = f"give bounds to {self.title}, or limits to the robot"
             raise ModelError(f"no {self.quantity} has a limit", where=node.robot.name, fix=fix)
         return Rows(values[kept.tolist()], least[kept], most[kept], tuple(names[k] for k in kept.tolist()))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Positions(_Limits):
-    """Positions of the coordinates (rad, m) between bounds, by default the robot's ``lower`` and ``upper``.
+    """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
-    A bound of None is the robot's own. ``hull`` bounds control points instead of the curve at nodes: the curve stays
-    within their convex hull, so that the bounds are proven to hold at every moment and cost no rows; but the motion may
+    A bound of None is that of the robot. ``hull`` bounds control points instead of the curve at nodes. The curve stays
+    within their convex hull, so the bounds are proven to hold at every moment and need no rows. However, the motion may
     stay farther from a bound than necessary.
 
     Example:
@@ -225,23 +230,25 @@ class Positions(_Limits):
         if not self.hull:
             return {}
         if model.path is not None or self.at is not None:
-            found = "hull along a path" if model.path is not None else "hull at moments"
-            raise ModelError(found, where=self.title, fix="leave hull out, so that nodes are bounded")
+            message = (
+                "hull is not supported along a path" if model.path is not None else "hull is not supported with at"
+            )
+            raise ModelError(message, where=self.title, fix="omit hull, so that nodes are bounded")
         names = model.robot.position_names
         least, most = self.bounds_of(model.robot, names)
         moving = dict(zip(model.places, range(model.names.moving), strict=True))
-        wanted = indices_of(self.only, names, self.title)
-        still = [names[k] for k in wanted if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]
+        chosen = indices_of(self.only, names, self.title)
+        still = [names[k] for k in chosen if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]
         if still and model.is_closed:
-            found = f"of {', '.join(still)}, which follow by closed loops"
+            message = f"does not support {', '.join(still)}, which closed loops determine"
             fix = "name the active coordinates in only, and the others in another Positions without hull"
-            raise ModelError(found, argument="hull", where=self.title, allowed=", ".join(model.names), fix=fix)
-        return {moving[k]: (float(least[k]), float(most[k])) for k in wanted if k in moving}
+            raise ModelError(message, argument="hull", where=self.title, allowed=", ".join(model.names), fix=fix)
+        return {moving[k]: (float(least[k]), float(most[k])) for k in chosen if k in moving}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Velocities(_Limits):
-    """Velocities of the coordinates between bounds, by default the robot's ``velocity_limit``."""
+    """Bounds on velocities of the coordinates, by default the robot's ``velocity_limit``."""
 
     quantity = "v"
     limit = "velocity_limit"
@@ -249,24 +256,24 @@ class Velocities(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerations(_Limits):
-    """Accelerations of the coordinates (rad/s^2, m/s^2) between bounds."""
+    """Bounds on accelerations of the coordinates (rad/s^2, m/s^2)."""
 
     quantity = "a"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Jerks(_Limits):
-    """Jerks of the coordinates (rad/s^3, m/s^3) between bounds."""
+    """Bounds on jerks of the coordinates (rad/s^3, m/s^3)."""
 
     quantity = "j"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Torques(_Limits):
-    """Forces of the coordinates (N m, N) between bounds, by default the robot's ``effort_limit``.
+    """Bounds on forces of the coordinates (N m, N), by default the robot's ``effort_limit``.
 
-    Of a robot with closed loops these are the forces of its active coordinates. Unactuated coordinates, such as the
-    link of an elastic joint, whose limit is 0, have no row by default: ``Unactuated`` is for these.
+    For a robot with closed loops, these are the forces of its active coordinates. Unactuated coordinates, such as the
+    link of an elastic joint, have a limit of 0 and by default no row; use ``Unactuated`` for them.
     """
 
     quantity = "tau"
@@ -283,7 +290,7 @@ class Torques(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRates(Torques):
-    """Rates of the forces (N m/s, N/s) between bounds."""
+    """Bounds on force rates (N m/s, N/s)."""
 
     quantity = "tau_rate"
     limit = ""
@@ -291,7 +298,7 @@ class TorqueRates(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Powers(_Limits):
-    """Mechanical powers tau v of the drives (W) between bounds."""
+    """Bounds on the mechanical powers tau v of the drives (W)."""
 
     quantity = "power"
 
@@ -301,16 +308,16 @@ class Powers(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Unactuated(Constraint):
-    """Unactuated coordinates: their forces are zero.
+    """Zero forces at unactuated coordinates.
 
     ``names`` are the coordinates; None means the links of all elastic joints. Forces are zero at the Greville abscissae
-    of the acceleration, a spline of degree - 2: for profiles with M control points these are M - 2 moments, as many as
-    accelerations have control points, so that there are as many equations as degrees of freedom. Between them forces
-    are small, and smaller with more control points; far smaller if ``Phase.own`` gives the motors of elastic joints
-    splines with the same knots, two degrees below those of the links. ``at`` gives other moments.
+    of the acceleration, a spline of degree - 2. For profiles with M control points these are M - 2 moments, as many as
+    accelerations have control points, so there are as many equations as degrees of freedom. Between them, forces are
+    small, and smaller with more control points. They are much smaller if ``Phase.own`` gives the motors of elastic
+    joints splines with the same knots and a degree two below that of the links. ``at`` gives other moments.
 
     Example:
-        >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # of a linear spline: its knots
+        >>> Unactuated(names=["joint1"]).moments(Phase(1.0, points=6)).tolist()  # the knots of a linear spline
         [0.0, 0.3333333333333333, 0.6666666666666666, 1.0]
     """
 
@@ -323,16 +330,16 @@ class Unactuated(Constraint):
         first, last = self.during
         spline = phase.spline
         inner, degree = spline.knots[2:-2], spline.degree - 2
-        found = np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])  # Greville
-        kept = found[(found >= first) & (found <= last)]
+        abscissae = np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])  # Greville
+        kept = abscissae[(abscissae >= first) & (abscissae <= last)]
         if not kept.size:
-            fix = "give a longer during, more control points, or at"
-            text = f"no collocation point during {self.during!r}"
-            raise ModelError(text, value=self.during, where=self.title, fix=fix)
+            fix = "use a longer during, more control points, or at"
+            message = f"there is no collocation point during {self.during!r}"
+            raise ModelError(message, value=self.during, where=self.title, fix=fix)
         return kept
 
     def rows(self, node: Node) -> Rows:
-        """Return the forces of these coordinates."""
+        """Return the forces of the coordinates."""
         names = [joint.name for joint in node.robot.elastic] if self.names is None else self.names
         if self.names is None and not names:
             where = f"{node.robot.name}: {self.title}"

@@ -1,4 +1,4 @@
-"""Terms of the objective: time, forces and their rates, energy, jerk."""
+"""Objective terms: time, forces and their rates, energy, jerk."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ class Time(Cost):
 
 
 def _divide_by_scales(values: ca.SX, scale: Any, names: Sequence[str], where: str) -> ca.SX:
-    """Return values divided by their scales, leaving out those with infinite scales."""
+    """Return values divided by their scales, omitting those with infinite scales."""
     sizes = by_name(scale, names, np.inf, where)
     if not (sizes > 0).all() or not np.isfinite(sizes).any():
-        raise ModelError(argument="scale", value=scale, where=where, allowed="above 0, not all infinite")
+        raise ModelError(argument="scale", value=scale, where=where, allowed="positive numbers, not all infinite")
     kept = np.flatnonzero(np.isfinite(sizes))
     return values[kept.tolist()] / ca.SX(sizes[kept])
 
@@ -40,11 +40,11 @@ def _magnitude(x: ca.SX, width: float) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Cost):
-    """The integral of forces, each divided by its entry of ``scale`` (a number, one for each, or {coordinate: number}).
+    """The integral of forces, each divided by its entry of ``scale`` (one number, one per force, or {name: number}).
 
-    ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", their
-    magnitudes sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale).
-    Coordinates with an infinite scale, or that a table leaves out, do not count.
+    ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", magnitudes
+    sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale). Coordinates with an
+    infinite scale, or that a table omits, do not count.
     """
 
     kind: str = "squared"
@@ -57,12 +57,15 @@ class Effort(Cost):
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
-                text, fix = f"is {scale!r} besides the robot's limits", "leave scale out, or use `kind='squared'`"
-                raise ModelError(text, value=scale, argument="scale", where=self.title, fix=fix)
+                message, fix = (
+                    f"is {scale!r}, but kind='normalised' uses the robot's limits",
+                    "omit scale, or use `kind='squared'`",
+                )
+                raise ModelError(message, value=scale, argument="scale", where=self.title, fix=fix)
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
-            scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have the limit 0
+            scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have a limit of 0
             if not np.isfinite(scale).any():
-                fix = "give the robot effort limits, or `kind='squared'` with a scale"
+                fix = "give the robot effort limits, or use `kind='squared'` with a scale"
                 raise ModelError("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix)
         x = _divide_by_scales(tau, scale, names, self.title)
         if self.kind == "absolute":
@@ -72,7 +75,7 @@ class Effort(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRate(Cost):
-    """The integral of squared rates of forces, each divided by its entry of ``scale`` (N m/s, N/s)."""
+    """The integral of squared force rates, each divided by its entry of ``scale`` (N m/s, N/s)."""
 
     scale: Any = 1.0
 
@@ -83,10 +86,10 @@ class TorqueRate(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MechanicalEnergy(Cost):
-    """The work of the forces (J): the integral of the magnitude of each power P = tau v, or of its positive part.
+    """The mechanical work (J): the integral of the magnitude of each power P = tau v, or of its positive part.
 
-    ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2: no energy
-    is recovered. Both are smooth and at most ``width`` (W) below the exact values.
+    ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2, without
+    energy recovery. Both are smooth and at most ``width`` (W) below the exact values.
     """
 
     kind: str = "absolute"
@@ -104,10 +107,10 @@ class MechanicalEnergy(Cost):
 class ElectricalEnergy(Cost):
     """The electrical energy of the motors (J): the integral of tau^2 / k^2 + tau v, copper loss and mechanical power.
 
-    ``motor_constant`` k (N m / sqrt(W), seen from the joint; a number, one for each, or {coordinate: number}) is the
-    force per square root of copper loss: gear ratio times torque constant divided by the root of the resistance. For a
-    coordinate that a table leaves out only the mechanical power counts. Negative power is recovered, unless
-    ``recovers`` is false: then only the positive part counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
+    ``motor_constant`` k (N m / sqrt(W), seen from the joint; one number, one per coordinate, or {coordinate: number})
+    is the force per square root of copper loss: gear ratio times torque constant divided by the square root of the
+    resistance. If a table omits a coordinate, only its mechanical power counts. Negative power is recovered, unless
+    ``recovers`` is false. Then only the positive part counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
     """
 
     motor_constant: Any
@@ -118,7 +121,9 @@ class ElectricalEnergy(Cost):
         """Return the electrical power (W)."""
         k = by_name(self.motor_constant, node.force_names, np.inf, self.title)
         if not (k > 0).all():
-            raise ModelError(argument="motor_constant", value=self.motor_constant, where=self.title, allowed="above 0")
+            raise ModelError(
+                argument="motor_constant", value=self.motor_constant, where=self.title, allowed="positive numbers"
+            )
         power = (node.tau / ca.SX(k)) ** 2 + node.tau * node.force_velocities
         if self.recovers:
             return ca.sum1(power)
@@ -129,7 +134,7 @@ class ElectricalEnergy(Cost):
 class Jerk(Cost):
     """The integral of squared jerks of the coordinates, or of the origin of a ``frame`` or link (m^2/s^5).
 
-    Those of coordinates are divided by ``scale``, a number, one for each, or {coordinate: number}.
+    Coordinate jerks are divided by ``scale``: one number, one per coordinate, or {coordinate: number}.
     """
 
     frame: str | None = None
@@ -145,10 +150,10 @@ class Jerk(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rates(Cost):
-    """The mean over time of the squared rates of the rows of a constraint, named by ``of``, between its nodes.
+    """The time average of the squared rates of a constraint's rows between its nodes; ``of`` names the constraint.
 
-    The constraint has to hold at all nodes of a phase. ``only`` limits it to rows whose labels end with one of these.
-    ``per`` names a shared number by which it is divided, such as a speed.
+    The constraint must hold at all nodes of a phase. ``only`` restricts the cost to rows whose labels end with one of
+    its strings. ``per`` names a shared number by which the cost is divided, such as a speed.
     """
 
     of: str
@@ -157,5 +162,5 @@ class Rates(Cost):
 
     @property
     def has_rows(self) -> bool:
-        """It is evaluated from the rows of the constraint."""
+        """Return False, because the cost is evaluated from the rows of the constraint."""
         return False

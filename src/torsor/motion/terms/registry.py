@@ -9,31 +9,31 @@ from torsor.motion.terms.ends import Ends, EndState
 from torsor.motion.terms.frames import OnPath
 from torsor.motion.terms.term import Constraint, Cost
 
-KEY = "kind"  # key of a table: the class of the term
-FORM = "form"  # key of a table for a field of a term that is itself called kind
+KEY = "kind"  # table key of the term class
+FORM = "form"  # table key of a term field that is itself called kind
 
 
 def kind_of(cls: type) -> str:
-    """Return the name of a class of terms in files."""
+    """Return the name of a term class in files."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 def term_registry(*bases: type) -> dict[str, type]:
-    """Return the public classes of terms that derive from one of the bases, by their names in files."""
-    found, left = dict[str, type](), list(bases)
+    """Return the public term classes that derive from one of the bases, by their names in files."""
+    result, left = dict[str, type](), list(bases)
     while left:
         cls = left.pop()
         left += cls.__subclasses__()
         plain = not cls.__name__.startswith("_") and cls.__module__.startswith("torsor.motion.")
         if plain and cls not in (Cost, Constraint, Ends, EndState, OnPath):
-            found[kind_of(cls)] = cls
-    return dict(sorted(found.items()))
+            result[kind_of(cls)] = cls
+    return dict(sorted(result.items()))
 
 
 def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any:
-    """Return the term of a table: its kind, and its fields by name."""
+    """Return the term that a table describes by its kind and its fields."""
     if KEY not in table:
-        raise error(where, f"no {KEY}", ", ".join(known), f"add {KEY} = ...")
+        raise error(where, f"{KEY} is missing", ", ".join(known), f"add {KEY} = ...")
     name = known_word(known, table[KEY], KEY, where)
     rest = {key: value for key, value in table.items() if key != KEY}
     return filled(known[name], rest, f"{where} ({name})", keys={KEY: FORM})

@@ -1,4 +1,4 @@
-"""The base classes of the terms of a motion problem: where they hold, and their expressions at a node."""
+"""Base classes of the terms of a motion problem: where they hold, and their expressions at a node."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase, is_phase
 
-TOUCHING = 1e-9  # distance in s below which two moments of a phase are the same
+TOUCHING = 1e-9  # distance in s below which two moments of a phase coincide
 
 
 class Rows(NamedTuple):
-    """Rows (m x 1) with bounds (m,); ``labels`` name them."""
+    """Rows (m x 1) with bounds (m,) and ``labels``."""
 
     expression: ca.SX
     lower: Array
@@ -29,12 +29,12 @@ class Rows(NamedTuple):
     def bounded(cls, values: ca.SX, lower: Any, upper: Any, labels: Sequence[str], where: str) -> "Rows":
         """Return rows for those of the ``values`` (m x 1) that have a finite bound.
 
-        Bounds are one number, one for each label, or {label: number}; None means no bound.
+        Bounds are one number, one per label, or {label: number}; None means no bound.
         """
         least = by_name(-np.inf if lower is None else lower, labels, -np.inf, f"{where}: lower")
         most = by_name(np.inf if upper is None else upper, labels, np.inf, f"{where}: upper")
         if not (least <= most).all():
-            raise ModelError("a lower bound is above the upper", where=where)
+            raise ModelError("a lower bound exceeds its upper bound", where=where)
         kept = np.flatnonzero(np.isfinite(least) | np.isfinite(most)).tolist()
         if not kept:
             raise ModelError("no row has a finite bound", where=where, fix="give lower or upper")
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A variable of all phases: its initial guess ``start``, and its bounds."""
+    """A variable of all phases: its initial guess ``start`` and its bounds."""
 
     start: float
     lower: float = -np.inf
@@ -53,8 +53,8 @@ class Number(NamedTuple):
 class Term:
     """A part of a problem that is evaluated at moments of a phase.
 
-    ``phase`` is the index or the name of one phase, None for all. A moment is given by s, the fraction of the phase
-    that has passed (0 to 1). The term holds at the moments ``at``; if that is None, at the nodes from the first to the
+    ``phase`` is the index or the name of one phase, or None for all. A moment is given by s, the elapsed fraction of
+    the phase (0 to 1). The term holds at the moments ``at``, or, if that is None, at the nodes from the first to the
     second s of ``during``. ``name`` appears in reports.
     """
 
@@ -62,11 +62,11 @@ class Term:
     phase: int | str | None = None
     at: float | Sequence[float] | None = None
     during: tuple[float, float] = (0.0, 1.0)
-    together: ClassVar[str] = ""  # terms of the same word are compiled together, where they hold at the same moments
+    together: ClassVar[str] = ""  # terms with the same word are compiled together if they hold at the same moments
 
     @property
     def title(self) -> str:
-        """The name, by default that of the class."""
+        """The name, by default the class name."""
         return self.name or type(self).__name__
 
     def numbers(self) -> Mapping[str, Number]:
@@ -82,7 +82,7 @@ class Term:
         return {}
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """Return the profiles that the term adds to those of the robot, with first and last values; None is free."""
+        """Return the profiles that the term adds, with first and last values, None if free."""
         return {}
 
     @property
@@ -91,13 +91,13 @@ class Term:
         return True
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
-        """Return bounds of the control points by the index of the profile."""
+        """Return bounds of the control points by profile index."""
         return {}
 
     def check(self) -> None:
-        """Raise ModelError for a name that is not a string, or moments outside of 0 to 1."""
+        """Raise ModelError if the name is not a string, or if moments are outside 0 to 1."""
         instance_of(self.name, str, type(self).__name__, "name", allowed="a string")
-        at, during = (finite_vector(each) for each in (self.at, self.during))
+        at, during = (finite_vector(moments) for moments in (self.at, self.during))
         if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
             allowed = "fractions of the phase from 0 to 1"
             raise ModelError(argument="at", value=self.at, where=self.title, allowed=allowed)
@@ -106,7 +106,7 @@ class Term:
             raise ModelError(argument="during", value=self.during, where=self.title, allowed=allowed)
 
     def holds_in(self, index: int, phase: Phase) -> bool:
-        """Whether the term holds in a phase."""
+        """Return whether the term holds in a phase."""
         return self.phase is None or is_phase(self.phase, index, phase)
 
     def moments(self, phase: Phase) -> Array:
@@ -130,7 +130,7 @@ class Constraint(Term):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cost(Term):
-    """A term of the objective: ``weight`` times the integral over time, or the sum over the moments ``at``."""
+    """A term of the objective: ``weight`` times the integral over time, or times the sum over the moments ``at``."""
 
     weight: float = 1.0
     is_even: ClassVar[bool] = False  # whether the integrand is constant
@@ -141,56 +141,56 @@ class Cost(Term):
         return self.at is not None
 
     def check(self) -> None:
-        """Raise ModelError for wrong moments, an empty interval of integration, or a weight that is not a number."""
+        """Raise ModelError if the moments, the integration interval or the weight is invalid."""
         super().check()
         if not self.is_sum and not self.during[0] < self.during[1]:
-            found = f"is {self.during!r}: an empty interval of integration"
-            fix = "give a longer one, or at, for a sum over moments"
-            raise ModelError(found, value=self.during, argument="during", where=self.title, fix=fix)
+            message = f"is {self.during!r}, an empty integration interval"
+            fix = "use a longer interval, or at for a sum over moments"
+            raise ModelError(message, value=self.during, argument="during", where=self.title, fix=fix)
         number(self.weight, self.title, "weight")
 
     def fewest(self, model: MotionModel) -> int:
-        """Return the least number of points of the integral: along a path, enough to resolve its turns."""
+        """Return the smallest number of integration points: along a path, enough to resolve its turns."""
         return 0 if model.path is None else 12 * model.path.spline.count
 
     def smoother(self) -> Self:
-        """Return a smoother term, from whose optimum the search starts, of the same functions; or the term itself."""
+        """Return a smoother term of the same functions, from whose optimum the search starts, or the term itself."""
         return self
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the integrand; 0 for a cost that is a sum of ``squares`` alone."""
+        """Return the integrand, 0 for a cost that only has ``squares``."""
         return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return a column whose squares are added to the integrand.
 
-        Many squares take less code here than in the integrand: the products J^T J of their derivatives are left to
-        BLAS.
+        Many squares need less code here than in the integrand, because BLAS computes the products J^T J of their
+        derivatives.
         """
         return ca.SX(0, 1)
 
 
 def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
-    """Return the column that a function gives for a node, checked to depend on the node's symbols only."""
+    """Return the column that a function returns for a node, after checking that it depends only on node symbols."""
     if not callable(function):
         raise ModelError(argument="function", value=function, where=where, allowed="a function of a node")
-    found = function(node)
+    value = function(node)
     try:
-        column = ca.SX(found)
+        column = ca.SX(value)
     except (NotImplementedError, TypeError):
-        text = f"the function gives {type(found).__name__}"
-        raise ModelError(text, where=where, allowed="CasADi SX of the node's quantities") from None
-    own = {each.__hash__() for each in ca.symvar(node.symbols)}
-    foreign = [str(each) for each in ca.symvar(column) if each.__hash__() not in own]
+        message = f"the function returns {type(value).__name__}"
+        raise ModelError(message, where=where, allowed="a CasADi SX of the node's quantities") from None
+    node_symbols = {symbol.__hash__() for symbol in ca.symvar(node.symbols)}
+    foreign = [str(symbol) for symbol in ca.symvar(column) if symbol.__hash__() not in node_symbols]
     if foreign or column.shape[1] != 1:
-        text = f"the function depends on {foreign[0]}" if foreign else f"the function gives shape {column.shape}"
-        raise ModelError(text, where=where, allowed="one column of the node's own quantities")
+        message = f"the function depends on {foreign[0]}" if foreign else f"the function returns shape {column.shape}"
+        raise ModelError(message, where=where, allowed="one column of the node's quantities")
     return ca.densify(column)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExpressionCost(Cost):
-    """The integral of ``function(node)``, a CasADi SX scalar; or its sum over the moments ``at``.
+    """The integral of ``function(node)``, a CasADi SX scalar, or its sum over the moments ``at``.
 
     A node has q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more: see ``Node``.
     """
@@ -199,17 +199,17 @@ class ExpressionCost(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the value of the function."""
-        found = _evaluate(self.function, node, self.title)
-        if found.numel() != 1:
-            raise ModelError(f"the function gives {found.numel()} numbers", where=self.title, allowed="one")
-        return found
+        result = _evaluate(self.function, node, self.title)
+        if result.numel() != 1:
+            raise ModelError(f"the function returns {result.numel()} numbers", where=self.title, allowed="one")
+        return result
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExpressionConstraint(Constraint):
-    """``function(node)``, a CasADi SX column (m), stays between ``lower`` and ``upper``.
+    """Bounds ``lower`` and ``upper`` on ``function(node)``, a CasADi SX column (m).
 
-    Bounds are one number for all, one for each row (m,), or {label: number}; ``labels`` (m) name the rows in reports.
+    Bounds are one number, one per row (m,), or {label: number}; ``labels`` (m) name the rows in reports.
 
     Example:
         >>> rows = ExpressionConstraint(function=lambda node: node.v[0] * node.v[1], upper=1.0, labels=["product"])
@@ -224,9 +224,9 @@ class ExpressionConstraint(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the rows that have a finite bound."""
-        found = _evaluate(self.function, node, self.title)
-        m = found.numel()
+        result = _evaluate(self.function, node, self.title)
+        m = result.numel()
         labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
         if len(labels) != m:
-            raise ModelError(f"{len(labels)} labels", where=self.title, allowed=f"{m}, one for each row")
-        return Rows.bounded(found, self.lower, self.upper, labels, self.title)
+            raise ModelError(f"there are {len(labels)} labels", where=self.title, allowed=f"{m}, one per row")
+        return Rows.bounded(result, self.lower, self.upper, labels, self.title)

@@ -1,11 +1,11 @@
-"""All nodes of a kind at once: the kernels of a node evaluated as one batch, with derivatives by the variables.
+"""All nodes of a kind at once: node kernels evaluated as one batch, with derivatives by the variables.
 
-Profiles and their time derivatives at a node are w_d = T^-d B_d c, with few control points c each, so that
+Profiles and their time derivatives at a node are w_d = T^-d B_d c, with few control points c each, so
 
     dw_d/dc = T^-d B_d      dw_d/dT = -d/T w_d      d2w_d/dc dT = -d/T T^-d B_d      d2w_d/dT2 = d (d + 1)/T^2 w_d
 
-give derivatives by control points and by the duration (Barman 2020, eq. 4.15, which leaves T out). The kernels
-contain the factors of T and give derivatives by B_d c; ``chain_rule`` does the rest.
+give derivatives by control points and by the duration (Barman 2020, eq. 4.15, which omits T). The kernels contain the
+factors of T and give derivatives by B_d c; ``ChainRule`` does the rest.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, 
 from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
 
-# The chain rule from derivatives at nodes to derivatives by control points, with constant matrices.
+# The chain rule from node derivatives to derivatives by control points, with constant matrices.
 #
 # At node k, profile i has the derivatives B_dk c_i by s of order d = 0, 1, ..., which depend on few control points c_i.
 # Derivatives J_kd by these become J_kd B_dk by control points. Nodes between the same knots have the same control
-# points, so that only the sum over such nodes of second derivatives matters, and
+# points, so only the sum of second derivatives over such nodes matters, and
 #
 #     sum_kde H_kde B_dk^T B_ek
 #
@@ -49,9 +49,9 @@ class ScatterSum(NamedTuple):
 
     @classmethod
     def of(cls, *places: list[Indices]) -> "ScatterSum":
-        """Return the scatter-add of entries with one place or several each, -1 for none."""
-        parts = [np.concatenate([np.zeros(0, dtype=int), *each]) for each in places]
-        taken = [np.flatnonzero(each >= 0) for each in parts]
+        """Return the scatter-add of entries with one or several places each, -1 for none."""
+        parts = [np.concatenate([np.zeros(0, dtype=int), *place]) for place in places]
+        taken = [np.flatnonzero(part >= 0) for part in parts]
         return cls(np.concatenate(taken), np.concatenate([a[b] for a, b in zip(parts, taken, strict=True)]))
 
     def total(self, values: Array, size: int) -> Array:
@@ -72,12 +72,12 @@ class ChainRule:
 
     @cached_property
     def groups(self) -> list[SplineGroup]:
-        """The profiles, grouped by their splines."""
-        found: dict[tuple[int, bytes], tuple[Spline, list[int]]] = {}
+        """The profiles, grouped by spline."""
+        by_spline: dict[tuple[int, bytes], tuple[Spline, list[int]]] = {}
         for i, spline in enumerate(self.phase_layout.splines):
-            found.setdefault((spline.degree, spline.inner.tobytes()), (spline, []))[1].append(i)
+            by_spline.setdefault((spline.degree, spline.inner.tobytes()), (spline, []))[1].append(i)
         groups = []
-        for spline, profiles in found.values():
+        for spline, profiles in by_spline.values():
             local = [spline.local(self.s, d) for d in range(self.orders)]
             wide = np.concatenate([spline.matrix(self.s, d) for d in range(self.orders)])
             groups.append(SplineGroup(np.array(profiles), np.stack([B for B, _ in local]), local[0][1], wide))
@@ -85,45 +85,45 @@ class ChainRule:
 
     @cached_property
     def spans(self) -> list[slice]:
-        """Slices of successive nodes that have the same control points in all profiles."""
+        """Slices of successive nodes with the same control points in all profiles."""
         firsts = np.stack([group.first for group in self.groups])
         edges = [0, *(1 + np.flatnonzero((np.diff(firsts, axis=1) != 0).any(axis=0))).tolist(), len(self.s)]
         return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]
 
     def columns(self, group: SplineGroup, node: int) -> Indices:
-        """Return the indices in x of the control points (profiles of the group, P) at a node; -1 for known ones."""
+        """Return the indices in x of the control points (profiles of the group, P) at a node, -1 for known ones."""
         first, P = group.first[node], group.B.shape[2]
         return np.asarray(self.phase_layout.columns[group.profiles, first : first + P])
 
     def rates(self, x: Array) -> Array:
         """Return profiles and their derivatives by s (orders, K, N)."""
         C = self.phase_layout.points(x)
-        found = np.empty((self.orders, len(self.s), len(C)))
+        result = np.empty((self.orders, len(self.s), len(C)))
         if len(self.groups) == 1:
-            np.matmul(self.groups[0].wide, C.T, out=found.reshape(-1, len(C)))
-            return found
+            np.matmul(self.groups[0].wide, C.T, out=result.reshape(-1, len(C)))
+            return result
         for group in self.groups:
-            own = C[group.profiles, : group.wide.shape[1]]
-            found[:, :, group.profiles] = (group.wide @ own.T).reshape(self.orders, len(self.s), -1)
-        return found
+            points = C[group.profiles, : group.wide.shape[1]]
+            result[:, :, group.profiles] = (group.wide @ points.T).reshape(self.orders, len(self.s), -1)
+        return result
 
     def sums(self, values: Array, count: int) -> Array:
-        """Return gradients (count, n) of functions, summed over nodes, from derivatives (K, orders N count)."""
+        """Return gradients (count, n) of functions, summed over nodes, given derivatives (K, orders N count)."""
         by_order = values.reshape(len(self.s), self.orders, -1, count)
-        found = np.zeros((count, self.size + 1))  # known points add to the last column
+        result = np.zeros((count, self.size + 1))  # known points are collected in the last column
         for group in self.groups:
-            own = by_order if len(self.groups) == 1 else by_order[:, :, group.profiles]
-            total = group.wide.T @ own.transpose(1, 0, 2, 3).reshape(len(group.wide), -1)
+            derivatives = by_order if len(self.groups) == 1 else by_order[:, :, group.profiles]
+            total = group.wide.T @ derivatives.transpose(1, 0, 2, 3).reshape(len(group.wide), -1)
             shaped = total.reshape(len(total), len(group.profiles), count)
-            found[:, self.phase_layout.columns[group.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
-        return found[:, :-1]
+            result[:, self.phase_layout.columns[group.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
+        return result[:, :-1]
 
     def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
-        """Return J^T W J (n, n) of m functions, from derivatives (K, orders m N + m specials).
+        """Return J^T W J (n, n) of m functions, given derivatives (K, orders m N + m specials).
 
-        ``weights`` (K,) are those of the nodes, ``specials`` the indices of T and the numbers in x (-1: known).
+        ``weights`` (K,) belong to the nodes; ``specials`` are the indices of T and the numbers in x (-1: known).
         """
-        found, count = np.zeros((self.size, self.size)), len(self.phase_layout.splines)
+        result, count = np.zeros((self.size, self.size)), len(self.phase_layout.splines)
         m = values.shape[1] // (self.orders * count + len(specials))
         root = np.sqrt(np.abs(weights))[:, None, None]
         rates = values[:, : self.orders * m * count].reshape(len(self.s), self.orders, m, count)
@@ -132,9 +132,9 @@ class ChainRule:
             size = span.stop - span.start
             parts, places = [others[span].reshape(size * m, -1)], [np.array(specials, dtype=int)]
             for group in self.groups:
-                own = rates[span] if len(self.groups) == 1 else rates[span][..., group.profiles]
-                # points (nodes, P, functions profiles): one product a node
-                points = (group.B[:, span].transpose(1, 2, 0) * root[span]) @ own.reshape(size, self.orders, -1)
+                derivatives = rates[span] if len(self.groups) == 1 else rates[span][..., group.profiles]
+                # points (nodes, P, functions profiles): one product per node
+                points = (group.B[:, span].transpose(1, 2, 0) * root[span]) @ derivatives.reshape(size, self.orders, -1)
                 points = points.reshape(size, -1, m, len(group.profiles)).transpose(0, 2, 1, 3)
                 parts.append(points.reshape(size * m, -1))
                 places.append(self.columns(group, span.start).T.ravel())
@@ -144,53 +144,53 @@ class ChainRule:
             if to.size:
                 J = own_parts[0] if len(own_parts) == 1 else np.concatenate(own_parts, axis=1)
                 signs = np.repeat(np.sign(weights[span]), m)[:, None]
-                found[np.ix_(to, to)] += J.T @ (J if (signs >= 0).all() else J * signs)
-        return found
+                result[np.ix_(to, to)] += J.T @ (J if (signs >= 0).all() else J * signs)
+        return result
 
     @property
     def variables(self) -> Indices:
         """The indices in x of the control points of these nodes."""
         columns = [self.phase_layout.columns[group.profiles, : group.wide.shape[1]] for group in self.groups]
         used = zip(columns, self.groups, strict=True)
-        found = np.unique(np.concatenate([own[:, group.wide.any(axis=0)].ravel() for own, group in used]))
-        return np.asarray(found[found >= 0])
+        result = np.unique(np.concatenate([indices[:, group.wide.any(axis=0)].ravel() for indices, group in used]))
+        return np.asarray(result[result >= 0])
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """First derivatives by control points, of pairs of a row and a profile that are the same at every node."""
+    """First derivatives by control points, for pairs of a row and a profile that are the same at every node."""
 
     chain: ChainRule
     profiles: Indices
 
     @cached_property
     def _parts(self) -> list[tuple[SplineGroup, Indices, Indices]]:
-        """For each group its pairs, and the indices in x of their control points (K, pairs, P)."""
-        found = []
+        """The pairs of each group, and the indices in x of their control points (K, pairs, P)."""
+        parts = []
         for group in self.chain.groups:
             index = np.flatnonzero(np.isin(self.profiles, group.profiles))
-            own = np.searchsorted(group.profiles, self.profiles[index])
-            columns = [self.chain.columns(group, node)[own] for node in range(len(self.chain.s))]
-            found.append((group, index, np.stack(columns)))
-        return found
+            members = np.searchsorted(group.profiles, self.profiles[index])
+            columns = [self.chain.columns(group, node)[members] for node in range(len(self.chain.s))]
+            parts.append((group, index, np.stack(columns)))
+        return parts
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices, Indices]:
-        """Nodes, pairs and columns of the entries; the column is -1 where a control point is known."""
-        found = []
+        """Nodes, pairs and columns of the entries; the column is -1 if a control point is known."""
+        blocks = []
         for _, index, columns in self._parts:
             nodes, pairs, _ = np.indices(columns.shape)
-            found.append(np.stack([nodes, index[pairs], columns]).reshape(3, -1))
-        nodes, pairs, columns = np.concatenate(found, axis=1)
+            blocks.append(np.stack([nodes, index[pairs], columns]).reshape(3, -1))
+        nodes, pairs, columns = np.concatenate(blocks, axis=1)
         return nodes, pairs, columns
 
     def entries(self, values: Array) -> list[Array]:
-        """Return the entries, from derivatives (K, orders pairs)."""
-        by_order, found = values.reshape(len(self.chain.s), self.chain.orders, -1), []
+        """Return the entries, given derivatives (K, orders pairs)."""
+        by_order, result = values.reshape(len(self.chain.s), self.chain.orders, -1), []
         for group, index, _ in self._parts:
-            own = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
-            found.append(np.matmul(own.transpose(0, 2, 1), group.B.transpose(1, 0, 2)).ravel())
-        return found
+            derivatives = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
+            result.append(np.matmul(derivatives.transpose(0, 2, 1), group.B.transpose(1, 0, 2)).ravel())
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,29 +204,29 @@ class Blocks:
     @cached_property
     def _group_pairs(self) -> list[tuple[SplineGroup, SplineGroup, Indices]]:
         """The pairs of groups, and the indices of their blocks."""
-        found = []
+        group_pairs = []
         for group in self.chain.groups:
             for other in self.chain.groups:
                 index = np.flatnonzero(np.isin(self.i, group.profiles) & np.isin(self.j, other.profiles))
                 if index.size:
-                    found.append((group, other, index))
-        return found
+                    group_pairs.append((group, other, index))
+        return group_pairs
 
     @cached_property
     def _products(self) -> list[tuple[slice, Indices | None, Array]]:
         """Slices of nodes and orders, blocks, and B_dp B_eq (nodes d e, p q), for each pair of groups and span."""
-        found, square = [], self.chain.orders**2
+        products, square = [], self.chain.orders**2
         for group, other, index in self._group_pairs:
             blocks = None if index.size == self.i.size else index
             for span in self.chain.spans:
                 product = np.einsum("dkp,ekq->kdepq", group.B[:, span], other.B[:, span])
                 flat = product.reshape(-1, product.shape[3] * product.shape[4])
-                found.append((slice(span.start * square, span.stop * square), blocks, flat))
-        return found
+                products.append((slice(span.start * square, span.stop * square), blocks, flat))
+        return products
 
     @cached_property
     def places(self) -> ScatterSum:
-        """The places in (n, n) of entries (groups, spans, blocks, P P); those off the diagonal have two."""
+        """The places in (n, n) of entries (groups, spans, blocks, P P); off-diagonal entries have two."""
         n, once, twice = self.chain.size, list[Indices](), list[Indices]()
         for group, other, index in self._group_pairs:
             alike = (self.i[index] == self.j[index])[:, None, None]
@@ -239,17 +239,17 @@ class Blocks:
         return ScatterSum.of(once, twice)
 
     def total(self, values: Array) -> Array:
-        """Return the matrix (n, n) from second derivatives (K, orders of i, orders of j, blocks)."""
+        """Return the matrix (n, n), given second derivatives (K, orders of i, orders of j, blocks)."""
         flat, n = values.reshape(len(self.chain.s) * self.chain.orders**2, -1), self.chain.size
         parts = [np.zeros(0)]
-        for own, blocks, product in self._products:
-            parts.append(((flat[own] if blocks is None else flat[own][:, blocks]).T @ product).ravel())
+        for node_orders, blocks, product in self._products:
+            parts.append(((flat[node_orders] if blocks is None else flat[node_orders][:, blocks]).T @ product).ravel())
         return self.places.total(np.concatenate(parts), n * n).reshape(n, n)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Nodes at increasing ``s`` (K,) of one phase, with the weights (K,) of the integral.
+    """Nodes at increasing ``s`` (K,) of one phase, with integration weights (K,).
 
     ``kernels`` are those of the terms. Rows are ordered by node: row k m + r is row r of node k.
     """
@@ -259,7 +259,7 @@ class Batch:
     phase: int
     s: Array
     weights: Array
-    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last ones that closed.
+    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last positions that closed.
     _before: list[Array] = field(default_factory=list, init=False)
     # The last x and its inputs (values and derivatives are evaluated at the same x in turn), and their Jacobian.
     _last: list[Any] = field(default_factory=lambda: [None, {}], init=False)
@@ -293,29 +293,29 @@ class Batch:
         return self.kernels.hessian(self._specials[0] >= 0)
 
     def _inputs(self, x: Array) -> dict[str, Array]:
-        """Return the inputs of kernels: T, the profiles with their time derivatives (orders, K, N), and the others."""
+        """Return the kernel inputs: T, the profiles with their time derivatives (orders, K, N), and the others."""
         T, w = self._chain.phase_layout.seconds(x), self._chain.rates(x)
         for d in range(1, len(w)):
             w[d] /= T**d
         Q = self._closed_positions(w[0]) if self.kernels.node.model.is_closed else None
-        given: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
-        given |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self._data}
-        given["held"] = np.array(list(self.kernels.node.held.values()))
-        return given if Q is None else given | {"Q": Q}
+        inputs: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
+        inputs |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self._data}
+        inputs["held"] = np.array(list(self.kernels.node.held.values()))
+        return inputs if Q is None else inputs | {"Q": Q}
 
     @cached_property
     def _data(self) -> Array:
         return self.kernels.data(self.s)
 
     def _closed_positions(self, y: Array) -> Array:
-        """Return positions (K, nq) of closed loops, near the last ones; NaN where the loops cannot be closed."""
+        """Return positions (K, nq) of closed loops near the last ones, or NaN if the loops cannot be closed."""
         before = self._before
         if before and np.array_equal(before[0], y):
             return before[1]
         guess = before[2] if before else None
         Q = self.kernels.node.model.positions(y, guess)
         good = np.asarray(np.isfinite(Q).all(axis=1))
-        if good.all() or guess is not None:  # a failure keeps the assembly mode
+        if good.all() or guess is not None:  # the assembly mode is kept after a failure
             before[:] = [y.copy(), Q, Q if guess is None else np.where(good[:, None], Q, guess)]
         return Q
 
@@ -328,9 +328,9 @@ class Batch:
 
     def value(self, x: Array) -> tuple[Array, float]:
         """Return the rows (K m,) and the integral."""
-        found = self.kernels.value(**self._at(x))
-        rows = found["rows"].ravel() if self.kernels.m else np.zeros(0)
-        return rows, float(self.weights @ found["cost"][:, 0])
+        result = self.kernels.value(**self._at(x))
+        rows = result["rows"].ravel() if self.kernels.m else np.zeros(0)
+        return rows, float(self.weights @ result["cost"][:, 0])
 
     # First derivatives
 
@@ -342,7 +342,7 @@ class Batch:
     def structure(self) -> tuple[Indices, Indices]:
         """Rows and columns of the entries of ``jacobian``: by control points, then T, then the numbers.
 
-        The column is -1 where a control point or T is known.
+        The column is -1 if a control point or T is known.
         """
         jacobian, at = self._node_jacobian, np.arange(len(self.s)) * self.kernels.m
         nodes, pairs, columns = self._pairs.structure
@@ -352,17 +352,17 @@ class Batch:
         return rows, np.concatenate([columns, np.full(timed.size, self._specials[0]), places.ravel()])
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the entries of the rows' Jacobian (see ``structure``), and the gradient (n,) of the integral."""
+        """Return the entries of the row Jacobian (see ``structure``), and the gradient (n,) of the integral."""
         inputs = self._at(x)
         if self._last_jacobian[0] is not inputs:
-            found = self._node_jacobian.call(**inputs)
-            values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
-            values += [found[name].ravel() for name in ("timed", "shared") if name in found]
+            derivatives = self._node_jacobian.call(**inputs)
+            values = self._pairs.entries(derivatives["rows"]) if "rows" in derivatives else [np.zeros(0)]
+            values += [derivatives[name].ravel() for name in ("timed", "shared") if name in derivatives]
             gradient = np.zeros(self.layout.size)
             if self.kernels.costs:  # the integrand has derivatives (K, orders N + specials)
-                weighted, own = found["cost"] * self.weights[:, None], self.kernels.profiles
-                gradient = self._chain.sums(weighted[:, :own], 1)[0]
-                for place, value in zip(self._others, weighted[:, own:].sum(axis=0), strict=True):
+                weighted, profile_count = derivatives["cost"] * self.weights[:, None], self.kernels.profiles
+                gradient = self._chain.sums(weighted[:, :profile_count], 1)[0]
+                for place, value in zip(self._others, weighted[:, profile_count:].sum(axis=0), strict=True):
                     gradient[place] += value
             self._last_jacobian[:] = inputs, (np.concatenate(values), gradient)
         entries, gradient = self._last_jacobian[1]
@@ -376,27 +376,27 @@ class Batch:
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight . integral + multipliers . rows."""
-        given = {"multipliers": multipliers.reshape(len(self.s), self.kernels.m), "weight": weight * self.weights}
-        found = self._node_hessian.call(**self._at(x), **given)
+        weights = {"multipliers": multipliers.reshape(len(self.s), self.kernels.m), "weight": weight * self.weights}
+        derivatives = self._node_hessian.call(**self._at(x), **weights)
         n, others = self.layout.size, self._others
-        total = self._blocks.total(found["blocks"]) if "blocks" in found else np.zeros((n, n))
-        if "squares" in found:
-            total += self._chain.gram(found["squares"], 2 * given["weight"], others)
+        total = self._blocks.total(derivatives["blocks"]) if "blocks" in derivatives else np.zeros((n, n))
+        if "squares" in derivatives:
+            total += self._chain.gram(derivatives["squares"], 2 * weights["weight"], others)
         if others:
-            mixed = self._chain.sums(found["mixed"], len(others))
-            for place, own in zip(others, mixed, strict=True):
-                total[place] += own
-                total[:, place] += own
-            total[np.ix_(others, others)] += found["corner"].sum(axis=0).reshape(len(others), -1)
+            mixed = self._chain.sums(derivatives["mixed"], len(others))
+            for place, row in zip(others, mixed, strict=True):
+                total[place] += row
+                total[:, place] += row
+            total[np.ix_(others, others)] += derivatives["corner"].sum(axis=0).reshape(len(others), -1)
         return total
 
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         n, others, seen = self.layout.size, self._others, self._chain.variables
-        found = np.zeros((n, n), dtype=bool)
-        found.ravel()[self._blocks.places.to] = True
+        result = np.zeros((n, n), dtype=bool)
+        result.ravel()[self._blocks.places.to] = True
         for other in others:
-            found[other, seen] = found[seen, other] = True
-            found[other, others] = True
-        return found
+            result[other, seen] = result[seen, other] = True
+            result[other, others] = True
+        return result

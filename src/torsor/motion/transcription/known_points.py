@@ -1,4 +1,4 @@
-"""Control points that are known from given states at ends of phases, or bounded by terms; the equations that remain."""
+"""Control points that given end states determine or that terms bound, and the remaining equations."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -21,9 +21,9 @@ Known = dict[tuple[int, int], float]  # (profile, control point)
 class KnownPoints:
     """The conditions at the ends of all phases, solved for control points where possible.
 
-    ``extras`` are profiles that terms add, after those that move the robot, with their first and last values;
-    ``extra_phases`` are the indices of the phases in which each is used. ``known`` has for each phase the control
-    points that are not variables, and ``equations`` the conditions that remain.
+    ``extras`` are profiles that terms add after those that move the robot, with their first and last values.
+    ``extra_phases`` are the indices of the phases in which each is used. ``known`` has, for each phase, the control
+    points that are not variables, and ``equations`` the remaining conditions.
     """
 
     def __init__(
@@ -35,20 +35,20 @@ class KnownPoints:
         extra_phases: Sequence[Sequence[int]],
     ):
         self._phases, self._names, self._extras, self._extra_phases = phases, names, extras, extra_phases
-        self._states = [each for each in conditions if isinstance(each, EndState)]
+        self._states = [condition for condition in conditions if isinstance(condition, EndState)]
         self.known: list[Known] = [{} for _ in phases]
         self.equations = list[Equation]()
-        for each in conditions:
-            if isinstance(each, EndState):
-                solved = self._solve(each, each.index(len(phases)))
-                own = each.equations(names, len(phases))
-                self.equations += [one for one in own if (one.parts[0].profile, one.parts[0].order) not in solved]
-            elif isinstance(each, Ends):
-                for one in each.equations(names, len(phases)):
+        for condition in conditions:
+            if isinstance(condition, EndState):
+                solved = self._solve(condition, condition.index(len(phases)))
+                equations = condition.equations(names, len(phases))
+                self.equations += [one for one in equations if (one.parts[0].profile, one.parts[0].order) not in solved]
+            elif isinstance(condition, Ends):
+                for one in condition.equations(names, len(phases)):
                     added = [part for part in one.parts if part.profile >= names.moving]
                     if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
-                        self.equations.append(one)  # its profiles are used in the phases that it is about
-        # First and last values of extra profiles are known, and all points where they are not used.
+                        self.equations.append(one)  # its profiles are used in the phases that it refers to
+        # The first and last values of extra profiles are known, and all points of phases that do not use them.
         first = names.moving
         for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):
             for index, known in enumerate(self.known):
@@ -56,36 +56,36 @@ class KnownPoints:
                     value = (ends[0] if index < used[0] else ends[1]) or 0.0
                     known |= {(first + k, point): value for point in range(self._splines[index][first + k].count)}
             last = self._splines[used[-1]][first + k].count - 1
-            for phase, point, given in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
-                if given is not None:
-                    self.known[phase][first + k, point] = given
+            for phase, point, value_at_end in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
+                if value_at_end is not None:
+                    self.known[phase][first + k, point] = value_at_end
 
     def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
-        """Return {time: position} of each profile as far as it is given; phase k lasts from ends[k] to ends[k + 1]."""
-        found: list[dict[float, float]] = [{} for _ in self._names]
-        for each in self._states:
-            time = float(ends[each.index(len(self._phases)) + (each.s == 1)])
-            for (profile, order), value in each.values(self._names).items():
+        """Return the given {time: position} of each profile; phase k lasts from ends[k] to ends[k + 1]."""
+        result: list[dict[float, float]] = [{} for _ in self._names]
+        for state in self._states:
+            time = float(ends[state.index(len(self._phases)) + (state.s == 1)])
+            for (profile, order), value in state.values(self._names).items():
                 if order == 0:
-                    found[profile][time] = value
+                    result[profile][time] = value
         for k, ((first, last), used) in enumerate(zip(self._extras.values(), self._extra_phases, strict=True)):
-            given = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
-            found[self._names.moving + k] = {time: value for time, value in given.items() if value is not None}
-        return found
+            at_ends = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
+            result[self._names.moving + k] = {time: value for time, value in at_ends.items() if value is not None}
+        return result
 
     @cached_property
     def _splines(self) -> list[list[Spline]]:
         return [[(phase.own or {}).get(name, phase.spline) for name in self._names] for phase in self._phases]
 
     def _solve(self, state: EndState, index: int) -> set[tuple[int, int]]:
-        """Add to ``known`` the control points that a state at an end determines; return its solved (profile, order).
+        """Add the control points that an end state determines to ``known``; return its solved (profile, order).
 
-        Rates other than zero are per second: they determine control points only if the duration is known.
+        Nonzero rates are per second, so they determine control points only if the duration is known.
         """
         values, solved, known = state.values(self._names), set[tuple[int, int]](), self.known[index]
         if self._phases[index].clock and any(order and value for (_, order), value in values.items()):
-            fix = "give rates of 0, or leave the clock out"
-            raise ModelError("a rate other than 0 at an end of a phase with a clock", where=state.title, fix=fix)
+            fix = "give rates of 0, or omit the clock"
+            raise ModelError("a phase with a clock must have zero rates at its ends", where=state.title, fix=fix)
         least, most = self._phases[index].bounds
         for profile, spline in enumerate(self._splines[index]):
             at = range(spline.count) if state.s == 0 else range(spline.count - 1, -1, -1)
@@ -105,7 +105,7 @@ def bound_control_points(
 ) -> None:
     """Tighten ``lower`` and ``upper`` (n,) of the control points that shape a profile while a term holds.
 
-    A spline stays within the convex hull of its control points, so that bounds of these hold everywhere.
+    A spline stays within the convex hull of its control points, so bounds on these hold everywhere.
     """
     bounds, (begin, end) = term.point_bounds(model), term.during
     where = f"{where}: {term.title}"
@@ -117,13 +117,15 @@ def bound_control_points(
             first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
             near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
             columns = phase_layout.columns[profile, : spline.count][near]
-            given = phase_layout.known[profile, : spline.count][near][columns < 0]
-            beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
+            known = phase_layout.known[profile, : spline.count][near][columns < 0]
+            beyond = known[~((known >= least - TOUCHING) & (known <= most + TOUCHING))]
             if beyond.size:
-                found = f"is given as {shortened(beyond)} at an end"
-                raise ModelError(found, argument=name, where=where, allowed=f"{least} to {most}")
+                message = f"is given as {shortened(beyond)} at an end"
+                raise ModelError(message, argument=name, where=where, allowed=f"{least} to {most}")
             free = columns[columns >= 0]
             lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
             if (lower[free] > upper[free]).any():
-                found = f"no control points of {name} are within {least} to {most} and within another term's bounds"
-                raise ModelError(found, where=where)
+                message = (
+                    f"the bounds {least} to {most} on the control points of {name} contradict those of another term"
+                )
+                raise ModelError(message, where=where)

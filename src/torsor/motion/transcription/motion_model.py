@@ -1,11 +1,11 @@
-"""The model of a motion problem: a robot, and how profiles over time move its coordinates.
+"""The model of a motion problem: a robot, and the relation of its coordinates to profiles over time.
 
-Profiles y(t) are the robot's own coordinates without those that are frozen; or the active coordinates of a robot with
-closed loops, whose other coordinates follow; or one profile, the progress along a path q = f(y), with
+Profiles y(t) are one of the following: the robot's coordinates that are not frozen; the active coordinates of a robot
+with closed loops, which determine the others; or a single profile, the progress along a path q = f(y), with
 
     v = f' y'      a = f' y'' + f'' y'^2      j = f' y''' + 3 f'' y' y'' + f''' y'^3
 
-Terms may add profiles that move no coordinate, such as the progress along a curve that a frame follows.
+Terms may add profiles that do not move a coordinate, such as the progress along a curve that a frame follows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,17 +26,17 @@ from torsor.motion.transcription.splines import Spline
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-MAX_ROWS = 2000  # of points: each adds a piece to the expression of a path
+MAX_ROWS = 2000  # largest number of points; each adds a piece to the expression of a path
 
 
 def _rows(value: object, where: str) -> Array:
-    """Return points (K, coordinates), all finite."""
+    """Return finite points (K, coordinates)."""
     array = real_array(value, where, "points")  # type: ignore[arg-type]
     if array.ndim != 2 or not np.isfinite(array).all():
-        allowed = "rows of finite numbers, one for each coordinate"
-        raise ModelError(f"points of shape {array.shape}", where=where, allowed=allowed)
+        allowed = "rows of finite numbers, one per coordinate"
+        raise ModelError(f"the points have shape {array.shape} or are not finite", where=where, allowed=allowed)
     if len(array) > MAX_ROWS:
-        raise ModelError(f"{len(array)} points", where=where, allowed=f"{MAX_ROWS} or fewer")
+        raise ModelError(f"there are {len(array)} points", where=where, allowed=f"{MAX_ROWS} or fewer")
     return array
 
 
@@ -60,13 +60,13 @@ class Path:
         points = _rows(self.points, "path")
         if len(points) != self.spline.count:
             allowed = f"({self.spline.count}, coordinates)"
-            raise ModelError(f"control points of shape {points.shape}", where="path", allowed=allowed)
+            raise ModelError(f"the control points have shape {points.shape}", where="path", allowed=allowed)
         points.setflags(write=False)
         object.__setattr__(self, "points", points)
 
     @classmethod
     def of(cls, given: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
-        """Return a path from a path, a table of its ``degree``, ``knots`` and ``points``, or points on it.
+        """Return a path, given a path, a table of its ``degree``, ``knots`` and ``points``, or points on it.
 
         Example:
             >>> Path.of({"degree": 3, "knots": [], "points": [[0.0], [1.0], [2.0], [3.0]]}).positions(np.array([0.5]))
@@ -78,37 +78,37 @@ class Path:
             return cls.through(given, degree, at, where)
         if set(given) != {"degree", "knots", "points"}:
             allowed = "degree, knots and points"
-            raise ModelError(f"a table of {', '.join(map(str, given))}", where=where, allowed=allowed)
+            raise ModelError(f"the table has the keys {', '.join(map(str, given))}", where=where, allowed=allowed)
         return cls(Spline(given["degree"], given["knots"]), given["points"])
 
     @classmethod
     def through(cls, points: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
-        """Return the spline through points (K, nq), at a progress ``at`` (K,), by default that of the length."""
-        given, _ = _rows(points, where), Spline(degree, np.zeros(0))  # checks the degree
-        if len(given) <= degree:
+        """Return the spline through points (K, nq) at progress ``at`` (K,), by default proportional to the length."""
+        rows, _ = _rows(points, where), Spline(degree, np.zeros(0))  # checks the degree
+        if len(rows) <= degree:
             allowed = f"({degree + 1} or more, coordinates)"
-            raise ModelError(f"of shape {given.shape}", argument="points", where=where, allowed=allowed)
+            raise ModelError(f"have shape {rows.shape}", argument="points", where=where, allowed=allowed)
         if at is None:
-            ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
+            ways = np.linalg.norm(np.diff(rows, axis=0), axis=1)
             if not (ways > 0).all():
-                raise ModelError("two successive points are equal", where=where, fix="leave one out")
+                raise ModelError("two successive points are equal", where=where, fix="omit one")
             places = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
             places[-1] = 1.0
         else:
             read = finite_vector(at)
             places = np.zeros(0) if read is None else read
-            if len(places) != len(given) or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
-                allowed = f"{len(given)} increasing numbers from 0 to 1"
+            if len(places) != len(rows) or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
+                allowed = f"{len(rows)} increasing numbers from 0 to 1"
                 raise ModelError(argument="at", value=at, where=where, allowed=allowed)
-        inner = [places[k + 1 : k + 1 + degree].mean() for k in range(len(places) - degree - 1)]  # so that one exists
-        spline = Spline(degree, np.array(inner))  # (Schoenberg and Whitney)
-        return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), given), dtype=float))
+        inner = [places[k + 1 : k + 1 + degree].mean() for k in range(len(places) - degree - 1)]  # so that a spline
+        spline = Spline(degree, np.array(inner))  # exists (Schoenberg and Whitney)
+        return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), rows), dtype=float))
 
     def positions(self, x: Array, order: int = 0) -> Array:
         """Return positions (..., nq), or their derivatives by the progress, at a progress (...)."""
         at = np.asarray(x, dtype=float)
-        found = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
-        return np.asarray(found.reshape(*at.shape, self.points.shape[1]))
+        result = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
+        return np.asarray(result.reshape(*at.shape, self.points.shape[1]))
 
     @cached_property
     def _pieces(self) -> Array:
@@ -116,7 +116,7 @@ class Path:
         return self.spline.taylor(np.concatenate([[0.0], self.spline.inner]), self.points)
 
     def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
-        """Return positions (nq x 1) at a symbolic progress, and their derivatives by it: ``orders`` columns in all."""
+        """Return positions (nq x 1) at a symbolic progress, and their derivatives by it: ``orders`` columns."""
         starts = np.concatenate([[0.0], self.spline.inner])
         pieces, begin = ca.SX(self._pieces[0]), ca.SX(0)
         for start, piece in zip(starts[1:], self._pieces[1:], strict=True):
@@ -132,23 +132,23 @@ class Path:
         return columns
 
     def motion(self, y: list[ca.SX]) -> list[ca.SX]:
-        """Return symbolic positions, velocities, accelerations and jerks, from the progress and its derivatives."""
+        """Return symbolic positions, velocities, accelerations and jerks, given the progress and its derivatives."""
         f, f1, f2, f3 = self.over(y[0], 4)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]
 
 
-ORDERS = 4  # of profiles: positions, velocities, accelerations, jerks
+ORDERS = 4  # derivative orders of profiles: positions, velocities, accelerations, jerks
 
 
 class Profiles(tuple[str, ...]):
-    """Names of profiles; those after the first ``moving`` ones move no coordinate."""
+    """Names of profiles; those after the first ``moving`` ones do not move a coordinate."""
 
     moving: int
 
     @classmethod
     def of(cls, own: Iterable[str], extras: Iterable[str] = ()) -> "Profiles":
-        """Return the names of profiles that move the robot, then of the others."""
+        """Return the names of the profiles that move the robot, followed by the others."""
         first = tuple(own)
         made = cls((*first, *extras))
         made.moving = len(first)
@@ -159,8 +159,8 @@ class Profiles(tuple[str, ...]):
 class MotionModel:
     """A robot, or a parametric one (``source``), with its ``frozen`` coordinates, or the ``path`` that it follows.
 
-    ``extras`` are the names of profiles that move no coordinate. ``assembly`` (nq,) are positions near the assembly
-    mode of closed loops, by default the one that ``robot.closed.assemble`` finds.
+    ``extras`` are the names of profiles that do not move a coordinate. ``assembly`` (nq,) are positions near the
+    assembly mode of closed loops, by default the one that ``robot.closed.assemble`` finds.
     """
 
     source: Robot | Parametric[Robot]
@@ -173,37 +173,43 @@ class MotionModel:
         robot = self.robot
         if robot.nq != robot.nv and not robot.loops:
             turning = [joint.name for joint in robot.joints if joint.kind.nq != joint.kind.nv]
-            fix = "describe it by hinges and slides, one after the other"
-            found = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
-            raise ModelError(found, where=robot.name, allowed="joints with as many positions as freedoms", fix=fix)
+            fix = "describe it by hinges and slides in series"
+            message = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
+            raise ModelError(
+                message, where=robot.name, allowed="joints with as many positions as degrees of freedom", fix=fix
+            )
         if not isinstance(self.frozen, Mapping) or finite_vector(list(self.frozen.values()) or 0.0) is None:
             allowed = "{coordinate: a finite number}"
             raise ModelError(argument="frozen", value=self.frozen, where=robot.name, allowed=allowed)
         indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
         wheels = [loop.name for loop in robot.loops if isinstance(loop, Wheel)]
         if wheels:
-            found = f"wheels ({', '.join(wheels)}): they do not slip, but positions do not follow from active ones"
-            raise ModelError(found, where=robot.name, fix="a model without wheels, or torsor.simulate")
+            message = (
+                f"the robot has wheels ({', '.join(wheels)}), whose positions do not follow from active coordinates"
+            )
+            raise ModelError(message, where=robot.name, fix="use a model without wheels, or torsor.simulate")
         if robot.loops and (self.frozen or self.path is not None):
-            fix = "lock it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
-            text = "coordinates or a path of a robot with loops"
+            fix = "lock coordinates with robot.with_coupling(name, {coordinate: 1.0}, offset)"
+            text = "coordinates and paths are not supported for a robot with loops"
             raise ModelError(text, argument="frozen", where=robot.name, fix=fix)
         if robot.loops and self.parameters:
-            found = f"{', '.join(self.parameters)} of a robot with loops: positions of its joints depend on them"
-            raise ModelError(found, where=robot.name, allowed="free numbers of robots without loops")
+            message = f"free parameters ({', '.join(self.parameters)}) are not supported for a robot with loops"
+            raise ModelError(message, where=robot.name, allowed="free parameters of robots without loops")
         if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
-            found = f"a path of {self.path.points.shape[1]} coordinates, with {len(self.frozen)} frozen"
-            raise ModelError(found, where=robot.name, allowed=f"a path of all {robot.nv}, none frozen")
-        given = None if self.assembly is None else finite_vector(self.assembly)
-        if self.assembly is not None and (not robot.loops or given is None or len(given) != robot.nq):
-            found, allowed = f"is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
-            raise ModelError(found, argument="assembly", value=self.assembly, where=robot.name, allowed=allowed)
+            message = f"the path has {self.path.points.shape[1]} coordinates, and {len(self.frozen)} are frozen"
+            raise ModelError(
+                message, where=robot.name, allowed=f"a path of all {robot.nv} coordinates, with none frozen"
+            )
+        assembly = None if self.assembly is None else finite_vector(self.assembly)
+        if self.assembly is not None and (not robot.loops or assembly is None or len(assembly) != robot.nq):
+            message, allowed = f"is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
+            raise ModelError(message, argument="assembly", value=self.assembly, where=robot.name, allowed=allowed)
         if not self.names:
             raise ModelError("no coordinate moves", where=robot.name, fix="freeze fewer coordinates")
         twice = [name for name in self.extras if name in self.names[: self.names.moving]]
         if twice:
-            found = f"a profile {twice[0]!r} and a coordinate of the same name"
-            raise ModelError(found, where=robot.name, fix="give it another name")
+            message = f"the profile {twice[0]!r} has the name of a coordinate"
+            raise ModelError(message, where=robot.name, fix="rename it")
 
     @property
     def robot(self) -> Robot:
@@ -221,8 +227,8 @@ class MotionModel:
         robot = self.robot
         if self.path is not None:
             return Profiles.of(["progress"], self.extras)
-        own = robot.active if robot.loops else [name for name in robot.coordinate_names if name not in self.frozen]
-        return Profiles.of(own, self.extras)
+        moving = robot.active if robot.loops else [name for name in robot.coordinate_names if name not in self.frozen]
+        return Profiles.of(moving, self.extras)
 
     @cached_property
     def places(self) -> list[int]:
@@ -236,12 +242,12 @@ class MotionModel:
         return bool(self.robot.loops)
 
     def call(self, name: str, *values: ca.SX, p: ca.SX, **options: Any) -> Any:
-        """Return an algorithm of the robot applied to symbols; ``p`` are its free parameters."""
+        """Return a robot algorithm applied to symbols; ``p`` are the free parameters."""
         return self.source.function(name, **options)(*values, *([p] if self.parameters else []))
 
     def motion(self, y: list[ca.SX], Q: ca.SX | None) -> list[ca.SX]:
-        """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are those of closed loops."""
-        y = [each[: self.names.moving] for each in y]
+        """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are closed-loop positions."""
+        y = [order[: self.names.moving] for order in y]
         if Q is not None:
             v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
             rates = steps(Tree.of(self.robot), Q) @ v
@@ -252,23 +258,23 @@ class MotionModel:
         spread = ca.SX(self.robot.nv, self.names.moving)
         for column, row in enumerate(self.places):
             spread[row, column] = 1
-        return [ca.SX(self._still) + spread @ y[0], *(spread @ each for each in y[1:])]
+        return [ca.SX(self._still) + spread @ y[0], *(spread @ rate for rate in y[1:])]
 
     @property
     def _still(self) -> Array:
-        """The positions (nq,) of frozen coordinates, 0 of the others."""
-        found = np.zeros(self.robot.nq)
+        """The positions (nq,) of frozen coordinates, 0 for the others."""
+        result = np.zeros(self.robot.nq)
         for name, value in self.frozen.items():
-            found[self.robot.coordinate_names.index(name)] = value
-        return found
+            result[self.robot.coordinate_names.index(name)] = value
+        return result
 
     def follow(self, Q: ca.SX, y_1: ca.SX) -> ca.SX:
-        """Return the derivative (nq x N) of the positions of closed loops by the profiles."""
+        """Return the derivative (nq x N) of closed-loop positions by the profiles."""
         v = self.robot.function("constrained_velocities")(Q, y_1[: self.names.moving])
         return steps(Tree.of(self.robot), Q) @ ca.jacobian(v, y_1)
 
     def positions(self, y: Array, guess: Array | None = None) -> Array:
-        """Return all positions (..., nq) from those of the profiles (..., N)."""
+        """Return all positions (..., nq), given those of the profiles (..., N)."""
         robot, y = self.robot, y[..., : self.names.moving]
         if self.is_closed:
             near = self.assembly if guess is None else guess

@@ -1,7 +1,7 @@
-"""The symbolic quantities of one node, from which terms make their expressions, and their derivatives.
+"""The symbolic quantities of one node, from which terms build their expressions, and their derivatives.
 
 The inputs of a node are u = (y, y', y'', y''', T, numbers): profiles and their time derivatives, the duration of the
-phase, and the shared numbers. Forces are symbols of their own, with derivatives by the recursions of ``dynamics``: with
+phase, and the shared numbers. Forces are separate symbols, with derivatives by the recursions of ``dynamics``. With
 f(u, tau) the terms and J = d tau/du,
 
     df  = f_u + f_tau J
@@ -19,7 +19,7 @@ import numpy as np
 from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
-from torsor.motion.transcription.phase import EVEN, Clock
+from torsor.motion.transcription.phase import EVEN_CLOCK, Clock
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
@@ -33,7 +33,7 @@ class _Derivatives(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Quantity:
-    """A quantity with a symbol (m x 1) of its own, of ``orders`` of profiles; its expression is made when needed."""
+    """A quantity with its own symbol (m x 1) and ``orders`` of profiles; its expression is built when needed."""
 
     symbol: ca.SX
     orders: int
@@ -42,26 +42,29 @@ class _Quantity:
 
     @cached_property
     def value(self) -> ca.SX:
-        """The expression of its values, without derivatives."""
+        """The expression of the values, without derivatives."""
         return self.compute()
 
     @cached_property
     def derivatives(self) -> _Derivatives:
-        """The derivatives of its values."""
+        """The derivatives of the values."""
         return self.differentiate()
 
 
 class Node:
     """The symbolic quantities at one moment of a phase, all CasADi SX columns.
 
-    ``q``, ``v``, ``a``, ``j`` are positions, velocities, accelerations and jerks of all coordinates, ``y`` the profiles
-    with their time derivatives (``profile`` gives them by name), ``s`` the fraction of the phase that has passed, ``T``
-    its duration (s), ``t`` the time since its start (s), ``shared`` the numbers of the whole problem by name, of which
-    ``held`` have given values; ``data`` are values that terms have for each moment. ``tau`` are the forces and
-    ``tau_rate`` their rates, of the coordinates ``force_names`` with velocities ``force_velocities``. Links and frames
-    have ``pose(place)`` (4 x 4), ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)``
-    and ``jacobian(place)``; joints have the reactions ``wrenches()``. ``call`` applies any algorithm of the robot, and
-    ``rate`` gives time derivatives.
+    - ``q``, ``v``, ``a``, ``j``: positions, velocities, accelerations and jerks of all coordinates
+    - ``y``: the profiles with their time derivatives; ``profile`` returns them by name
+    - ``s``: the elapsed fraction of the phase; ``T``: its duration (s); ``t``: the time since its start (s)
+    - ``shared``: the numbers of the full problem by name, of which ``held`` have given values
+    - ``data``: values that terms provide for each moment
+    - ``tau``, ``tau_rate``: forces and their rates, of the coordinates ``force_names`` with ``force_velocities``
+    - ``pose(place)`` (4 x 4), ``position(place)``, ``velocity(place)`` (omega, v, in its own axes), ``jerk(place)`` and
+      ``jacobian(place)`` of links and frames
+    - ``wrenches()``: the joint reactions
+
+    ``call`` applies any algorithm of the robot, and ``rate`` returns time derivatives.
 
     Example:
         >>> node = Node(MotionModel(torsor.library.two_link()))
@@ -74,7 +77,7 @@ class Node:
         model: MotionModel,
         shared: Sequence[str] = (),
         held: Mapping[str, float] | None = None,
-        clock: Clock = EVEN,
+        clock: Clock = EVEN_CLOCK,
     ):
         self.model, count = model, len(model.names)
         self.clock = clock
@@ -101,25 +104,25 @@ class Node:
 
     @property
     def time_fraction(self) -> ca.SX:
-        """Fraction of the duration that has passed: s, unless the phase has a clock of its own."""
+        """The elapsed fraction of the duration: s, unless the phase has a clock."""
         return self._clock(0)
 
     @property
     def clock_rate(self) -> ca.SX:
-        """Rate at which time runs, d(time fraction)/ds."""
+        """The rate at which time runs, d(time fraction)/ds."""
         return self._clock(1)
 
     def _clock(self, order: int) -> ca.SX:
         return self.clock.derivative(self.s, self._column(self.clock.names), order)
 
     def _timed(self) -> list[ca.SX]:
-        """Return profiles and their derivatives by time; ``y`` are derivatives by s T."""
+        """Return profiles and their time derivatives; ``y`` are derivatives by s T."""
         if not self.clock.harmonics:
             return self.y
-        found, rate = [self.y[0]], self._clock(1)
+        result, rate = [self.y[0]], self._clock(1)
         for _ in range(1, ORDERS):
-            found.append(self._by_even_time(found[-1]) / rate)
-        return found
+            result.append(self._by_even_time(result[-1]) / rate)
+        return result
 
     def _by_even_time(self, expression: ca.SX) -> ca.SX:
         """Return the derivative of an expression of y and s by s T."""
@@ -128,42 +131,42 @@ class Node:
 
     @property
     def numbers(self) -> ca.SX:
-        """The shared numbers that are variables, one column, free parameters of the robot first."""
+        """The shared numbers that are variables, as one column, with free parameters of the robot first."""
         return self._column(name for name in self.shared if name not in self.held)
 
     @property
     def held_numbers(self) -> ca.SX:
-        """The shared numbers with given values, one column; there are no derivatives by them."""
+        """The shared numbers with given values, as one column; there are no derivatives by them."""
         return self._column(self.held)
 
     def _column(self, names: Iterable[str]) -> ca.SX:
         return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in names))
 
     def data(self, name: str, count: int) -> ca.SX:
-        """Return values (count x 1) of a term at each moment (``Term.data``); other values need no compilation."""
+        """Return values (count x 1) of a term at each moment (``Term.data``); new values need no compilation."""
         if name not in self.all_data:
             self.all_data[name] = ca.SX.sym(name, count)
         elif self.all_data[name].numel() != count:
-            what, allowed = f"data {name!r} of {count} numbers", f"{self.all_data[name].numel()}, as in another term"
+            what, allowed = f"data {name!r} has {count} numbers", f"{self.all_data[name].numel()}, as in another term"
             raise ModelError(what, value=name, where="node", allowed=allowed)
         return self.all_data[name]
 
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
-        """Return an algorithm of the robot (see ``Robot.function``) applied to symbols."""
+        """Return a robot algorithm (see ``Robot.function``) applied to symbols."""
         return self.model.call(name, *values, p=self._column(self.model.parameters), **options)
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
-        """Return a profile by its name, or its time derivative of an order."""
+        """Return a profile by name, or its time derivative of a given order."""
         return self.rates[order][self.model.names.index(name)]
 
     @property
     def force_names(self) -> tuple[str, ...]:
-        """Names of the coordinates of ``tau``: all, or with closed loops the active ones."""
+        """Coordinate names of ``tau``: all coordinates, or the active ones with closed loops."""
         return self.robot.active if self.model.is_closed else self.robot.coordinate_names
 
     @property
     def force_velocities(self) -> ca.SX:
-        """Velocities of these coordinates: tau . v is power."""
+        """Velocities of the coordinates of ``tau``, so that tau . v is power."""
         if not self.model.is_closed:
             return self.v
         return self.v[[self.robot.coordinate_names.index(name) for name in self.robot.active]]
@@ -171,9 +174,9 @@ class Node:
     @property
     def symbols(self) -> ca.SX:
         """All symbols on which expressions of a node may depend."""
-        own = [each.symbol for each in self._quantities.values()]
-        given = [self.held_numbers, *self.all_data.values()]
-        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *given, *own)
+        quantity_symbols = [quantity.symbol for quantity in self._quantities.values()]
+        parameters = [self.held_numbers, *self.all_data.values()]
+        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *parameters, *quantity_symbols)
 
     # Quantities of the robot
 
@@ -188,10 +191,10 @@ class Node:
 
     @property
     def tau_rate(self) -> ca.SX:
-        """Rates of the forces (N m/s, N/s)."""
+        """Force rates (N m/s, N/s)."""
         if self.Q is not None:
             J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
-            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.model.names.moving] for each in self.rates[1:]))
+            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(rate[: self.model.names.moving] for rate in self.rates[1:]))
             return closed
         if self._is_free:
             rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
@@ -201,27 +204,29 @@ class Node:
 
     @property
     def _is_free(self) -> bool:
-        """Whether parameters of the robot are variables, on which forces depend too."""
+        """Whether robot parameters, on which forces depend, are variables."""
         return any(name not in self.held for name in self.model.parameters)
 
     def rate(self, expression: ca.SX) -> ca.SX:
         """Return the time derivative of an expression of profiles up to accelerations."""
         before = self.value(expression)
         if self.clock.harmonics:
-            found = self._by_even_time(before) / self.clock_rate
+            result = self._by_even_time(before) / self.clock_rate
         else:
-            found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
+            result = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
         if self.Q is not None:
-            found += ca.jtimes(before, self.Q, self._loop_jacobian @ self.rates[1])
-        return found
+            result += ca.jtimes(before, self.Q, self._loop_jacobian @ self.rates[1])
+        return result
 
     def pose(self, place: str) -> ca.SX:
         """Return the pose (4 x 4) of a link or frame in base axes."""
         link, within = self.robot.place(place)
         if link < 0:
             return sx(within)
-        own = self._compute("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once: terms use many
-        return own if np.array_equal(within, np.eye(4)) else own @ sx(within)
+        link_pose = self._compute("poses", self.q)[
+            4 * link : 4 * link + 4, :
+        ]  # all links at once, because terms use many
+        return link_pose if np.array_equal(within, np.eye(4)) else link_pose @ sx(within)
 
     def position(self, place: str) -> ca.SX:
         """Return the position (3 x 1) of the origin of a link or frame, in base axes."""
@@ -238,14 +243,14 @@ class Node:
         return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
 
     def jerk(self, place: str) -> ca.SX:
-        """Return the rate of acceleration (6 x 1) of a link or frame (see ``robot.task.jerk``)."""
+        """Return the jerk (6 x 1) of a link or frame (see ``robot.task.jerk``)."""
         return self._compute("jerk", self.q, self.v, self.a, self.j, place=place)
 
     def jacobian(self, place: str) -> ca.SX:
-        """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the profiles that move."""
+        """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the moving profiles."""
         R, rates = self.pose(place)[:3, :3], self.y[1][: self.model.names.moving]
-        found: ca.SX = ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
-        return found * self.clock_rate if self.clock.harmonics else found
+        result: ca.SX = ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
+        return result * self.clock_rate if self.clock.harmonics else result
 
     def wrenches(self) -> ca.SX:
         """Return the joint reactions (L x 6): the wrench of each parent on its link, at its origin in its axes."""
@@ -258,12 +263,12 @@ class Node:
         return Q, self.rates[1][:moving], self.rates[2][:moving], ca.SX.ones(moving, 1)
 
     def _compute(self, name: str, *values: ca.SX, **options: Any) -> ca.SX:
-        """Return an algorithm applied to this node's motion, computed once for all terms."""
+        """Return an algorithm applied to the motion of this node, computed once for all terms."""
         key = name, *options.values()
         if key not in self._known:
             self._known[key] = self.call(name, *values, **options)
-        found: ca.SX = self._known[key]
-        return found
+        result: ca.SX = self._known[key]
+        return result
 
     # Derivatives
 
@@ -277,13 +282,19 @@ class Node:
     @property
     def quantities(self) -> tuple[ca.SX, ...]:
         """The symbols of the quantities that terms have used so far."""
-        return tuple(each.symbol for each in self._quantities.values())
+        return tuple(quantity.symbol for quantity in self._quantities.values())
 
     def orders(self, expression: ca.SX) -> int:
-        """Return the number of orders of profiles in an expression: 1 for positions alone."""
-        own = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
+        """Return the number of profile orders in an expression; 1 means only positions."""
+        used_orders = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
         # With closed loops, second derivatives of positions contain accelerations.
-        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self.quantities_in(expression))])
+        return max(
+            [
+                1 if self.Q is None else 3,
+                *used_orders,
+                *(quantity.orders for quantity in self.quantities_in(expression)),
+            ]
+        )
 
     @cached_property
     def u(self) -> ca.SX:
@@ -318,7 +329,7 @@ class Node:
         return _Derivatives(J @ W, hessian)
 
     def _force_rates(self) -> _Derivatives:
-        """Return the rates of forces: with w = (q, v, a) and w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
+        """Return the derivatives of force rates: for w = (q, v, a), w' = (v, a, j), d(J w') = (dJ/dw w') dw + J dw'."""
         n, state = self.robot.nv, (self.q, self.v, self.a)
         names = [ca.SX.sym(name, n) for name in "qvaj"]
         w, w_rate, weights = ca.vertcat(*names[:3]), ca.vertcat(*names[1:]), ca.SX.sym("weights", n)
@@ -341,42 +352,42 @@ class Node:
         return _Derivatives(jacobian @ W, hessian)
 
     def _curvature(self, w: ca.SX, weights: ca.SX) -> ca.SX:
-        """Return the Hessian by u of weights . w with constant weights; zero without a path, where w is linear."""
+        """Return the Hessian by u of weights . w with constant weights, zero without a path, where w is linear."""
         constant = ca.SX.sym("constant", weights.numel())
         jacobian = ca.jacobian(constant.T @ w, self.u)
         return ca.substitute(ca.jacobian(jacobian.T, self.u), constant, ca.densify(weights))
 
     def value(self, expression: ca.SX) -> ca.SX:
-        """Return an expression of terms with the symbols of all quantities replaced by their values."""
-        for each in self.quantities_in(expression):
-            expression = ca.substitute(expression, each.symbol, each.value)
+        """Return an expression of terms with the quantity symbols replaced by their values."""
+        for quantity in self.quantities_in(expression):
+            expression = ca.substitute(expression, quantity.symbol, quantity.value)
         return expression
 
     def derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
-        """Return the Jacobian (rows x u) of a column of terms; with ``direct`` by CasADi's rules alone."""
+        """Return the Jacobian (rows x u) of a column of terms; ``direct`` uses only CasADi's rules."""
         if direct:
             return self._by_u(self.value(expression))
         total = self._by_u(expression)
-        for each in self.quantities_in(expression):
-            total += ca.jacobian(expression, each.symbol) @ each.derivatives.jacobian
+        for quantity in self.quantities_in(expression):
+            total += ca.jacobian(expression, quantity.symbol) @ quantity.derivatives.jacobian
         return self.value(total)
 
     def second_derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
-        """Return the Hessian (u x u) of a scalar of terms; with ``direct`` by CasADi's rules alone."""
+        """Return the Hessian (u x u) of a scalar of terms; ``direct`` uses only CasADi's rules."""
         if direct:
             return self._by_u(self._by_u(self.value(expression)).T)
         used = self.quantities_in(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
-            Y = ca.vertcat(*(each.symbol for each in used))
-            J = ca.vertcat(*(each.derivatives.jacobian for each in used))
+            Y = ca.vertcat(*(quantity.symbol for quantity in used))
+            J = ca.vertcat(*(quantity.derivatives.jacobian for quantity in used))
             by_Y = ca.jacobian(expression, Y).T
             cross = self._by_u(by_Y).T @ J
             total += cross + cross.T + J.T @ ca.jacobian(by_Y, Y) @ J
-            for each, weights in zip(used, ca.vertsplit(by_Y, self.robot.nv), strict=True):
-                total += each.derivatives.hessian(weights)
+            for quantity, weights in zip(used, ca.vertsplit(by_Y, self.robot.nv), strict=True):
+                total += quantity.derivatives.hessian(weights)
         return self.value(total)
 
     def quantities_in(self, expression: ca.SX) -> list[_Quantity]:
-        """Return the quantities, with derivatives by recursions, on which an expression depends."""
-        return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]
+        """Return the quantities with recursive derivatives on which an expression depends."""
+        return [quantity for quantity in self._quantities.values() if ca.depends_on(expression, quantity.symbol)]

@@ -1,4 +1,4 @@
-"""The compiled kernels of a node: values, Jacobian and Hessian of all terms that are evaluated at the same moments."""
+"""The compiled kernels of a node: values, Jacobian and Hessian of all terms evaluated at the same moments."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
@@ -20,36 +20,36 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, weights of the integral, `together`
+Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, integration weights, `together`
 
 
 def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) -> dict[Key, list[Term]]:
-    """Return groups of terms by phase, moments, weights of the integral, and ``together``."""
-    found: dict[Key, list[Term]] = {}
+    """Return terms grouped by phase, moments, integration weights and ``together``."""
+    groups: dict[Key, list[Term]] = {}
     for index, phase in enumerate(phases):
         for term in terms:
             if term.has_rows and term.holds_in(index, phase):
                 moments, weights = moments_of(term, phase, model)
                 key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
-                found.setdefault(key, []).append(term)
+                groups.setdefault(key, []).append(term)
     # Constraints are merged into integrals over the same moments.
-    integrals = {(index, at, word): parts for index, at, parts, word in found if any(parts)}
+    integrals = {(index, at, word): parts for index, at, parts, word in groups if any(parts)}
     merged: dict[Key, list[Term]] = {}
-    for (index, at, parts, word), own in found.items():
+    for (index, at, parts, word), members in groups.items():
         new = parts if any(parts) else integrals.get((index, at, word), parts)
-        merged.setdefault((index, at, new, word), []).extend(own)
+        merged.setdefault((index, at, new, word), []).extend(members)
     # Constant integrands, such as the duration, are moved to the moments of constraints.
-    for (index, at, parts, word), own in list(merged.items()):
-        if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in own):
+    for (index, at, parts, word), members in list(merged.items()):
+        if all(isinstance(term, Cost) and term.is_even and not term.is_sum for term in members):
             rows = next((key for key in merged if key[0] == index and not any(key[2])), None)
             if rows is not None:
                 del merged[index, at, parts, word]
-                merged[index, rows[1], (sum(parts), *rows[2][1:]), rows[3]] = [*merged.pop(rows), *own]
+                merged[index, rows[1], (sum(parts), *rows[2][1:]), rows[3]] = [*merged.pop(rows), *members]
     return merged
 
 
 def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Array]:
-    """Return the moments (K,) of a term, and the weights (K,) of its integral or sum; 0 for constraints."""
+    """Return the moments (K,) of a term, and the weights (K,) of its integral or sum, 0 for constraints."""
     if isinstance(term, Cost) and not term.is_sum:
         return phase.integral(*term.during, term.fewest(model))
     moments = term.moments(phase)
@@ -59,8 +59,8 @@ def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Arr
 Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and their sparsity patterns
 
-SAME = 1e-9  # tolerance of the bounds of constant rows
-_SINGLE = ("T", "s", "weight")
+BOUND_TOLERANCE = 1e-9  # tolerance of the bounds of constant rows
+_SCALARS = ("T", "s", "weight")
 
 
 class NodeJacobian(NamedTuple):
@@ -70,7 +70,7 @@ class NodeJacobian(NamedTuple):
     numbers. ``pairs`` (2, pairs) are rows with the profiles on which they depend, ``timed`` the rows that depend on T,
     ``entries`` (2, entries) rows with the numbers on which they depend. The kernel returns "rows" (orders x pairs),
     "timed", "shared", and "cost" (orders x N, T, numbers), the dense gradient of the integrand. Derivatives by T are
-    left out where T is given.
+    omitted if T is given.
     """
 
     pairs: Indices
@@ -80,7 +80,7 @@ class NodeJacobian(NamedTuple):
 
 
 class NodeHessian(NamedTuple):
-    """Second derivatives of a node, by the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
+    """Second derivatives of a node by the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j with nonzero second derivatives. The kernel returns "blocks"
     (orders of i x orders of j x blocks), "mixed" (orders x N x specials) by a profile and a special, and "corner"
@@ -93,37 +93,37 @@ class NodeHessian(NamedTuple):
 
 
 def _moving(term: Constraint, bound: Rows) -> Rows:
-    """Return the rows that are not constant; raise ModelError for a constant row outside of its bounds."""
+    """Return the rows that are not constant; raise ModelError if a constant row is outside its bounds."""
     still = np.array([bound.expression[k].is_constant() for k in range(bound.expression.numel())], dtype=bool)
     for k in np.flatnonzero(still).tolist():
         value, least, most = float(bound.expression[k]), float(bound.lower[k]), float(bound.upper[k])
-        if not least - SAME <= value <= most + SAME:
-            found = f"{bound.labels[k]} is {value:.6g} for every motion"
-            raise ModelError(found, where=term.title, allowed=f"{least:.6g} to {most:.6g}")
+        if not least - BOUND_TOLERANCE <= value <= most + BOUND_TOLERANCE:
+            message = f"{bound.labels[k]} is {value:.6g} for every motion"
+            raise ModelError(message, where=term.title, allowed=f"{least:.6g} to {most:.6g}")
     kept = np.flatnonzero(~still)
     labels = tuple(bound.labels[k] for k in kept.tolist())
     return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
 
 
 class NodeKernels:
-    """Terms at one kind of node: their rows (m), and their integrand.
+    """Terms at one kind of node: their rows (m) and their integrand.
 
     Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` of them), T, the
-    shared numbers, s, and with closed loops the positions Q; u has the first ``orders`` x N, then T, then the numbers.
+    shared numbers, s, and with closed loops the positions Q. u has the first ``orders`` x N, then T, then the numbers.
     """
 
     def __init__(self, node: Node, constraints: Sequence[Constraint], costs: Sequence[Cost]):
         self.node, self.constraints, self.costs = node, tuple(constraints), tuple(costs)
-        self.rows: list[Rows] = [_moving(each, each.rows(node)) for each in constraints]
-        expression = ca.vertcat(ca.SX(0, 1), *(each.expression for each in self.rows))
+        self.rows: list[Rows] = [_moving(constraint, constraint.rows(node)) for constraint in constraints]
+        expression = ca.vertcat(ca.SX(0, 1), *(row.expression for row in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
-        for each in costs:
-            # An integrand is multiplied by dt/ds; a constant one by the mean, T.
-            is_uneven = node.clock.harmonics and not each.is_even
-            weight = (1 if each.is_sum else node.T * node.clock_rate if is_uneven else node.T) * each.weight
-            column = each.squares(node)
-            parts.append(weight * each.integrand(node))
-            if each.weight < 0:  # the weight has no real square root
+        for cost in costs:
+            # An integrand is multiplied by dt/ds, a constant one by the mean, T.
+            is_uneven = node.clock.harmonics and not cost.is_even
+            weight = (1 if cost.is_sum else node.T * node.clock_rate if is_uneven else node.T) * cost.weight
+            column = cost.squares(node)
+            parts.append(weight * cost.integrand(node))
+            if cost.weight < 0:  # the weight has no real square root
                 parts.append(weight * ca.sumsqr(column))
             else:
                 squares.append(ca.sqrt(weight) * column)
@@ -132,7 +132,7 @@ class NodeKernels:
         self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
         self.m = int(self._rows.numel())
         both = ca.vertcat(self._rows, self._cost)
-        self._data = {name: each for name, each in node.all_data.items() if ca.depends_on(both, each)}
+        self._data = {name: symbol for name, symbol in node.all_data.items() if ca.depends_on(both, symbol)}
         self._calls: dict[str, tuple[list[Indices], Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
@@ -146,16 +146,16 @@ class NodeKernels:
     @property
     def _inputs(self) -> dict[str, ca.SX]:
         node = self.node
-        given = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
-        given |= {"held": node.held_numbers, "data": ca.vertcat(ca.SX(0, 1), *self._data.values())}
-        return given if node.Q is None else given | {"Q": node.Q}
+        inputs = {f"y_{k}": node.y[k] for k in range(self.orders)} | {"T": node.T, "numbers": node.numbers, "s": node.s}
+        inputs |= {"held": node.held_numbers, "data": ca.vertcat(ca.SX(0, 1), *self._data.values())}
+        return inputs if node.Q is None else inputs | {"Q": node.Q}
 
     @cached_property
     def _kernels(self) -> Kernels:
         return Kernels(Target(), self._identity)
 
     def _identity(self) -> str:
-        """Return a hash of everything that the kernels depend on; it needs no tracing of the robot."""
+        """Return a hash of everything on which the kernels depend, without tracing the robot."""
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
@@ -166,7 +166,7 @@ class NodeKernels:
         return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
-        """Return the sparsity patterns and the kernel of outputs by name, made once."""
+        """Return the sparsity patterns and the kernel of named outputs, created once."""
         if name in self._calls:
             return self._calls[name]
         made = cache(make)
@@ -174,16 +174,18 @@ class NodeKernels:
         def trace() -> ca.Function:
             outputs = made()[0]
             inputs = self._inputs | {key: self._weights[key] for key in more}
-            given = {key: each for key, each in inputs.items() if each.numel()}
-            flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
-            results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
-            return ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
+            used_inputs = {key: symbol for key, symbol in inputs.items() if symbol.numel()}
+            flat = [ca.densify(output) for output in ca.cse(list(outputs.values()))]
+            results = {key: output for key, output in zip(outputs, flat, strict=True) if output.numel()}
+            return ca.Function(
+                name, list(used_inputs.values()), list(results.values()), list(used_inputs), list(results)
+            )
 
         def shapes(of: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
             sizes = zip(of.names_in, of.sizes_in, strict=True)
-            return [() if key in _SINGLE else (a * b,) for key, (a, b) in sizes], [(a * b,) for a, b in of.sizes_out]
+            return [() if key in _SCALARS else (a * b,) for key, (a, b) in sizes], [(a * b,) for a, b in of.sizes_out]
 
-        found = self._kernels.patterns(name, lambda: made()[1])
+        result = self._kernels.patterns(name, lambda: made()[1])
         kernel = self._kernels.kernel(name, trace, shapes, quick=True)
         names = kernel.signature.names_in, kernel.signature.names_out
 
@@ -191,21 +193,21 @@ class NodeKernels:
             results = kernel(*(values[key] for key in names[0])) if names[1] else ()
             return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
-        self._calls[name] = found, call
-        return found, call
+        self._calls[name] = result, call
+        return result, call
 
     @cached_property
     def _weights(self) -> dict[str, ca.SX]:
         return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
-        """Return the columns by u, without those of orders that do not occur."""
+        """Return the columns by u, without those of unused orders."""
         kept = [*range(self.profiles), *range(ORDERS * self.count, self.node.u.numel())]
         return matrix[:, kept]
 
     @cached_property
     def value(self) -> Call:
-        """The "rows" (m,), and the integrand, "cost" (1,)."""
+        """The "rows" (m,) and the integrand, "cost" (1,)."""
 
         def make() -> Made:
             return {"rows": self.node.value(self._rows), "cost": self.node.value(self._cost)}, []
@@ -213,27 +215,30 @@ class NodeKernels:
         return self._kernel("value", (), make)[1]
 
     def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
-        """Return derivatives by recursions, or by CasADi's own rules, whichever takes fewer operations.
+        """Return derivatives by recursions or by CasADi's rules, whichever needs fewer operations.
 
-        Recursions take fewer where forces of many coordinates are bounded, CasADi's reverse mode for a cost alone, and
-        its forward mode where few profiles move the robot, as along a path.
+        Recursions need fewer if forces of many coordinates are bounded, CasADi's reverse mode for a single cost, and
+        its forward mode if few profiles move the robot, as along a path.
         """
         if not self.node.quantities_in(expression):
             return made(False)
         both = [made(direct) for direct in (False, True)]
-        sizes = [ca.Function("count", [], each, {"allow_free": True}).n_instructions() for each in both]
+        sizes = [ca.Function("count", [], derivatives, {"allow_free": True}).n_instructions() for derivatives in both]
         return both[sizes[1] < sizes[0]]
 
     @cached_property
     def _jacobians(self) -> tuple[ca.SX, ca.SX]:
         def made(direct: bool) -> list[ca.SX]:
-            return [ca.sparsify(self._u(self.node.derivatives(each, direct))) for each in (self._rows, self._cost)]
+            return [
+                ca.sparsify(self._u(self.node.derivatives(expression, direct)))
+                for expression in (self._rows, self._cost)
+            ]
 
         rows, cost = self._cheaper(made, ca.vertcat(self._rows, self._cost))
         return rows, cost
 
     def jacobian(self, by_T: bool) -> NodeJacobian:
-        """Return derivatives by (B c, T, numbers); T is left out where it is given."""
+        """Return derivatives by (B c, T, numbers); T is omitted if it is given."""
         name = "jacobian" if by_T else "jacobian_given_T"
         (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
         return NodeJacobian(pairs, timed, entries, call)
@@ -242,8 +247,8 @@ class NodeKernels:
         rows, cost = self._jacobians
         N, D, T = self.count, self.orders, self.node.T
         i, j = _triplet(rows)
-        own = j < self.profiles
-        pairs = np.unique(np.stack([i[own], j[own] % N]), axis=1)
+        is_profile = j < self.profiles
+        pairs = np.unique(np.stack([i[is_profile], j[is_profile] % N]), axis=1)
         timed = np.unique(i[(j >= N) & (j <= self.profiles)]) if by_T else np.zeros(0, dtype=int)
         entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
         full, rates = ca.densify(rows), self._rates
@@ -258,13 +263,13 @@ class NodeKernels:
 
     @cached_property
     def _rates(self) -> ca.SX:
-        """Derivative by T of profiles, their time derivatives, T and the numbers, at constant control points."""
+        """Derivative of profiles, their time derivatives, T and the numbers by T, at constant control points."""
         y, T = self.node.y, self.node.T
         parts = [-d / T * y[d] for d in range(self.orders)]
         return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
 
     def _unscaled(self, column: ca.SX) -> ca.SX:
-        """Return derivatives by B c, order by order, from those by time derivatives of profiles."""
+        """Return derivatives by B c, order by order, given those by time derivatives of profiles."""
         N, T = self.count, self.node.T
         return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
@@ -280,7 +285,7 @@ class NodeKernels:
             return [ca.sparsify(ca.tril(full)), jacobian]
 
         at = self.node.value(self._squares)
-        lower, jacobian = (ca.substitute(each, here, at) for each in self._cheaper(made, total))
+        lower, jacobian = (ca.substitute(matrix, here, at) for matrix in self._cheaper(made, total))
         return lower, jacobian
 
     def hessian(self, by_T: bool) -> NodeHessian:
@@ -293,9 +298,9 @@ class NodeKernels:
         lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
-        own = i < U  # then j < U too
+        is_profile = i < U  # and therefore j < U
         touched = np.zeros((N, N), dtype=bool)
-        touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
+        touched[i[is_profile] % N, j[is_profile] % N] = touched[j[is_profile] % N, i[is_profile] % N] = True
         jacobians = ca.sparsify(self._u(self.node.derivatives(self._squares)))
         k, at = _triplet(jacobians)
         depends = np.zeros((jacobians.shape[0], N), dtype=bool)
@@ -325,28 +330,28 @@ class NodeKernels:
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""
-        found: dict[str, Array] = {}
+        result: dict[str, Array] = {}
         for term in (*self.constraints, *self.costs):
-            for name, given in term.data(s).items():
+            for name, provided in term.data(s).items():
                 if name in self._data:
                     shape = len(s), self._data[name].numel()
                     try:
-                        values = np.asarray(given, dtype=float)
+                        values = np.asarray(provided, dtype=float)
                     except (TypeError, ValueError):
                         values = np.array(np.nan)
                     if values.shape != shape:
-                        text = f"shape {values.shape}" if values.ndim else f"{given!r}"
-                        where, allowed = f"{term.title}: data {name!r}", f"numbers {shape}, one row for each moment"
-                        raise ModelError(text, where=where, allowed=allowed)
-                    if not np.array_equal(found.setdefault(name, values), values, equal_nan=True):
-                        what, fix = f"data {name!r} differ from those of another term", "give them another name"
+                        message = f"the data have shape {values.shape}" if values.ndim else f"the data are {provided!r}"
+                        where, allowed = f"{term.title}: data {name!r}", f"numbers {shape}, one row per moment"
+                        raise ModelError(message, where=where, allowed=allowed)
+                    if not np.array_equal(result.setdefault(name, values), values, equal_nan=True):
+                        what, fix = f"data {name!r} differ from those of another term", "rename them"
                         raise ModelError(what, value=name, where=term.title, fix=fix)
-        missing = next((name for name in self._data if name not in found), None)
+        missing = next((name for name in self._data if name not in result), None)
         if missing is not None:
-            titles = ", ".join(each.title for each in (*self.constraints, *self.costs))
-            what, fix = f"node.data needs {missing!r}, which no term gives", "give it in Term.data"
+            titles = ", ".join(term.title for term in (*self.constraints, *self.costs))
+            what, fix = f"node.data needs {missing!r}, which no term provides", "return it from Term.data"
             raise ModelError(what, value=missing, where=titles, fix=fix)
-        return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
+        return np.hstack([np.zeros((len(s), 0)), *(result[name] for name in self._data)])
 
 
 def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:

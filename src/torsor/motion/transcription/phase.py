@@ -13,17 +13,17 @@ from torsor.base.checks import finite_vector, instance_of, is_whole, one_of, who
 from torsor.base.errors import ModelError
 from torsor.motion.transcription.splines import Spline
 
-# A free clock: how far the time of a phase has run when a fraction s of its spline has passed.
+# A free clock: the elapsed time of a phase as a function of the elapsed fraction s of its spline.
 #
-# Splines, nodes and events of contact lie at fixed s. With a clock, the time that belongs to s is
+# Splines, nodes and contact events are at fixed s. With a clock, the time at s is
 #
 #     t = T h(s)      h = s + sum_k (a_k sin 2 pi k s + b_k (1 - cos 2 pi k s)) / (2 pi k)
 #
-# with variables a_k, b_k, so that the durations between the events are results of the optimisation. The rate dh/ds and
-# its derivative are the same at both ends: states that are equal there by s are equal by t.
+# with variables a_k, b_k, so the durations between the events are results of the optimisation. The rate dh/ds and its
+# derivative are the same at both ends, so states that are equal there by s are equal by t.
 
-SLOWEST = 0.25  # least rate dh/ds: time runs forward
-LARGEST = 0.7  # bound of each variable
+SLOWEST = 0.25  # smallest rate dh/ds, so that time runs forward
+MAX_CLOCK_VARIABLE = 0.7  # bound of each variable
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ class Clock:
         return tuple(f"clock {part} {k + 1}" for k in range(self.harmonics) for part in ("cos", "sin"))
 
     def _basis(self, s: Any, order: int, pi: Any) -> list[Any]:
-        """Return the derivative of an order of the functions of s that the variables multiply in h."""
-        found = list[Any]()
+        """Return the derivative, of a given order, of the functions of s that the variables multiply in h."""
+        basis = list[Any]()
         for k in range(1, self.harmonics + 1):
             w = 2 * math.pi * k
             sine, cosine = pi.sin(w * s), pi.cos(w * s)
-            found += [
+            basis += [
                 [sine / w, (1 - cosine) / w],
                 [cosine, sine],
                 [-w * sine, w * cosine],
                 [-(w**2) * cosine, -(w**2) * sine],
             ][order]
-        return found
+        return basis
 
     def derivative(self, s: ca.SX, values: ca.SX, order: int) -> ca.SX:
         """Return h (order 0) or its derivative by s, as an expression."""
@@ -57,46 +57,46 @@ class Clock:
         return first + sum((values[k] * b for k, b in enumerate(self._basis(s, order, ca))), start=ca.SX(0))
 
     def numeric(self, s: Array, values: Array, order: int = 0) -> Array:
-        """Return h (order 0) or its derivative by s (K,), for values of the variables."""
+        """Return h (order 0) or its derivative by s (K,), for given values of the variables."""
         s = np.asarray(s, dtype=float)
         first = [s, np.ones_like(s), np.zeros_like(s), np.zeros_like(s)][order]
         basis = self._basis(s, order, np)
         return np.asarray(first + sum((float(v) * b for v, b in zip(values, basis, strict=True)), start=0.0))
 
     def place(self, fraction: Array, values: Array) -> Array:
-        """Return the s (K,) at which fractions of the duration have passed: the inverse of h, by Newton's method."""
-        wanted = np.asarray(fraction, dtype=float)
+        """Return the s (K,) at which fractions of the duration have elapsed: the inverse of h, by Newton's method."""
+        target = np.asarray(fraction, dtype=float)
         grid = np.linspace(0.0, 1.0, 257)
-        s = np.interp(wanted, self.numeric(grid, values), grid)
+        s = np.interp(target, self.numeric(grid, values), grid)
         for _ in range(4):
-            s = np.clip(s - (self.numeric(s, values) - wanted) / self.numeric(s, values, 1), 0.0, 1.0)
+            s = np.clip(s - (self.numeric(s, values) - target) / self.numeric(s, values, 1), 0.0, 1.0)
         return np.asarray(s)
 
 
-EVEN = Clock()
+EVEN_CLOCK = Clock()
 
 
-POINTS = 12  # control points by default
-MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase: more would not fit into memory
+POINTS = 12  # default number of control points
+MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase; more would not fit into memory
 MAX_HARMONICS = 6  # of a clock
-APART = 100.0  # ratio of the bounds of a duration above which the initial guess is their geometric mean
-FEWEST = 20  # Gauss points of an integral: with fewer, solvers find motions that are fast between them
+FAR_APART_RATIO = 100.0  # ratio of duration bounds above which the initial guess is their geometric mean
+MIN_GAUSS_POINTS = 20  # Gauss points of an integral; with fewer, solvers find motions that are fast between them
 
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A part of a motion with profiles of its own.
+    """A part of a motion with its own profiles.
 
     ``duration`` (s) is a number, or bounds (least, most) within which it is a variable. ``points`` is the number of
-    control points of each profile and ``degree`` that of the splines; ``knots`` between 0 and 1 may be given in place
-    of ``points``, for knots that are not equidistant. ``own`` has {coordinate: Spline} for coordinates with other
-    splines. ``nodes`` is the number of equidistant moments from start to end at which terms are evaluated (by default
-    ten per control point), or these moments themselves, as fractions of the phase from 0 to 1. Integrals have
-    2 degree - 2 Gauss points between knots, and 20 or more in all (12 for each control point of a path that is
-    followed, 8 for each row of a reference), or the nodes with ``quadrature="trapezoid"``.
+    control points of each profile and ``degree`` the spline degree. ``knots`` between 0 and 1 may be given instead of
+    ``points`` if they are not equidistant. ``own`` has {coordinate: Spline} for coordinates with other splines.
+    ``nodes`` is the number of equidistant moments from start to end at which terms are evaluated (by default ten per
+    control point), or these moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 degree - 2
+    Gauss points between knots, and at least 20 in total (12 per control point of a path that is followed, 8 per row of
+    a reference), or the nodes with ``quadrature="trapezoid"``.
 
-    With a ``clock`` of 1 to 6 harmonics, two variables each say at which time every s is reached: what holds at given
-    s, such as contacts, then happens at free times (``Clock``). It needs a motion of one phase.
+    With a ``clock`` of 1 to 6 harmonics, with two variables each, the time at which each s is reached is free. Terms at
+    given s, such as contacts, then occur at free times (``Clock``). A clock needs a motion of one phase.
 
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
@@ -117,28 +117,32 @@ class Phase:
         where = f"phase {self.name!r}" if self.name else "phase"
         bounds = finite_vector(self.duration)
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
-            allowed = "seconds above 0, or (least, most) of them"
+            allowed = "a positive number of seconds, or bounds (least, most)"
             raise ModelError(argument="duration", value=self.duration, where=where, allowed=allowed)
         instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         whole_number(self.clock, where, "clock", least=0, most=MAX_HARMONICS)
-        # More control points or nodes than fit into memory are refused before any of them is made.
+        # More control points or nodes than fit into memory are rejected before any are created.
         counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
         for name, (count, most) in (counts | {"knots": (self.knots, MAX_POINTS)}).items():
             if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
-                found = f"{name} is {count}" if is_whole(count) else f"{np.size(count)} {name}"
-                raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
+                message = f"{name} is {count}" if is_whole(count) else f"there are {np.size(count)} {name}"
+                raise ModelError(message, where=where, allowed=f"{most} or fewer", fix=f"use fewer {name}")
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
-            found = f"{self.points!r} points, and knots of {self.spline.count}"
-            raise ModelError(found, value=self.points, where=where, fix="leave points out")
-        own = {} if self.own is None else self.own
-        if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
+            message = f"points is {self.points!r}, but the knots belong to {self.spline.count} points"
+            raise ModelError(message, value=self.points, where=where, fix="omit points")
+        own_splines = {} if self.own is None else self.own
+        if not isinstance(own_splines, Mapping) or not all(
+            isinstance(spline, Spline) for spline in own_splines.values()
+        ):
             raise ModelError(argument="own", value=self.own, where=where, allowed="{coordinate: Spline}")
-        given = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
-        nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if is_whole(given) else finite_vector(given)
+        node_setting = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
+        nodes = (
+            np.linspace(0.0, 1.0, max(int(node_setting), 0)) if is_whole(node_setting) else finite_vector(node_setting)
+        )
         nodes = np.zeros(0) if nodes is None else np.unique(nodes)
         if nodes.size < 2 or not (nodes[0] >= 0 and nodes[-1] <= 1):
-            allowed = "2 or more, or fractions of the phase from 0 to 1"
+            allowed = "at least 2, or fractions of the phase from 0 to 1"
             raise ModelError(f"are {self.nodes!r}", value=self.nodes, argument="nodes", where=where, allowed=allowed)
         nodes.setflags(write=False)
         object.__setattr__(self, "nodes", nodes)
@@ -148,47 +152,47 @@ class Phase:
     def spline(self) -> Spline:
         """The spline of profiles that are not in ``own``."""
         if self.knots is not None:
-            return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it makes an array of them
+            return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it converts them to an array
         return Spline.uniform(self.points, self.degree)
 
     @property
     def timing(self) -> Clock:
-        """The clock: the time that belongs to each s."""
+        """The clock: the time at each s."""
         return Clock(self.clock)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and most of the duration (s)."""
+        """The shortest and the longest duration (s)."""
         return self.duration if isinstance(self.duration, tuple) else (self.duration, self.duration)
 
     @property
     def first_duration(self) -> float:
-        """The duration (s) of the initial guess: the mean of the bounds, the geometric one where they are far apart.
+        """The duration (s) of the initial guess: the mean of the bounds, or the geometric mean if they are far apart.
 
-        From the mean of 1e-9 and 1e9 s, solvers descend to motions that turn around many times.
+        From the mean of 1e-9 and 1e9 s, solvers would descend to motions that reverse many times.
         """
         least, most = self.bounds
-        return math.sqrt(least) * math.sqrt(most) if most > APART * least else (least + most) / 2
+        return math.sqrt(least) * math.sqrt(most) if most > FAR_APART_RATIO * least else (least + most) / 2
 
-    def integral(self, first: float, last: float, fewest: int = FEWEST) -> tuple[Array, Array]:
+    def integral(self, first: float, last: float, fewest: int = MIN_GAUSS_POINTS) -> tuple[Array, Array]:
         """Return moments s (K,) and weights (K,) of the integral from the first to the last s.
 
-        There are ``fewest`` Gauss points or more.
+        There are at least ``fewest`` Gauss points.
         """
         if self.quadrature == "trapezoid":
             moments = np.unique(np.hstack([first, self.nodes[(self.nodes > first) & (self.nodes < last)], last]))
             steps = np.diff(moments)
             return moments, np.concatenate([steps, [0.0]]) / 2 + np.concatenate([[0.0], steps]) / 2
-        inner = np.unique(np.concatenate([each.inner for each in (self.spline, *(self.own or {}).values())]))
+        inner = np.unique(np.concatenate([spline.inner for spline in (self.spline, *(self.own or {}).values())]))
         edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
-        degree = max(each.degree for each in (self.spline, *(self.own or {}).values()))
-        count = max(2 * degree - 2, -(-max(fewest, FEWEST) // (len(edges) - 1)))
+        degree = max(spline.degree for spline in (self.spline, *(self.own or {}).values()))
+        count = max(2 * degree - 2, -(-max(fewest, MIN_GAUSS_POINTS) // (len(edges) - 1)))
         at, weights = np.polynomial.legendre.leggauss(count)
         half = np.diff(edges)[:, None] / 2
         return (edges[:-1, None] + half * (1 + at)).ravel(), (half * weights).ravel()
 
 
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:
-    """Whether ``wanted`` is the index or the name of a phase."""
+    """Return whether ``wanted`` is the index or the name of a phase."""
     is_name = isinstance(wanted, str) and wanted != "" and wanted == phase.name
     return is_name or (is_whole(wanted) and wanted == index)

@@ -13,7 +13,7 @@ from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.variables import Layout, Linear, PhaseLayout
 from torsor.optimisation.standard import BlockMatrix, RowBlocks
 
-# The mean square of the rates of rows over a phase: a cost that joins neighbouring nodes.
+# The mean square of row rates over a phase: a cost that couples neighbouring nodes.
 #
 # With rows g_k at the nodes, d_k = g_{k+1} - g_k, and the times dt_k = T dh_k between them,
 #
@@ -24,15 +24,15 @@ from torsor.optimisation.standard import BlockMatrix, RowBlocks
 #     phi_x  = A^T (2 c d) + phi_p                 c_k = weight / (T^2 dh_k)      A = dd/dx
 #     phi_xx = A^T 2 c A + A^T M + M^T A + phi_pp + sum_k (phi_g)_k d2g_k/dx2      M = d(2 c d)/dp
 #
-# where p are T, the variables of the clock and the number by which the cost is divided, and the last term is the
-# Hessian of the rows with multipliers phi_g.
+# where p are T, the clock variables and the number by which the cost is divided, and the last term is the Hessian of
+# the rows with multipliers phi_g.
 
 
 @dataclass(frozen=True, eq=False)
 class RowRates:
-    """The cost of the rates of some rows (``chosen``, indices of the rows of one node) of a batch.
+    """The cost of the rates of some rows (``chosen``, row indices of one node) of a batch.
 
-    ``per`` is the name of a shared number by which the cost is divided, if it is a variable.
+    ``per`` is the name of the shared number by which the cost is divided, if it is a variable.
     """
 
     batch: Batch
@@ -46,24 +46,24 @@ class RowRates:
 
     @cached_property
     def _columns(self) -> list[int]:
-        """Indices in x of T, the clock and the speed, as far as they are variables."""
+        """Indices in x of those of T, the clock and the speed that are variables."""
         layout, numbers = self._phase_layout, self.batch.layout.numbers
-        own = [layout.duration] if layout.duration >= 0 else []
-        return [*own, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
+        duration = [layout.duration] if layout.duration >= 0 else []
+        return [*duration, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
 
     def _coefficients(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return c (K - 1,), its first derivatives (K - 1, P) and its second ones (K - 1, P, P) by ``_columns``.
+        """Return c (K - 1,), and its first (K - 1, P) and second (K - 1, P, P) derivatives by ``_columns``.
 
-        c is a product of powers: the derivatives are those of its logarithm, which is a sum.
+        c is a product of powers, so its derivatives are those of its logarithm, which is a sum.
         """
         layout, s = self._phase_layout, self.batch.s
         T, clock = layout.seconds(x), layout.phase.timing
         h = np.diff(clock.numeric(s, x[list(layout.ticks)]))
         c = self.weight / (T**2 * h)
-        # h is linear in the variables of the clock.
-        ticks = [np.diff(clock.numeric(s, each) - s) / h for each in np.eye(len(layout.ticks))]
+        # h is linear in the clock variables.
+        ticks = [np.diff(clock.numeric(s, direction) - s) / h for direction in np.eye(len(layout.ticks))]
         slopes, bends = ([], []) if layout.duration < 0 else ([np.full(len(h), -2 / T)], [np.full(len(h), 2 / T**2)])
-        slopes += [-each for each in ticks]
+        slopes += [-tick for tick in ticks]
         speeds = [x[column] for column in self._columns[len(slopes) :]]
         for speed in speeds:
             c /= speed
@@ -91,13 +91,13 @@ class RowRates:
 
     @cached_property
     def _pattern(self) -> tuple[Indices, Array, RowBlocks]:
-        """Which entries of the batch's Jacobian are in A, with their signs, and the places of A ((K - 1) chosen, n)."""
+        """The entries of the batch's Jacobian that are in A, with their signs, and their places ((K - 1) chosen, n)."""
         rows, columns = self.batch.structure
         node, row = np.divmod(rows, self.batch.kernels.m)
         place = np.full(self.batch.kernels.m, -1)
         place[self.chosen] = np.arange(len(self.chosen))
-        own, count = (columns >= 0) & (place[row] >= 0), len(self.batch.s)
-        later, earlier = np.flatnonzero(own & (node > 0)), np.flatnonzero(own & (node < count - 1))
+        is_used, count = (columns >= 0) & (place[row] >= 0), len(self.batch.s)
+        later, earlier = np.flatnonzero(is_used & (node > 0)), np.flatnonzero(is_used & (node < count - 1))
         kept, steps = np.concatenate([later, earlier]), np.concatenate([node[later] - 1, node[earlier]])
         shape = (count - 1) * len(self.chosen), self.batch.layout.size
         blocks = RowBlocks(shape, steps * len(self.chosen) + place[row[kept]], columns[kept])
@@ -111,12 +111,12 @@ class RowRates:
     def gradient(self, x: Array) -> Array:
         """Return the gradient (n,)."""
         (c, first, _), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
-        found = A.transposed_times((2 * c[:, None] * d).ravel())
-        found[self._columns] += first.T @ (d**2).sum(axis=1)
-        return found
+        result = A.transposed_times((2 * c[:, None] * d).ravel())
+        result[self._columns] += first.T @ (d**2).sum(axis=1)
+        return result
 
     def hessian(self, x: Array) -> tuple[Array, Array]:
-        """Return the Hessian (n, n) without the curvature of the rows, and the multipliers (K m,) that add it."""
+        """Return the Hessian (n, n) without the row curvature, and the multipliers (K m,) that add it."""
         (c, first, second), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
         columns = self._columns
         total = A.gram(np.repeat(2 * c, len(self.chosen)))
@@ -145,9 +145,9 @@ class Row(NamedTuple):
 class Program:
     """Batches of nodes and linear rows over the variables of a layout.
 
-    ``lower`` and ``upper`` (n,) are bounds of the variables. Rows are those of the batches, then the linear ones; each
-    is divided by its entry of ``scales``, so that bounds are near 1. ``factor`` multiplies f: with 0, every feasible
-    motion is a solution.
+    ``lower`` and ``upper`` (n,) are bounds of the variables. Rows are those of the batches, followed by the linear
+    ones. Each is divided by its entry of ``scales``, so that bounds are near 1. ``factor`` multiplies f; with 0, every
+    feasible motion is a solution.
     """
 
     layout: Layout
@@ -157,7 +157,7 @@ class Program:
     upper: Array
     factor: float = 1.0
     rates: tuple[RowRates, ...] = ()
-    # The last values and derivatives with their x: solvers evaluate f and g one by one.
+    # The last values and derivatives with their x, because solvers evaluate f and g one by one.
     _last: dict[str, tuple[bytes, Any]] = field(default_factory=dict, init=False)
 
     @property
@@ -166,9 +166,9 @@ class Program:
         return self.layout.size
 
     def __reduce__(self) -> Any:
-        """Refuse to be pickled, in words."""
-        found = "a nonlinear program cannot be pickled: its functions are compiled for one process"
-        raise pickle.PicklingError(f"{found}; fix: pickle the MotionProblem, which makes its program again")
+        """Raise PicklingError and say why."""
+        message = "a nonlinear program cannot be pickled: its functions are compiled for one process"
+        raise pickle.PicklingError(f"{message}; fix: pickle the MotionProblem, which rebuilds its program")
 
     @cached_property
     def m(self) -> int:
@@ -178,11 +178,11 @@ class Program:
     @cached_property
     def rows(self) -> list[Row]:
         """The descriptions of the rows."""
-        found = list[Row]()
+        descriptions = list[Row]()
         for batch in self.batches:
             labels = batch.kernels.labels
-            found += [Row(*names, batch.phase, float(s)) for s in batch.s for names in labels]
-        return found + [Row(each.title, each.label) for each in self.linear.equations]
+            descriptions += [Row(*names, batch.phase, float(s)) for s in batch.s for names in labels]
+        return descriptions + [Row(equation.title, equation.label) for equation in self.linear.equations]
 
     @cached_property
     def _raw_bounds(self) -> tuple[Array, Array]:
@@ -190,16 +190,16 @@ class Program:
         for side in ("lower", "upper"):
             parts = list[Array]()
             for batch in self.batches:
-                own = np.concatenate([np.zeros(0), *(getattr(each, side) for each in batch.kernels.rows)])
-                parts.append(np.tile(own, len(batch.s)))
-            sides.append(np.concatenate([*parts, [getattr(each, side) for each in self.linear.equations]]))
+                node_bounds = np.concatenate([np.zeros(0), *(getattr(row, side) for row in batch.kernels.rows)])
+                parts.append(np.tile(node_bounds, len(batch.s)))
+            sides.append(np.concatenate([*parts, [getattr(equation, side) for equation in self.linear.equations]]))
         return sides[0], sides[1]
 
     @cached_property
     def scales(self) -> Array:
-        """Divisors of the rows: half the distance of their bounds, or the size of the only bound.
+        """Divisors of the rows: half the distance of their bounds, or the magnitude of the only bound.
 
-        For an equation it is at least 1: a small right-hand side does not need a smaller tolerance.
+        For an equation it is at least 1, because a small right-hand side does not need a smaller tolerance.
         """
         lower, upper = self._raw_bounds
         same = lower == upper
@@ -227,25 +227,25 @@ class Program:
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return f and the rows (m,), read-only."""
-        found: tuple[float, Array] = self._at("value", x, self._value)
-        return found
+        result: tuple[float, Array] = self._at("value", x, self._value)
+        return result
 
     def _value(self, x: Array) -> tuple[float, Array]:
-        found = [batch.value(x) for batch in self.batches]
-        rows = np.concatenate([*(rows for rows, _ in found), self.linear.value(x)])
+        parts = [batch.value(x) for batch in self.batches]
+        rows = np.concatenate([*(rows for rows, _ in parts), self.linear.value(x)])
         rows /= self.scales
         rows.setflags(write=False)
-        return self.factor * (sum(cost for _, cost in found) + sum(each.value(x) for each in self.rates)), rows
+        return self.factor * (sum(cost for _, cost in parts) + sum(rate.value(x) for rate in self.rates)), rows
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the rows' Jacobian, in column-major order."""
+        """Rows and columns of the entries of the row Jacobian, in column-major order."""
         order, rows, columns = self._order
         return rows[order], columns[order]
 
     @cached_property
     def _order(self) -> tuple[Indices, Indices, Indices]:
-        """The order of the entries of batches and linear rows (known variables left out), and all rows and columns."""
+        """The order of the entries of batches and linear rows, without known variables, and all rows and columns."""
         rows, columns, first = [], [], 0
         parts = [(batch.m, batch.structure) for batch in self.batches]
         for m, (i, j) in (*parts, (self.linear.m, np.nonzero(self.linear.pattern))):
@@ -261,15 +261,15 @@ class Program:
         return self.scales[self.structure[0]]
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) of f and the entries of the rows' Jacobian (see ``structure``), read-only."""
-        found: tuple[Array, Array] = self._at("jacobian", x, self._jacobian)
-        return found
+        """Return the gradient (n,) of f and the entries of the row Jacobian (see ``structure``), read-only."""
+        result: tuple[Array, Array] = self._at("jacobian", x, self._jacobian)
+        return result
 
     def _jacobian(self, x: Array) -> tuple[Array, Array]:
         gradient, entries = np.zeros(self.n), list[Array]()
         for batch in self.batches:
-            values, own = batch.jacobian(x)
-            gradient += self.factor * own
+            values, batch_gradient = batch.jacobian(x)
+            gradient += self.factor * batch_gradient
             entries.append(values)
         for cost in self.rates:
             gradient += self.factor * cost.gradient(x)
@@ -277,27 +277,27 @@ class Program:
             entries.append(self.linear.jacobian(x)[self.linear.pattern])
         values = np.concatenate([np.zeros(0), *entries])[self._order[0]]
         values /= self._entry_scales
-        for each in (gradient, values):
-            each.setflags(write=False)
+        for array in (gradient, values):
+            array.setflags(write=False)
         return gradient, values
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
         total, first, unscaled = np.zeros((self.n, self.n)), 0, multipliers / self.scales
-        curved = [(each.batch, *each.hessian(x)) for each in self.rates] if self.factor * weight else []
+        curved = [(rate.batch, *rate.hessian(x)) for rate in self.rates] if self.factor * weight else []
         for batch in self.batches:
-            own = unscaled[first : first + batch.m]
+            batch_multipliers = unscaled[first : first + batch.m]
             for other, _, by_rows in curved:
                 if other is batch:
-                    own = own + self.factor * weight * by_rows
-            total += batch.hessian(x, own, self.factor * weight)
+                    batch_multipliers = batch_multipliers + self.factor * weight * by_rows
+            total += batch.hessian(x, batch_multipliers, self.factor * weight)
             first += batch.m
         total += self.factor * weight * sum(curvature for _, curvature, _ in curved)
         return total + self.linear.hessian(x, unscaled[first:]) if self.linear.m else total
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of the Hessian's upper triangle, in column-major order."""
+        """Rows and columns of the entries of the upper triangle of the Hessian, in column-major order."""
         patterns = [self.linear.hessian_pattern, *(batch.hessian_pattern for batch in self.batches)]
         if self.rates:
             patterns.append(np.ones((self.n, self.n), dtype=bool))

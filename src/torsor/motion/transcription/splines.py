@@ -1,7 +1,7 @@
 """Clamped B-splines on [0, 1], the profiles of coordinates over a phase.
 
 A spline of degree p is a sum of control points times basis functions N_j(s), each of which is nonzero on p + 1 knot
-spans. "Clamped" means that the first and the last knot are repeated p + 1 times: the curve begins at the first control
+spans. "Clamped" means that the first and the last knot are repeated p + 1 times: the curve starts at the first control
 point and ends at the last. Its derivatives are splines of lower degree,
 
     c_j' = p (c_{j+1} - c_j) / (t_{j+p+1} - t_{j+1})
@@ -42,15 +42,15 @@ class Spline:
         degree = whole_number(self.degree, "spline", "degree", least=DEGREES.start, most=DEGREES.stop - 1)
         inner = finite_vector(self.inner)
         if inner is None or not (np.diff(inner, prepend=0.0, append=1.0) > 0).all():
-            allowed = "increasing, between 0 and 1"
-            raise ModelError(f"knots are {self.inner!r}", value=self.inner, where="spline", allowed=allowed)
+            allowed = "increasing numbers between 0 and 1"
+            raise ModelError(f"the knots are {self.inner!r}", value=self.inner, where="spline", allowed=allowed)
         inner.setflags(write=False)
         object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "inner", inner)
 
     @classmethod
     def uniform(cls, count: int, degree: int = 3) -> "Spline":
-        """Return the spline with that many control points and equidistant knots."""
+        """Return the spline with a number of control points and equidistant knots."""
         least = cls(degree, np.zeros(0)).count
         points = whole_number(count, "spline", "the number of control points", least=least)
         return cls(degree, np.linspace(0.0, 1.0, points - least + 2)[1:-1])
@@ -77,31 +77,33 @@ class Spline:
     def local(self, s: ArrayLike, order: int = 0) -> tuple[Array, Indices]:
         """Return the nonzero basis functions at s (K,), or their derivatives by s: (K, degree + 1).
 
-        And the index (K,) of the first of them.
+        The second result is the index (K,) of the first of them.
         """
         at = np.asarray(s, dtype=float)
         first = np.clip(np.searchsorted(self.inner, at, side="right"), 0, len(self.inner))
         p, knots = self.degree - order, self.knots[order : len(self.knots) - order] if order else self.knots
         values = np.ones((len(at), 1))
-        for k in range(1, p + 1):  # from degree k - 1 to k, on the span that holds s
+        for k in range(1, p + 1):  # from degree k - 1 to k, on the span that contains s
             index = first[:, None] + p - k + np.arange(1, k + 1)
             left, right = knots[index], knots[index + k]
             ratio = (at[:, None] - left) / (right - left)
             rising = values * ratio
             values = np.pad(values * (1 - ratio), ((0, 0), (0, 1)))
             values[:, 1:] += rising
-        D, found = self.differences(order), np.empty((len(values), self.degree + 1))
-        for span in np.unique(first):  # from values of the derivative's basis functions to those of control points
-            own = first == span
-            found[own] = values[own] @ D[span : span + self.degree + 1 - order, span : span + self.degree + 1]
-        return found, first
+        D, result = self.differences(order), np.empty((len(values), self.degree + 1))
+        for span in np.unique(first):  # from basis functions of the derivative to those of the control points
+            is_inside = first == span
+            result[is_inside] = (
+                values[is_inside] @ D[span : span + self.degree + 1 - order, span : span + self.degree + 1]
+            )
+        return result, first
 
     def matrix(self, s: ArrayLike, order: int = 0) -> Array:
         """Return the matrix (K, count) from control points to values, or derivatives by s, at s (K,)."""
         values, first = self.local(s, order)
-        found = np.zeros((len(values), self.count))
-        np.put_along_axis(found, first[:, None] + np.arange(self.degree + 1), values, axis=1)
-        return found
+        result = np.zeros((len(values), self.count))
+        np.put_along_axis(result, first[:, None] + np.arange(self.degree + 1), values, axis=1)
+        return result
 
     def taylor(self, s: ArrayLike, points: Array) -> Array:
         """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n)."""
@@ -110,5 +112,5 @@ class Spline:
 
     @cached_property
     def greville(self) -> Array:
-        """Greville abscissae (count,): control points with the values of a line there reproduce the line."""
+        """Greville abscissae (count,): control points with the values of a line there reproduce that line."""
         return np.array([self.knots[k + 1 : k + 1 + self.degree].mean() for k in range(self.count)])

@@ -1,7 +1,7 @@
 """The layout of the variables x of a motion problem: control points, durations and shared numbers.
 
-Known quantities are not variables: the first control points where the start is given and at rest, the last ones
-likewise, and given durations.
+Known quantities are not variables: the first control points if the start is given and at rest, the last ones likewise,
+and given durations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ from torsor.motion.transcription.splines import Spline
 class PhaseLayout:
     """The layout of a phase: the spline of each profile, and the indices of its control points in x (-1: known).
 
-    ``columns`` and the ``known`` values are (N, largest count of control points); ``duration`` is the index of T or -1,
-    and ``ticks`` are the indices of the variables of the clock.
+    ``columns`` and the ``known`` values are (N, largest number of control points); ``duration`` is the index of T or
+    -1, and ``ticks`` are the indices of the clock variables.
     """
 
     phase: Phase
@@ -32,7 +32,7 @@ class PhaseLayout:
     ticks: tuple[int, ...] = ()
 
     def points(self, x: Array) -> Array:
-        """Return the control points (N, most)."""
+        """Return the control points (N, largest number)."""
         padded = np.append(x, 0.0)  # so that the index -1 exists even without variables
         return np.where(self.columns >= 0, padded[self.columns], self.known)
 
@@ -43,24 +43,24 @@ class PhaseLayout:
     def profiles(self, x: Array, s: Array, orders: int) -> Array:
         """Return profiles and their time derivatives (orders, K, N) at s (K,)."""
         C, T = self.points(x), self.seconds(x)
-        found = np.empty((orders, len(s), len(self.splines)))
+        result = np.empty((orders, len(s), len(self.splines)))
         for i, spline in enumerate(self.splines):
             for order in range(orders):
-                found[order, :, i] = spline.matrix(s, order) @ C[i, : spline.count] / T**order
-        return self._timed(found, x, s) if self.ticks else found
+                result[order, :, i] = spline.matrix(s, order) @ C[i, : spline.count] / T**order
+        return self._timed(result, x, s) if self.ticks else result
 
     def _timed(self, y: Array, x: Array, s: Array) -> Array:
-        """Return derivatives by time (orders, K, N), from those by s T."""
+        """Return time derivatives (orders, K, N), given those by s T."""
         h1, h2, h3 = (self.phase.timing.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
-        T, found = self.seconds(x), y.copy()
+        T, result = self.seconds(x), y.copy()
         h2, h3 = h2 / T, h3 / T**2
         if len(y) > 1:
-            found[1] = y[1] / h1
+            result[1] = y[1] / h1
         if len(y) > 2:
-            found[2] = (y[2] * h1 - y[1] * h2) / h1**3
+            result[2] = (y[2] * h1 - y[1] * h2) / h1**3
         if len(y) > 3:
-            found[3] = (y[3] * h1**2 - 3 * y[2] * h1 * h2 + y[1] * (3 * h2**2 - h1 * h3)) / h1**5
-        return found
+            result[3] = (y[3] * h1**2 - 3 * y[2] * h1 * h2 + y[1] * (3 * h2**2 - h1 * h3)) / h1**5
+        return result
 
     def times(self, x: Array, s: Array) -> Array:
         """Return the times (K,) since the start of the phase, at s (K,)."""
@@ -74,7 +74,7 @@ class PhaseLayout:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` is their count."""
+    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` is their number."""
 
     phases: tuple[PhaseLayout, ...]
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -105,17 +105,17 @@ class Layout:
             size += duration >= 0
             layouts.append(PhaseLayout(phase, splines, columns, values, duration))
         shared = {name: size + k for k, name in enumerate(numbers)}
-        timed = (replace(each, ticks=tuple(shared[name] for name in each.phase.timing.names)) for each in layouts)
+        timed = (replace(layout, ticks=tuple(shared[name] for name in layout.phase.timing.names)) for layout in layouts)
         return cls(tuple(timed), shared, size + len(numbers))
 
 
-# Rows that are linear in control points: states at ends, continuity of phases, periodicity, symmetry.
+# Rows that are linear in control points: end states, continuity of phases, periodicity, symmetry.
 #
 # Each row is a sum of parts T^-d (A x + b), one for each phase and order d of derivatives that occurs in it.
 
 
 class Part(NamedTuple):
-    """``coefficient`` times the derivative of that ``order`` of a profile (by its index) at s of a phase."""
+    """``coefficient`` times the derivative of a given ``order`` of a profile (by index) at s of a phase."""
 
     phase: int
     s: float
@@ -132,8 +132,8 @@ class Equation(NamedTuple):
     parts: tuple[Part, ...]
     lower: float
     upper: float
-    pace: float = 0.0  # times the duration of the first phase, or
-    paced_by: str = ""  # times it and the shared number of this name
+    pace: float = 0.0  # factor of the duration of the first phase
+    paced_by: str = ""  # name of a shared number that multiplies the pace
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,17 +152,17 @@ class Linear:
     def _parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
         """The matrix A (m, n) and the column b (m,) for each (phase, order).
 
-        T^-d (A x + b) = 0 does not depend on T: there T is the mean of its bounds, so that the Jacobian is constant.
+        T^-d (A x + b) = 0 does not depend on T, so T is the mean of its bounds there and the Jacobian is constant.
         """
-        found: dict[tuple[int, int], tuple[Array, Array]] = {}
+        result: dict[tuple[int, int], tuple[Array, Array]] = {}
         for row, equation in enumerate(self.equations):
             only = len({(part.phase, part.order) for part in equation.parts}) == 1
             is_timeless = only and equation.lower == equation.upper == equation.pace == 0.0
             for part in equation.parts:
                 key = part.phase, 0 if is_timeless else part.order
-                if key not in found:
-                    found[key] = np.zeros((self.m, self.layout.size)), np.zeros(self.m)
-                A, b = found[key]
+                if key not in result:
+                    result[key] = np.zeros((self.m, self.layout.size)), np.zeros(self.m)
+                A, b = result[key]
                 phase_layout = self.layout.phases[part.phase]
                 spline = phase_layout.splines[part.profile]
                 values = part.coefficient * spline.matrix([part.s], part.order)[0]
@@ -172,7 +172,7 @@ class Linear:
                 known = columns < 0
                 A[row, columns[~known]] += values[~known]
                 b[row] += values[known] @ phase_layout.known[part.profile, : spline.count][known]
-        return found
+        return result
 
     def value(self, x: Array) -> Array:
         """Return the rows (m,)."""
@@ -185,22 +185,26 @@ class Linear:
 
     @cached_property
     def _paces(self) -> list[tuple[int, int, float]]:
-        """The parts that are proportional to the duration: row, index of a shared number (-1: none), and factor."""
+        """The parts proportional to the duration: row, index of a shared number (-1: none), and factor."""
         columns = {"": -1, **self.layout.numbers}
-        return [(row, columns[each.paced_by], each.pace) for row, each in enumerate(self.equations) if each.pace]
+        return [
+            (row, columns[equation.paced_by], equation.pace)
+            for row, equation in enumerate(self.equations)
+            if equation.pace
+        ]
 
     @cached_property
     def pattern(self) -> Flags:
         """The sparsity pattern (m, n) of the Jacobian."""
-        found = np.zeros((self.m, self.layout.size), dtype=bool)
+        result = np.zeros((self.m, self.layout.size), dtype=bool)
         for (phase, order), (A, b) in self._parts.items():
-            found |= A != 0
+            result |= A != 0
             at = self.layout.phases[phase].duration
             if at >= 0 and order:
-                found[:, at] |= (A != 0).any(axis=1) | (b != 0)
+                result[:, at] |= (A != 0).any(axis=1) | (b != 0)
         for row, column, _ in self._paces:
-            found[row, [place for place in (self.layout.phases[0].duration, column) if place >= 0]] = True
-        return found
+            result[row, [place for place in (self.layout.phases[0].duration, column) if place >= 0]] = True
+        return result
 
     def jacobian(self, x: Array) -> Array:
         """Return the Jacobian (m, n)."""
@@ -240,14 +244,14 @@ class Linear:
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
-        found = np.zeros((self.layout.size, self.layout.size), dtype=bool)
+        result = np.zeros((self.layout.size, self.layout.size), dtype=bool)
         for (phase, order), (A, _) in self._parts.items():
             at = self.layout.phases[phase].duration
             if at >= 0 and order:
                 seen = A.any(axis=0)
-                found[at, seen] = found[seen, at] = found[at, at] = True
+                result[at, seen] = result[seen, at] = result[at, at] = True
         at = self.layout.phases[0].duration
         for _, column, _ in self._paces:
             if at >= 0 and column >= 0:
-                found[at, column] = found[column, at] = True
-        return found
+                result[at, column] = result[column, at] = True
+        return result

@@ -19,10 +19,10 @@ from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbe
 from torsor.reproduce.samples import standard
 from torsor.spatial import make_pose
 
-# Barman 2020, chapter IV: the motions of two arms of two links, with least time and with time and effort.
+# Barman 2020, chapter IV: motions of two two-link arms with minimum time, and with time and effort.
 QUARTER = math.pi / 2
 LENGTH = 0.4  # of each link (m)
-SHOWN = np.linspace(0.0, 1.0, 11)  # of the duration, in pictures of a motion
+SNAPSHOT_TIMES = np.linspace(0.0, 1.0, 11)  # fractions of the duration, in pictures of a motion
 
 
 # Section 4.1: two revolute joints
@@ -30,13 +30,13 @@ SHOWN = np.linspace(0.0, 1.0, 11)  # of the duration, in pictures of a motion
 
 @cache
 def two_link(points: int = 30) -> Any:
-    """Return the motion with so many control points for each joint."""
+    """Return the motion with a number of control points for each joint."""
     return two_link_time(points=points).solve()
 
 
 @cache
 def bang_bang() -> Any:
-    """Return the motion with torques that jump: the true optimum."""
+    """Return the motion with discontinuous torques, the true optimum."""
     return motion.switching(two_link())
 
 
@@ -47,23 +47,23 @@ def _norms(result: Any) -> Array:
 def _time() -> list[Row]:
     result, best = two_link(), bang_bang()
     return [
-        number("least time T", "0.392", best.T, "s"),
+        number("minimum time T", "0.392", best.T, "s"),
         number("the same, 30 control points", "0.392", result.T, "s"),
-        number("Xiang et al. 2009a; 20 control points", "0.393", two_link(20).T, "s", 1e-3),
-        number("Wang et al. 2005; 16 control points", "0.394", two_link(16).T, "s", 1e-3),
+        number("Xiang et al. 2009a, 20 control points", "0.393", two_link(20).T, "s", 1e-3),
+        number("Wang et al. 2005, 16 control points", "0.394", two_link(16).T, "s", 1e-3),
     ]
 
 
 def _torques() -> Outcome:
     result, best = two_link(), bang_bang()
     first, second = best.switches
-    order = "".join("+-"[int(each < 0)] for each in best.torques([0.0, *second + 1e-9])[:, 1])
+    order = "".join("+-"[int(torque < 0)] for torque in best.torques([0.0, *second + 1e-9])[:, 1])
     largest = float(np.abs(result.tau).max())
     rows = [
-        claim("link 2: bounds in order", "lower, upper, lower (-+-)", order, order == "-+-"),
-        _shift("link 1 shifts to the lower bound", "just over 0.2 s", 0, first[0], 0.2),
+        claim("link 2: sequence of bounds", "lower, upper, lower (-+-)", order, order == "-+-"),
+        _shift("link 1 switches to the lower bound", "just over 0.2 s", 0, first[0], 0.2),
         _shift("link 2 returns to the lower bound", "after 0.25 s", 1, second[1], 0.25),
-        claim("torques within", "±10 N m", f"±{largest:.6g} N m, between nodes", largest < 10 * (1 + 1e-3)),
+        claim("torque limits", "±10 N m", f"±{largest:.6g} N m, between nodes", largest < 10 * (1 + 1e-3)),
     ]
 
     def draw(figure: Any) -> None:
@@ -77,7 +77,7 @@ def _torques() -> Outcome:
 
 
 def _shift(what: str, printed: str, joint: int, switch: float, at: float) -> Row:
-    """Compare the time of a shift to the lower bound: the torques of splines begin before and are there later."""
+    """Compare the switching time to the lower bound; spline torques start earlier and arrive later."""
     ends = dict[int, float]()
     for points in (20, 30):  # control points: when the torque is at its lower bound again, within 1 %
         t, tau = two_link(points).times, two_link(points).tau[:, joint]
@@ -99,7 +99,7 @@ def _forces() -> Outcome:
     rows = [
         claim("pattern of the norm of joint 1", "double peak", f"{count} peaks", count == 2),
         claim("joint 1 above joint 2 in the peaks", "yes", largest, all(a > b for a, b in high)),
-        claim("they merge around the optimal time", "yes", f"{100 * apart:.1f} % apart at the end", apart < 0.1),
+        claim("both merge near the optimal time", "yes", f"{100 * apart:.1f} % apart at the end", apart < 0.1),
         claim("joint 1 above joint 2 before that", "yes", words, above > 0.95, is_explained=True),
     ]
     title = "Figure 4.3: norm of the internal joint forces"
@@ -108,14 +108,14 @@ def _forces() -> Outcome:
 
 def _path() -> Outcome:
     result = two_link()
-    angles = np.cumsum(result.at(SHOWN * result.T).q, axis=-1)
+    angles = np.cumsum(result.at(SNAPSHOT_TIMES * result.T).q, axis=-1)
     x, y = (np.insert(np.cumsum(LENGTH * of(angles), axis=-1), 0, 0.0, axis=-1) for of in (np.cos, np.sin))
     rows = [
         numbers("q(0)", ["0.0", "-2.0"], result.q[0].round(9), "rad"),
         numbers("q(T)", ["1.0", "-1.0"], result.q[-1].round(9), "rad"),
     ]
     labels = "Figure 4.4: motion, dark to light", "m", "m"
-    return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (5.0, 5.0))
+    return Outcome(rows, lambda figure: snapshots(figure, x, y, SNAPSHOT_TIMES, *labels), (5.0, 5.0))
 
 
 # Section 4.2: a slide and a revolute joint
@@ -137,7 +137,7 @@ def _slide_time() -> list[Row]:
     for variant, words in (("reordered", "q1: 0.1 to 0.6, q2: π/4 to -π/4"), ("without-offset", "θ_2 = q_2")):
         rows.append(number(f"the same, {words}", "0.5585", slide(variant).T, "s", explained=0.06))
     rows.append(only("objective of eq. 4.18", f"{found.objective:.6f}"))
-    rows.append(only("T from random initial guesses", f"{', '.join(f'{each:.5f}' for each in _restarts())} s"))
+    rows.append(only("T from random initial guesses", f"{', '.join(f'{restart:.5f}' for restart in _restarts())} s"))
     return rows
 
 
@@ -185,7 +185,7 @@ def _slide_reactions() -> Outcome:
 
 def _slide_path() -> Outcome:
     result = slide()
-    poses = library.slide_link().to(device="casadi").poses(result.at(SHOWN * result.T).q)
+    poses = library.slide_link().to(device="casadi").poses(result.at(SNAPSHOT_TIMES * result.T).q)
     slider, tip = poses[:, 0, :3, 3], poses[:, 1, :3, 3]
     x = np.stack([0 * slider[:, 2], slider[:, 2], tip[:, 2]], axis=1)
     y = np.stack([0 * slider[:, 1], slider[:, 1], tip[:, 1]], axis=1)
@@ -198,33 +198,36 @@ def _slide_path() -> Outcome:
     ]
     title = "Figure 4.7: motion trajectory, dark to light"
     labels = title, "z of the base, along the slide (m)", "y of the base (m)"
-    return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (7.0, 4.0))
+    return Outcome(rows, lambda figure: snapshots(figure, x, y, SNAPSHOT_TIMES, *labels), (7.0, 4.0))
 
 
 OTHER = (
-    "the printed data have another optimum, the same from random initial guesses. "
-    "Reading the four boundary values as those of q1 and then of q2 comes nearest; which reading was used is open"
+    "the printed data have another optimum, which random initial guesses confirm. Reading the four boundary values "
+    "as those of q1 and then of q2 comes closest; the thesis does not state which reading was used"
 )
 SPLINE = (
-    "SNOPT and the splines of the earlier papers are not known; their times are those of about so many control points"
+    "the SNOPT settings and splines of the earlier papers are unknown; their times correspond to about this number "
+    "of control points"
 )
 SHIFTS = (
-    "the number of control points is not printed. The true optimum jumps earlier, at 0.196 s = T/2 and 0.235 s; "
-    "torques of splines need time to shift, and the printed times lie within the shifts of 20 points"
+    "the number of control points is not printed. The true optimum switches earlier, at 0.196 s = T/2 and 0.235 s; "
+    "spline torques need time to switch, and the printed times lie within the transitions with 20 points"
 )
 VALLEYS = (
-    "between the peaks joint 2 carries more; the thesis describes its figure in words, and the forces are those of the "
-    "recursion, which item barman/recursion checks"
+    "between the peaks, joint 2 carries more. The thesis only describes its figure; the forces are those of the "
+    "recursion that item barman/recursion checks"
 )
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
 LONG: dict[str, Any] = {"seconds": 2, "first": 4}
 ARM_ITEMS = [
-    Item("barman/time", "least time of the two-link arm", N, "section 4.1.3, eqs. 4.16, 4.17", _time, SPLINE, **LONG),
+    Item("barman/time", "minimum time of the two-link arm", N, "section 4.1.3, eqs. 4.16, 4.17", _time, SPLINE, **LONG),
     Item("barman/fig-4.2", "joint torques", F, "Figure 4.2", _torques, SHIFTS, **LONG),
     Item("barman/fig-4.3", "internal joint forces", F, "Figure 4.3", _forces, VALLEYS, **SHORT),
     Item("barman/fig-4.4", "motion", F, "Figure 4.4", _path, **SHORT),
-    Item("barman/slide-time", "time of the slide", N, "section 4.2.2, eqs. 4.18, 4.19", _slide_time, OTHER, **LONG),
+    Item(
+        "barman/slide-time", "travel time of the slide", N, "section 4.2.2, eqs. 4.18, 4.19", _slide_time, OTHER, **LONG
+    ),
     Item("barman/fig-4.5", "force and torque of the slide", F, "Figure 4.5", _slide_forces, OTHER, **SHORT),
     Item("barman/fig-4.6", "internal forces of the slide", F, "Figure 4.6", _slide_reactions, OTHER, **SHORT),
     Item("barman/fig-4.7", "motion of the slide", F, "Figure 4.7", _slide_path, OTHER, **SHORT),
@@ -271,7 +274,7 @@ def _sensitivities() -> list[Row]:
         rows.append(same(f"∂F/∂{name} (3.75)", found.Fp[1 + len(rows) // 2], reaction[:, 3:]))
     pairs = zip(sensitivities(CORRECTED), by_complex_steps(), strict=True)
     worst = max(float(np.abs(a - b).max()) for a, b in pairs)
-    rows.append(claim("under a load, to complex steps", "exact", f"{worst:.1e}", worst < 1e-12))
+    rows.append(claim("with a load, compared with complex steps", "exact", f"{worst:.1e}", worst < 1e-12))
     return rows
 
 
@@ -286,15 +289,15 @@ CENTRES = {"two_link": (("-0.2", "0"), ("-0.2", "0")), "slide_link": (("0", "-0.
 def _table(name: str) -> list[Row]:
     """Compare a printed table (in quarter turns and links) with the poses of a robot of the library."""
     robot, size = getattr(library, name)(), {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
-    poses, before, found = robot.poses(robot.neutral()), np.eye(4), list[Row]()
+    poses, before, rows = robot.poses(robot.neutral()), np.eye(4), list[Row]()
     for k, row in enumerate(PRINTED[name]):
         step = _transform(*(size[each] for each in row))
         ours = np.linalg.inv(before) @ poses[k]
         held = bool(np.allclose(ours, step, atol=1e-12))
-        place = ", ".join(f"{each + 0.0:.4g}" for each in ours[:3, 3])
-        found.append(claim(f"link {k + 1}: θ, d, a, α", ", ".join(row), f"the same pose (O at {place})", held))
+        place = ", ".join(f"{component + 0.0:.4g}" for component in ours[:3, 3])
+        rows.append(claim(f"link {k + 1}: θ, d, a, α", ", ".join(row), f"the same pose (O at {place})", held))
         before = poses[k]
-    return found
+    return rows
 
 
 def _data(name: str) -> list[Row]:
@@ -309,7 +312,7 @@ def _data(name: str) -> list[Row]:
 
 
 def _splines() -> list[Row]:
-    """Compare the derivatives of torques by control points and the duration with differences: eqs. 4.13 to 4.15."""
+    """Compare torque derivatives with respect to control points and duration with differences: eqs. 4.13 to 4.15."""
     problem = two_link_time(points=8)
     program, rng = problem.program, np.random.default_rng(2)
     x = problem.guess() + 0.1 * rng.normal(size=program.n)
@@ -317,21 +320,30 @@ def _splines() -> list[Row]:
     rows, columns = program.structure
     ours = np.zeros(program.m)
     np.add.at(ours, rows, program.jacobian(x)[1] * way[columns])
-    found = derivative(lambda t: program.value(x + t * way)[1], 1e-5)
-    return [same("torques along a direction of control points and T", found, ours, 1e-7)]
+    differences = derivative(lambda t: program.value(x + t * way)[1], 1e-5)
+    return [same("torques in a direction of control points and T", differences, ours, 1e-7)]
 
 
 A, F, T = Kind.ALGORITHM, Kind.FIGURE, Kind.TABLE
 ITEMS = [
     Item("barman/fig-2.1", "free body of a link", F, "Figure 2.1, eqs. 2.1, 2.2", drawing.free_body),
-    Item("barman/fig-2.2", "frames of a joint and a centre of mass", F, "Figure 2.2", drawing.standard_frames),
+    Item("barman/fig-2.2", "joint frames and centre of mass", F, "Figure 2.2", drawing.standard_frames),
     Item("barman/transforms", "Denavit-Hartenberg transforms", A, "eqs. 2.3 to 2.12", _transforms),
     Item("barman/recursion", "forces and internal forces", A, "chapter III, eqs. 2.1 to 3.94", _recursion),
     Item("barman/sensitivities", "analytical sensitivities", A, "chapter III, eqs. 3.1 to 3.95", _sensitivities),
-    Item("barman/table-4.1", "table of the two-link arm", T, "Table 4.1", partial(_table, "two_link")),
+    Item(
+        "barman/table-4.1", "Denavit-Hartenberg table of the two-link arm", T, "Table 4.1", partial(_table, "two_link")
+    ),
     Item("barman/table-4.2", "parameters of the two-link arm", T, "Table 4.2", partial(_data, "two_link")),
-    Item("barman/table-4.3", "table of the slide", T, "Table 4.3", partial(_table, "slide_link")),
+    Item("barman/table-4.3", "Denavit-Hartenberg table of the slide", T, "Table 4.3", partial(_table, "slide_link")),
     Item("barman/table-4.4", "parameters of the slide", T, "Table 4.4", partial(_data, "slide_link")),
-    Item("barman/splines", "derivatives by control points and duration", A, "eqs. 4.13 to 4.15", _splines, **SHORT),
+    Item(
+        "barman/splines",
+        "derivatives with respect to control points and duration",
+        A,
+        "eqs. 4.13 to 4.15",
+        _splines,
+        **SHORT,
+    ),
     Item("barman/fig-4.1", "the two-link arm", F, "Figure 4.1", drawing.two_link_arm),
 ]

@@ -1,4 +1,4 @@
-"""What the figures share: the look of panels, and sketches of planar arms."""
+"""Shared drawing functions: panel style, and sketches of planar arms."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from torsor.robot.robot import Robot
 
 
 def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) -> None:
-    """Give a panel its title and labels, a light grid, and a legend of its curves, which may be beside the panel."""
+    """Set title, labels, a light grid and a legend of a panel; the legend may be beside the panel."""
     axes.set_title(title, fontsize=10)
     axes.set(xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
@@ -32,7 +32,7 @@ def curves(axes: Any, x: Array, y: Array, names: tuple[str, ...]) -> None:
 
 
 def curve_panel(title: str, unit: str, x: Array, y: Array, names: tuple[str, ...]) -> Callable[[Any], None]:
-    """Return what draws the columns of y (T, n) over times x (T,) into a figure."""
+    """Return a function that draws the columns of y (T, n) over times x (T,) into a figure."""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -54,7 +54,7 @@ def snapshots(figure: Any, x: Array, y: Array, shown: Array, title: str, across:
 
 
 def peaks(values: Array, least: float) -> int:
-    """Return the number of maxima of a curve that stand out from the valleys beside them by ``least`` of its range."""
+    """Return the number of maxima of a curve that exceed the adjacent minima by ``least`` of its range."""
     margin, count, low, high, is_rising = least * np.ptp(values), 0, values[0], values[0], True
     for value in values[1:]:
         low, high = min(low, value), max(high, value)

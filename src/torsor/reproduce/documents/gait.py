@@ -66,7 +66,7 @@ def _draw_model(figure: Any) -> None:
         side = -1.0 if "right" in name else 1.0
         label, arrow = (0.62 * side, place[1] + 0.12), {"arrowstyle": "-", "color": MARK}
         axes.annotate(name, place, label, ha="left" if side > 0 else "right", va="center", fontsize=9, arrowprops=arrow)
-    dots = np.array([points[each] for each in ACTIVE])
+    dots = np.array([points[joint] for joint in ACTIVE])
     style = {"color": "#2c8c4a", "markersize": 6, "zorder": 21, "label": "joints with active coordinates"}
     axes.plot(dots[:, 0], dots[:, 1], "o", **style)
     axes.plot([], [], "--", color=MARK, label="frozen for walking")
@@ -75,18 +75,18 @@ def _draw_model(figure: Any) -> None:
 
 
 def _numbers() -> list[Row]:
-    found = stride().result
-    body, problem = library.human(), found.problem
+    result = stride().result
+    body, problem = library.human(), result.problem
     points = VERSIONS["thesis"].points
     return [
         number("design variables, 55 x 6", "330", body.nv * points),
-        only("of these not frozen", f"{problem.program.n}"),
+        only("design variables that are not frozen", f"{problem.program.n}"),
         number("constraints", "1726", problem.program.m, explained=0.3),
-        number("active constraints", "244", len(found.active), explained=1.0),
+        number("active constraints", "244", len(result.active), explained=1.0),
         number("walking velocity", "1.2", stride().step.speed, "m/s"),
         number("step length", "0.6", stride().step.length, "m"),
-        number("CPU time of the search", "34.10", found.solve_seconds, "s", explained=math.inf),
-        only("iterations", f"{found.iterations}, {found.status}"),
+        number("CPU time of the optimisation", "34.10", result.solve_seconds, "s", explained=math.inf),
+        only("iterations", f"{result.iterations}, {result.status}"),
     ]
 
 
@@ -98,7 +98,7 @@ def _snapshots() -> Outcome:
     step = float(landmarks(walk.body, q[half])["pelvis"][2] - landmarks(walk.body, q[0])["pelvis"][2])
     knee = float(np.interp((1 + walk.step.knee) / 2, walk.s, walk.angle("knee_flexion")))  # of the second step
     rows = [
-        number("advance of the pelvis in a step", "0.6", step, "m", 1e-3),
+        number("pelvis advance per step", "0.6", step, "m", 1e-3),
         claim("knee flexion in mid-swing", "60 ± 5 degrees (5.9)", f"{knee:.1f} degrees", 54.99 <= knee <= 65.01),
     ]
 
@@ -118,9 +118,9 @@ def _angles() -> Outcome:
     walk, rows = stride(), list[Row]()
     likeness = walk.likeness()
     for joint in JOINTS:
-        found = likeness[f"{joint}_flexion"]
-        words = f"correlation {found.correlation:.2f}, RMS {found.rms:.1f} degrees"
-        rows.append(claim(f"{joint} angle", "consistent with the literature", words, found.correlation > 0.8))
+        comparison = likeness[f"{joint}_flexion"]
+        words = f"correlation {comparison.correlation:.2f}, RMS {comparison.rms:.1f} degrees"
+        rows.append(claim(f"{joint} angle", "consistent with the literature", words, comparison.correlation > 0.8))
     return _three_panels(rows, {f"{joint} angle": walk.angle(f"{joint}_flexion") for joint in JOINTS}, "5.3", "degrees")
 
 
@@ -158,7 +158,7 @@ def _reactions() -> Outcome:
     for joint, norm in norms.items():
         alike = float(np.corrcoef(norm[stance], up[stance])[0, 1])
         words = f"correlation {alike:.2f} with the vertical force"
-        rows.append(claim(f"{joint}, in stance", "similar to the vertical force", words, alike > 0.8))
+        rows.append(claim(f"{joint}, stance phase", "similar to the vertical force", words, alike > 0.8))
     swing = [float(norm[~stance].mean()) for norm in norms.values()]
     words = ", ".join(f"{each:.0f} %" for each in swing)
     rows.append(claim("in swing", "different at hip, knee and ankle", words, max(swing) - min(swing) > 2))
@@ -176,22 +176,22 @@ def _printed() -> Outcome:
     near = f"{1e3 * VERSIONS['nearest'].slack:g} mm and {1e3 * VERSIONS['nearest'].slip:g} mm/s"
     words = f"5.4 to {gait.least_violation:g} (m, m/s), all others to rounding"
     is_accepted = gait.least_violation <= TOLERANCE
-    found = [each for each in gait.stages if each.is_feasible]
+    feasible = [stage for stage in gait.stages if stage.is_feasible]
     fine = f" (between the nodes, violated by {gait.nearest.max_violation_fine:.2g} of a scale)"
     between = fine if gait.nearest.is_only_at_nodes else ""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        axes.loglog([1e3 * each.slip for each in found], [each.outcome.objective for each in found], "o-")
+        axes.loglog([1e3 * each.slip for each in feasible], [each.outcome.objective for each in feasible], "o-")
         tidy(axes, "Effort of walks with a band for eq. 5.4", "largest velocity in contact (mm/s)", "effort (eq. 5.1)")
 
     return Outcome(
         [
             claim("eqs. 5.2 to 5.10 hold together", f"to {TOLERANCE:g}", words, is_accepted, is_explained=True),
-            only("narrower bands of 5.4", "no motion found" if not gait.stages[-1].is_feasible else "not tried"),
+            only("narrower bands for 5.4", "no motion found" if not gait.stages[-1].is_feasible else "not tried"),
             number("constraints", "1726", program.m, explained=0.05),
             only("equations, variables", f"{equations}, {program.n}"),
-            only("what acts against 5.4 (5.4 itself: 1)", conflict),
+            only("constraints that conflict with 5.4 (5.4 itself: 1)", conflict),
             only(f"effort with 5.4 within {near}", f"{gait.nearest.parts[0].value:.4f}{between}"),
         ],
         draw,
@@ -199,25 +199,28 @@ def _printed() -> Outcome:
     )
 
 
-DATA = "inertias, lengths, limits, strengths and contact points of the body are not given; ours are of de Leva 1996"
+DATA = (
+    "inertias, lengths, limits, strengths and contact points of the body are not given; the library uses those of "
+    "de Leva 1996"
+)
 COUNTED = (
-    "which rows the thesis counts is not known; ours bound friction and slip of each foot as well, at more instants. "
-    "Computer and solver (SNOPT) differ"
+    "the thesis does not state which rows it counts; the library also bounds friction and slip of each foot, at "
+    "more instants. Computer and solver (SNOPT) differ"
 )
 A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
 LONG: dict[str, Any] = {"seconds": 6.0, "first": 60.0}
 ITEMS = [
     Item("barman/fig-5.1", "the skeleton and its frozen coordinates", F, "Figure 5.1, section 5.1", _model, seconds=1),
-    Item("barman/gait", "numbers of the walking problem", N, "section 5.2.2", _numbers, COUNTED, **LONG),
+    Item("barman/gait", "size and results of the walking problem", N, "section 5.2.2", _numbers, COUNTED, **LONG),
     Item("barman/fig-5.2", "snapshots of the walk", F, "Figure 5.2", _snapshots, missing=DATA, **LONG),
     Item("barman/fig-5.3", "joint angles", F, "Figure 5.3", _angles, missing=DATA, **LONG),
     Item("barman/fig-5.4", "ground reaction forces", F, "Figure 5.4", _forces, missing=DATA, **LONG),
-    Item("barman/fig-5.5", "internal forces of the joints", F, "Figure 5.5", _reactions, missing=DATA, **LONG),
+    Item("barman/fig-5.5", "internal joint forces", F, "Figure 5.5", _reactions, missing=DATA, **LONG),
 ]
 DIFFERENT = (
-    "six cubic control points cannot hold points at rest on the ground: no motion is known that satisfies eq. 5.4 with "
-    "eqs. 5.8 and 5.10 exactly. The least violation is that of searches for local optima, and rounding moves it "
-    "between 0.001 and 0.0014. Times of contacts and of the nodes, limits and the body are not printed"
+    "six cubic control points cannot keep points at rest on the ground: no motion is known that satisfies eq. 5.4 with "
+    "eqs. 5.8 and 5.10 exactly. The smallest violation results from searches for local optima, and rounding varies it "
+    "between 0.001 and 0.0014. Contact times, node times, limits and the body are not printed"
 )
 ITEMS.append(
     Item("barman/gait-printed", "the walk of eqs. 5.1 to 5.10 alone", A, PLACE, _printed, DIFFERENT, "", 170.0, 200.0)
@@ -236,19 +239,19 @@ def _equations() -> list[Row]:
     used = np.abs(torques[:, first:]) / limits[first:]
     squares = (used**2).sum(axis=1)
     effort = float((squares[1:] + squares[:-1]) @ np.diff(result.times)) / 2
-    parts = {each.title: each.weighted for each in result.parts}
+    parts = {part.title: part.weighted for part in result.parts}
     version = VERSIONS["thesis"]
     outside = float(np.maximum(body.lower - q, q - body.upper).max())
     within = "all" if outside <= 0 else f"outside by {outside:.1e} rad"
     bands = f"±{1e3 * version.slack:g} mm, at most {version.slip:g} m/s"
     rows = [
-        only("5.1: integral of the squared torques over their limits", f"{parts['effort']:.4f}"),
-        only("the same with the torques that hold the frozen joints", f"{effort:.4f}"),
-        only("posture, which eq. 5.1 does not have", f"{parts['posture']:.4f}"),
-        only("objective of the walk, the first and the third", f"{result.objective:.4f}"),
+        only("5.1: integral of squared torques relative to their limits", f"{parts['effort']:.4f}"),
+        only("the same with the torques of the frozen joints", f"{effort:.4f}"),
+        only("posture term, not in eq. 5.1", f"{parts['posture']:.4f}"),
+        only("objective of the walk, sum of the first and third", f"{result.objective:.4f}"),
         claim("5.2: coordinates within their limits", "all", within, outside <= 1e-6),
         claim("5.3: torques within their limits", "yes", f"at most {100 * used.max():.0f} %", bool(used.max() <= 1)),
-        claim("5.4: height and velocity of contacting points", "0, 0", bands, False, is_explained=True),
+        claim("5.4: height and velocity of contact points", "0, 0", bands, False, is_explained=True),
         _family("5.4: other points above the ground", "above the ground"),
         _family("5.5: zero-moment point within the support", "balance"),
     ]
@@ -259,15 +262,15 @@ def _equations() -> list[Row]:
     words = f"in {100 * together:.0f} % of the step"
     rows.append(claim("5.6: left arm and right leg swing together", "always", words, together == 1, is_explained=True))
     hips = [np.linalg.norm(points[f"{side}_hand"] - points[f"{side}_thigh"], axis=1) for side in ("right", "left")]
-    rows.append(only("5.7: least distance of a wrist from its hip", f"{np.min(hips):.3f} m"))
+    rows.append(only("5.7: minimum distance between wrist and hip", f"{np.min(hips):.3f} m"))
     return [*rows, *_ends()]
 
 
 def _family(what: str, title: str) -> Row:
     """Return the largest violation of the constraints whose name has these words, at the nodes."""
-    own = [each for name, each in stride().result.constraints.items() if title in name]
-    worst = max(each.scaled for each in own)
-    return claim(what, "yes", f"{sum(each.count for each in own)} rows, violated by {worst:.0e}", worst < TIGHT)
+    constraints = [each for name, each in stride().result.constraints.items() if title in name]
+    worst = max(constraint.scaled for constraint in constraints)
+    return claim(what, "yes", f"{sum(each.count for each in constraints)} rows, violated by {worst:.0e}", worst < TIGHT)
 
 
 def _ends() -> list[Row]:
@@ -293,8 +296,8 @@ def _ends() -> list[Row]:
 
 
 BANDS = (
-    "contacts are bands, since six control points cannot hold points at rest on the ground, and arms follow the legs "
-    "in a band. The objective has a weight of relaxed postures besides eq. 5.1"
+    "contacts are bands, because six control points cannot keep points at rest on the ground, and the arms follow "
+    "the legs within a band. The objective has a posture weight in addition to eq. 5.1"
 )
 EQUATION_ITEMS = [
     Item("barman/gait-equations", "objective and constraints of the walk", A, PLACE, _equations, BANDS, **LONG)

@@ -55,7 +55,7 @@ def move(t: Array) -> tuple[Array, Array, Array, Array]:
 
 @cache
 def differences(period: float, other: Robot | None = None) -> tuple[Array, Array]:
-    """Return times, and there the distance of force_rate from backward differences of the forces (eq. 36)."""
+    """Return times and the difference between force_rate and backward differences of the forces (eq. 36)."""
     robot = arm() if other is None else other
     t = np.linspace(0.0, SECONDS, round(SECONDS / period) + 1)
     tau, rate = robot.force_rate(*move(t))
@@ -64,17 +64,17 @@ def differences(period: float, other: Robot | None = None) -> tuple[Array, Array
 
 def _recursion() -> list[Row]:
     data, robot, motion = modified()
-    found, ours = guarino.force_rates(data, *motion), robot.force_rate(*motion)
+    rates, ours = guarino.force_rates(data, *motion), robot.force_rate(*motion)
     w = robot.velocities(*motion[:2])[:, :3]
     wrench, rate = robot.joint_wrench_rates(*motion)
     turned = [rate[:, part] + np.cross(w, wrench[:, part]) for part in (slice(3, 6), slice(0, 3))]  # seen at rest
     return [
-        same("τ, eqs. 18, 19", found.tau, ours[0], unit="N m, N"),
-        same("τ', eqs. 20, 21", found.tau_rate, ours[1], unit="N m/s, N/s"),
-        same("f_i, eq. 14", found.f, wrench[:, 3:], unit="N"),
-        same("n_i, eq. 15", found.n, wrench[:, :3], unit="N m"),
-        same("f'_i, eq. 16", found.f_rate, turned[0], unit="N/s"),
-        same("n'_i, eq. 17", found.n_rate, turned[1], unit="N m/s"),
+        same("τ, eqs. 18, 19", rates.tau, ours[0], unit="N m, N"),
+        same("τ', eqs. 20, 21", rates.tau_rate, ours[1], unit="N m/s, N/s"),
+        same("f_i, eq. 14", rates.f, wrench[:, 3:], unit="N"),
+        same("n_i, eq. 15", rates.n, wrench[:, :3], unit="N m"),
+        same("f'_i, eq. 16", rates.f_rate, turned[0], unit="N/s"),
+        same("n'_i, eq. 17", rates.n_rate, turned[1], unit="N m/s"),
     ]
 
 
@@ -83,11 +83,11 @@ def _geometry() -> list[Row]:
     for i, (joint, (alpha, d, theta)) in enumerate(zip(arm().joints, GEOMETRY, strict=True)):
         place = joint.placement
         x, z, p = place[:3, 0], place[:3, 2], place[:3, 3]
-        found = np.array([p[0], math.atan2(-z[1], z[2]), z @ p, math.atan2(-place[0, 1], x[0])]) + 0.0
-        held = np.allclose(found, [0.0, alpha * QUARTER, float(d), theta * QUARTER], rtol=0, atol=1e-12)
+        parameters = np.array([p[0], math.atan2(-z[1], z[2]), z @ p, math.atan2(-place[0, 1], x[0])]) + 0.0
+        held = np.allclose(parameters, [0.0, alpha * QUARTER, float(d), theta * QUARTER], rtol=0, atol=1e-12)
         printed = f"0, {WORDS[alpha]}, {d}, {WORDS[theta]}"
         what = f"a_{i}, α_{i}, d_{i + 1}, θ_{i + 1}"
-        rows.append(claim(what, printed, ", ".join(f"{each:.5g}" for each in found), bool(held)))
+        rows.append(claim(what, printed, ", ".join(f"{value:.5g}" for value in parameters), bool(held)))
     return rows
 
 
@@ -96,10 +96,10 @@ def _masses() -> list[Row]:
     for k, link in enumerate(arm().links):
         rows.append(numbers(f"link {k + 1}: mass, x, y, z", [MASSES[k], *CENTRES[k]], [link.mass, *link.com], "kg, m"))
         moments = [float(each) for each in np.diag(link.inertia)]
-        found = all(any(abs(each - value) < 1e-12 for each in moments) for value in PRINTED[k])
+        agrees = all(any(abs(each - value) < 1e-12 for each in moments) for value in PRINTED[k])
         printed = ", ".join(f"{each:g}" for each in PRINTED[k])
-        ours = ", ".join(f"{each:g}" for each in moments)
-        rows.append(claim(f"link {k + 1}: Ixx, Iyy, Izz", f"{printed} (two of three)", f"{ours} kg m²", found))
+        ours = ", ".join(f"{moment:g}" for moment in moments)
+        rows.append(claim(f"link {k + 1}: Ixx, Iyy, Izz", f"{printed} (two of three)", f"{ours} kg m²", agrees))
     return rows
 
 
@@ -165,7 +165,7 @@ def _with_other_sign() -> float:
 
 
 def _general(n: int) -> Robot:
-    """Return an arm of n revolute joints without zeros in its tables, as the paper counts."""
+    """Return an arm of n revolute joints without zero parameters, as the paper counts."""
     rng, full = np.random.default_rng(0), 0.3 * np.eye(3) + 0.01
     links = []
     for i in range(n):
@@ -184,14 +184,16 @@ def _counts() -> list[Row]:
         rows.append(number(f"{name}, {slope} for N = 6", str(printed), ours, explained=0.6))
         rows.append(number(f"{name} of the standard convention", str(older), ours, explained=0.6))
     ratio = both.arithmetic / alone.arithmetic
-    rows.append(claim("forces and rates to forces alone", "approximately doubles", f"{ratio:.2f}", 1.6 < ratio < 2.6))
-    own = arm().operation_count("force_rate")
-    rows.append(only("Stanford arm, multiplications and additions", f"{own.multiplications}, {own.additions}"))
+    rows.append(
+        claim("cost of forces and rates relative to forces", "approximately doubles", f"{ratio:.2f}", 1.6 < ratio < 2.6)
+    )
+    count = arm().operation_count("force_rate")
+    rows.append(only("Stanford arm, multiplications and additions", f"{count.multiplications}, {count.additions}"))
     return rows
 
 
 def _per_call(call: Callable[[], Any], count: int = 200) -> float:
-    """Return the least mean time (s) of so many calls, of five."""
+    """Return the smallest of five mean times (s) per call."""
     return min(timeit.repeat(call, repeat=5, number=count)) / count
 
 
@@ -204,8 +206,8 @@ def _times() -> Outcome:
     rows = [
         number("τ and τ'", "5.255e-5", both, "s", explained=math.inf),
         number("τ alone", "2.399e-5", alone, "s", explained=math.inf),
-        only("τ and τ', each of 4096 states at once", f"{batch:.3g} s"),
-        claim("for online use", "compatible", "below 1 ms", both < 1e-3),
+        only("τ and τ', per state in a batch of 4096", f"{batch:.3g} s"),
+        claim("suitable for online use", "compatible", "below 1 ms", both < 1e-3),
     ]
 
     def draw(figure: Any) -> None:
@@ -223,20 +225,22 @@ def _times() -> Outcome:
 
 
 SIGNS = (
-    "Table II has lost a column (completed from published data), and not all signs can be told from the tables: with "
-    "θ_3 = π/2 in place of -π/2 the number comes nearer. A quintic without jerk at the ends, as printed, does not exist"
+    "Table II lacks a column (completed from published data), and the tables do not determine all signs: with θ_3 = "
+    "π/2 instead of -π/2 the number is closer. A quintic with zero jerk at both ends, as printed, does not exist"
 )
-COUNTED = "the library folds constants and shares terms that the paper computes anew; it counts less"
-COMPUTER = "another computer and another language; the paper's ran in Matlab on a Pentium of 1.4 GHz in 2009"
-QUINTIC = "no quintic has zero velocity, acceleration and jerk at both ends; the numbers are those of zero acceleration"
+COUNTED = "the library folds constants and shares common terms, so it counts fewer operations than the paper"
+COMPUTER = "computer and language differ; the paper used Matlab on a 1.4 GHz Pentium in 2009"
+QUINTIC = (
+    "no quintic has zero velocity, acceleration and jerk at both ends; the values are those with zero acceleration"
+)
 N = Kind.NUMBER
 ITEMS = [
     Item("guarino/fig-1", "modified Denavit-Hartenberg frames", Kind.FIGURE, "Fig. 1", modified_frames),
     Item("guarino/force-rates", "forces and their rates", Kind.ALGORITHM, "section III, eqs. 3 to 21", _recursion),
     Item("guarino/table-1", "geometry of the Stanford arm", Kind.TABLE, "Table I", _geometry),
-    Item("guarino/table-2", "masses of the Stanford arm", Kind.TABLE, "Table II", _masses),
-    Item("guarino/table-3", "ends of the move", Kind.TABLE, "Table III", _ends, reason=QUINTIC),
-    Item("guarino/accuracy", "rates and backward differences", N, "section V, eq. 36", _accuracy, SIGNS, first=3),
+    Item("guarino/table-2", "mass parameters of the Stanford arm", Kind.TABLE, "Table II", _masses),
+    Item("guarino/table-3", "end points of the motion", Kind.TABLE, "Table III", _ends, reason=QUINTIC),
+    Item("guarino/accuracy", "force rates and backward differences", N, "section V, eq. 36", _accuracy, SIGNS, first=3),
     Item("guarino/operations", "operation counts", N, "section V", _counts, COUNTED),
-    Item("guarino/cpu-times", "times of one evaluation", N, "section V", _times, COMPUTER, seconds=1),
+    Item("guarino/cpu-times", "evaluation times", N, "section V", _times, COMPUTER, seconds=1),
 ]

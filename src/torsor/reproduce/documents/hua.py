@@ -26,7 +26,7 @@ N, ELASTIC, STIFFNESS = 3, 2, 100.0  # joints, the elastic one, and its spring (
 
 @cache
 def law() -> control.Controller:
-    """Return the controller of the library; the paper prints no gains, these were fitted to its errors."""
+    """Return the library controller with gains fitted to the printed errors, because the paper prints no gains."""
     return control.mixed(library.elastic_arm(), lambda t: N * [0.5 * ca.sin(0.5 * math.pi * t)], **GAINS)
 
 
@@ -71,16 +71,16 @@ def _closed_loop() -> ca.Function:
 def stability() -> list[Row]:
     """Compare both sides of eqs. 40, 50 and 52 at random states."""
     closed, rng = _closed_loop(), np.random.default_rng(1)
-    found: list[list[Array]] = []
+    samples: list[list[Array]] = []
     for _ in range(3):
         q, v = 0.4 * rng.normal(size=N + 1), 0.5 * rng.normal(size=N + 1)
-        found.append([np.asarray(each, dtype=float).ravel() for each in closed(rng.uniform(0, 5), q, v)])
-    load, pull, motor, falls = (np.array(each) for each in zip(*found, strict=True))
+        samples.append([np.asarray(each, dtype=float).ravel() for each in closed(rng.uniform(0, 5), q, v)])
+    load, pull, motor, falls = (np.array(each) for each in zip(*samples, strict=True))
     size = np.abs(motor).max()
     return [
         same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, 1e-9 * size / np.abs(pull).max(), "N m"),
         same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], 1e-8, "N m"),
-        same("rate of V_2, eq. 52 (below zero)", falls[:, 1], falls[:, 0], 1e-8, "W"),
+        same("rate of V_2, eq. 52 (negative)", falls[:, 1], falls[:, 0], 1e-8, "W"),
     ]
 
 
@@ -93,12 +93,12 @@ RMS = {"no payload": ("0.0026819", "0.003619", "0.052678"), "payload": ("0.00269
 
 def _recursion() -> list[Row]:
     data, robot, joints, motors = mixed()
-    found = hua.inverse_dynamics(data, *joints, *motors)
+    torques = hua.inverse_dynamics(data, *joints, *motors)
     wrenches = robot.joint_wrenches(*mixed().state)
     return [
-        same("rows of loads and motors, eqs. 27 to 29", hua.rows(data, found), library_rows(), unit="N m"),
-        same("forces f_b, eq. 19", found.f_b, wrenches[:, 3:], unit="N"),
-        same("moments τ_b, eq. 25", found.tau_b, wrenches[:, :3], unit="N m"),
+        same("load and motor rows, eqs. 27 to 29", hua.rows(data, torques), library_rows(), unit="N m"),
+        same("forces f_b, eq. 19", torques.f_b, wrenches[:, 3:], unit="N"),
+        same("moments τ_b, eq. 25", torques.tau_b, wrenches[:, :3], unit="N m"),
     ]
 
 
@@ -107,12 +107,12 @@ def _forward() -> list[Row]:
     elastic, tau = data.K > 0, np.array([3.0, -1.0, 2.0, 0.5])
     A, zeta, accelerations = hua.forward_dynamics(data, q, v, theta, w, tau)
     state = np.r_[q, theta[elastic]], np.r_[v, w[elastic]]
-    given = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
+    forces = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
     bias = robot.bias_force(*state) - np.where(np.arange(robot.nv) < len(q), robot.spring_force(state[0]), 0.0)
     return [
         same("A, eqs. 34, 35", A, robot.mass_matrix(state[0])),
         same("ζ, eqs. 32, 33", zeta, bias),
-        same("accelerations, eq. 36", accelerations, robot.forward_dynamics(*state, given), 1e-10),
+        same("accelerations, eq. 36", accelerations, robot.forward_dynamics(*state, forces), 1e-10),
     ]
 
 
@@ -128,7 +128,7 @@ class Motion(NamedTuple):
 
 @cache
 def run() -> Motion:
-    """Return the motions of 10 s without and with payload; the controller does not know the payload."""
+    """Return the motions of 10 s without and with payload, which is unknown to the controller."""
     robot, loads = law().robot, np.array(list(LOADS.values()))
     arm = robot.places["tip"].pose[:3, 3]
 
@@ -139,12 +139,14 @@ def run() -> Motion:
         return external
 
     start = np.tile(START, (len(loads), 1))
-    found = simulate(robot, start, duration=SECONDS, step=STEP, controller=law(), external=push, control_period=STEP)
+    trajectory = simulate(
+        robot, start, duration=SECONDS, step=STEP, controller=law(), external=push, control_period=STEP
+    )
     reference = law().reference
     assert reference is not None
-    q_d = np.asarray(reference(found.times)[0])
-    rms = np.sqrt(np.mean((found.q[:, :, :3] - q_d) ** 2, axis=1))
-    return Motion(found.times, found.q, found.tau, q_d, rms)
+    q_d = np.asarray(reference(trajectory.times)[0])
+    rms = np.sqrt(np.mean((trajectory.q[:, :, :3] - q_d) ** 2, axis=1))
+    return Motion(trajectory.times, trajectory.q, trajectory.tau, q_d, rms)
 
 
 def _table() -> list[Row]:
@@ -161,9 +163,9 @@ def _table() -> list[Row]:
         rows.append(numbers(f"link {k + 1}: m, Ixx, Iyy, Izz, Ixy, Ixz, Iyz", [mass, *moments], ours, "kg, kg m²"))
     rows.append(numbers("link 1 with two motors of 1 kg: m", ["4.5"], [links[0].mass], "kg"))
     # Link 1 is its own body and two motors at O_2: what the motors add is known, the rest is the printed inertia.
-    own, motors = np.array([0.0, 0.15, 0.0]), np.array([0.0, 0.3, 0.0])
+    centre, motors = np.array([0.0, 0.15, 0.0]), np.array([0.0, 0.3, 0.0])
     J = np.asarray(links[0].inertia) - 2 * np.diag([0.006, 0.006, 0.004])
-    for mass_, place in ((2.5, own), (1.0, motors), (1.0, motors)):
+    for mass_, place in ((2.5, centre), (1.0, motors), (1.0, motors)):
         far = place - np.asarray(links[0].com)
         J = J - mass_ * (far @ far * np.eye(3) - np.outer(far, far))
     rows.append(numbers("link 1: Ixx, Iyy, Izz", printed[0][1][:3], np.diag(J).round(12), "kg m²"))
@@ -179,10 +181,10 @@ def _table() -> list[Row]:
 
 
 def _settings() -> list[Row]:
-    """Compare the numbers of section V with those that the simulation has."""
+    """Compare the numbers of section V with the simulation settings."""
     robot, reference = law().robot, law().reference
     assert reference is not None
-    carriers = ["" if each.motor is None else each.motor.carrier for each in robot.joints]
+    carriers = ["" if joint.motor is None else joint.motor.carrier for joint in robot.joints]
     is_held = carriers == ["base", "link1", "link1"]
     soft = robot.elastic[0].motor
     assert soft is not None and not isinstance(soft.stiffness, str | None)
@@ -194,7 +196,7 @@ def _settings() -> list[Row]:
         number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
         claim("motors 1, 2, 3 are on", "the base, link 1, link 1", ", ".join(carriers), is_held),
         same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
-        numbers("initial angles of the joints", ["0", "0", "-0.4363"], START[:3], "rad"),
+        numbers("initial joint angles", ["0", "0", "-0.4363"], START[:3], "rad"),
         number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
         number("simulated time", "10", SECONDS, "s"),
     ]
@@ -214,7 +216,7 @@ def _joints(case: str, name: str) -> Outcome:
         for j, (printed, value) in enumerate(zip(RMS[case], motion.rms[k], strict=True))
     ]
     if case == "payload":
-        weight = ", ".join(f"{each:.5f}" for each in motion.rms[list(LOADS).index("payload as a weight")])
+        weight = ", ".join(f"{error:.5f}" for error in motion.rms[list(LOADS).index("payload as a weight")])
         rows.append(only("the same with 3 N downwards", f"{weight} rad"))
     return Outcome(rows, draw)
 
@@ -235,7 +237,7 @@ def _torques(case: str, name: str) -> Outcome:
     tau = motion.tau[k][:, [0, 1, 3]]
     first, then = float(np.abs(tau[early, 2]).max()), float(np.abs(tau[late, 2]).max())
     words = f"{first:.0f} N m, later {then:.1f} N m"
-    rows = [claim("torque of motor 3 at the beginning", "large oscillation", words, first > 3 * then)]
+    rows = [claim("initial torque of motor 3", "large oscillation", words, first > 3 * then)]
     if case == "payload":
         at = int(np.argmin(np.abs(motion.times - 3.0)))
         bare, weight = (motion.tau[j, at, 1] for j in (0, list(LOADS).index("payload as a weight")))
@@ -254,23 +256,23 @@ def _torques(case: str, name: str) -> Outcome:
 
 
 GEOMETRY = (
-    "the paper gives neither joint axes, lengths and centres of mass of links, nor gear ratios and gains: they were "
-    "chosen, and the gains fitted to the printed errors"
+    "the paper does not give joint axes, lengths and centres of mass of links, gear ratios or gains; they were "
+    "chosen, and the gains were fitted to the printed errors"
 )
 
 
 def _figures(k: int, case: str) -> list[Item]:
     """Return three figures of a simulation, from Fig. k."""
     kinds: dict[str, Callable[[str, str], Outcome]] = {
-        "angles of the joints and RMS errors": _joints,
-        "angle of the motor": _motor,
-        "torques of the motors": _torques,
+        "joint angles and RMS errors": _joints,
+        "motor angle": _motor,
+        "motor torques": _torques,
     }
-    found = []
+    items = []
     for place, (title, make) in zip((f"Fig. {k + each}" for each in range(3)), kinds.items(), strict=True):
         name, compute = f"hua/{place.lower().replace('. ', '-')}", partial(make, case, place)
-        found.append(Item(name, f"{title}, {case}", F, place, compute, missing=GEOMETRY, seconds=4, first=10))
-    return found
+        items.append(Item(name, f"{title}, {case}", F, place, compute, missing=GEOMETRY, seconds=4, first=10))
+    return items
 
 
 A, F = Kind.ALGORITHM, Kind.FIGURE
@@ -279,9 +281,9 @@ ITEMS = [
     Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", drawing.unified_body),
     Item("hua/algorithm-1", "inverse dynamics", A, "Algorithm 1, eqs. 2 to 29", _recursion),
     Item("hua/algorithm-2", "forward dynamics", A, "Algorithm 2, eqs. 30 to 36", _forward),
-    Item("hua/controller", "the controller is stable", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
+    Item("hua/controller", "controller stability", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
     Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
-    Item("hua/simulation", "numbers of the simulation", Kind.NUMBER, "section V", _settings),
+    Item("hua/simulation", "simulation settings", Kind.NUMBER, "section V", _settings),
     *_figures(3, "no payload"),
     *_figures(6, "payload"),
 ]

@@ -1,6 +1,6 @@
-"""Khalil 2010: trees, closed loops, parallel robots, elastic joints, and a base that moves.
+"""Khalil 2010: trees, closed loops, parallel robots, elastic joints, and a moving base.
 
-The paper prints equations and no numbers: they are evaluated as printed (corrected) and compared with the library.
+The paper prints equations but no numbers. The corrected equations are evaluated and compared with the library.
 """
 
 from functools import cache
@@ -32,25 +32,25 @@ from torsor.spatial import from_quaternion, make_pose
 def _elastic() -> list[Row]:
     data, _, (q, v, a), *_ = tree()
     weak = data._replace(Ia=np.where(ELASTIC > 0, 0.0, data.Ia))
-    found = khalil.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
+    result = khalil.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
     accelerations, forces = elastic_case()
     smooth = weak._replace(Fs=0 * data.Fs, Fv=0 * data.Fv)  # eq. 82 has no friction
     A, H = khalil.direct_model(smooth, q, v, tree().fe, tree().me)
     rigid, soft = np.flatnonzero(ELASTIC == 0), np.flatnonzero(ELASTIC)
     pull = -ELASTIC[soft] * BENT[soft]
     split = np.linalg.solve(A[np.ix_(soft, soft)], pull - A[np.ix_(soft, rigid)] @ a[rigid] - H[soft])
-    Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, found.Gamma)  # eq. 69
+    Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, result.Gamma)  # eq. 69
     direct = khalil.direct_dynamics(smooth, q, v, Gamma, tree().wrenches)
     return [
         same("direct model, section 6.2", direct.qdd, accelerations, 1e-10),
-        same("elastic accelerations, eq. 80", found.qdd[soft], accelerations[soft]),
+        same("elastic accelerations, eq. 80", result.qdd[soft], accelerations[soft]),
         same("the same by eq. 71", split, accelerations[soft], 1e-10),
-        same("forces of rigid joints, eq. 82", found.Gamma[rigid], forces[rigid], unit="N m, N"),
+        same("rigid joint forces, eq. 82", result.Gamma[rigid], forces[rigid], unit="N m, N"),
     ]
 
 
 def _matrices_of_free_base() -> tuple[Array, Array]:
-    """Return (A, H) of eq. 83 by the inverse model, which goes on to the base (section 7.1, first method)."""
+    """Return (A, H) of eq. 83 by the inverse model, extended to the base (section 7.1, first method)."""
     data, _, (q, v, _), fe, me, base, _ = tree()
     n = len(q)
     calm = data._replace(Fs=np.zeros(n), Fv=np.zeros(n))
@@ -79,26 +79,26 @@ def _base_matrices() -> list[Row]:
 
 def _base_inverse() -> list[Row]:
     data, _, (q, v, a), fe, me, base, _ = tree()
-    found = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
+    result = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
     acceleration, forces = free_base()
-    left = khalil.base_wrench(data, base._replace(Vd=found.Vd_0), q, v, a, fe, me)[1]
+    left = khalil.base_wrench(data, base._replace(Vd=result.Vd_0), q, v, a, fe, me)[1]
     return [
-        same("V'_0 - g, eq. 97", found.Vd_0, acceleration, unit="m/s², rad/s²"),
-        same("Γ, eq. 100", found.Gamma, forces, unit="N m, N"),
-        claim("wrench left on the base", "0", f"{np.abs(left).max():.1e}", bool(np.abs(left).max() < 1e-10)),
+        same("V'_0 - g, eq. 97", result.Vd_0, acceleration, unit="m/s², rad/s²"),
+        same("Γ, eq. 100", result.Gamma, forces, unit="N m, N"),
+        claim("residual base wrench", "0", f"{np.abs(left).max():.1e}", bool(np.abs(left).max() < 1e-10)),
     ]
 
 
 def _base_direct() -> list[Row]:
     data, _, (q, v, _), _, _, base, floating = tree()
     acceleration, forces = free_base()
-    found = khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base)
+    result = khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base)
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
     loads = np.vstack([np.zeros((1, 6)), tree().external])
     ours = floating.forward_dynamics(*state, np.r_[np.zeros(6), forces], external=loads)
     return [
-        same("q'', eq. 110", found.qdd, ours[6:], 1e-10),
-        same("V'_0 - g, eq. 109", found.Vd_0, acceleration, 1e-10, "m/s², rad/s²"),
+        same("q'', eq. 110", result.qdd, ours[6:], 1e-10),
+        same("V'_0 - g, eq. 109", result.Vd_0, acceleration, 1e-10, "m/s², rad/s²"),
     ]
 
 
@@ -164,10 +164,10 @@ def _eel() -> Outcome:
 A, F = Kind.ALGORITHM, Kind.FIGURE
 BASE_ITEMS = [
     Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
-    Item("khalil/base-matrices", "moving base by A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
-    Item("khalil/base-inverse", "moving base, inverse", A, "section 7.2, eqs. 89 to 100", _base_inverse),
-    Item("khalil/base-direct", "moving base, direct", A, "section 7.3, eqs. 101 to 112", _base_direct),
-    Item("khalil/eel", "an eel that bends", A, "section 7.2, last paragraph", _eel, seconds=3),
+    Item("khalil/base-matrices", "moving base with A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
+    Item("khalil/base-inverse", "moving base, inverse dynamics", A, "section 7.2, eqs. 89 to 100", _base_inverse),
+    Item("khalil/base-direct", "moving base, direct dynamics", A, "section 7.3, eqs. 101 to 112", _base_direct),
+    Item("khalil/eel", "a bending eel", A, "section 7.2, last paragraph", _eel, seconds=3),
 ]
 
 
@@ -179,7 +179,7 @@ SHIFT = np.array([0.05, -0.04, 0.06, 0.1, -0.05, 0.08])  # pose, from home
 
 @cache
 def platform() -> ParallelRobot:
-    """Return the robot of the library."""
+    """Return the Gough-Stewart platform of the library."""
     return library.gough_stewart().to(device="casadi")
 
 
@@ -283,10 +283,10 @@ ROTORS = (0.01, 0.0, 0.02, 0.0)  # of the five-bar of the library
 
 def _frames() -> list[Row]:
     data, robot, (q, _, _), *_ = tree()
-    found: list[Array] = []
+    poses: list[Array] = []
     for i, (R, P) in zip(data.antecedent, khalil.placements(data, q), strict=True):
-        found.append((np.eye(4) if i < 0 else found[i]) @ make_pose(R, P))
-    return [same("⁰T_j of all links, eq. 1", found, robot.poses(q))]
+        poses.append((np.eye(4) if i < 0 else poses[i]) @ make_pose(R, P))
+    return [same("⁰T_j of all links, eq. 1", poses, robot.poses(q))]
 
 
 def _inverse() -> list[Row]:
@@ -331,11 +331,11 @@ def _matrices() -> list[Row]:
 def _direct() -> list[Row]:
     data, robot, (q, v, a), *_ = tree()
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
-    found = khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches)
+    result = khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches)
     moments, forces = np.hsplit(robot.joint_wrenches(q, v, a, external=tree().external), 2)
     return [
-        same("q'', eq. 41", found.qdd, robot.forward_dynamics(q, v, Gamma, external=tree().external)),
-        same("reactions, eq. 42", found.f, np.hstack([forces, moments])),
+        same("q'', eq. 41", result.qdd, robot.forward_dynamics(q, v, Gamma, external=tree().external)),
+        same("reactions, eq. 42", result.f, np.hstack([forces, moments])),
     ]
 
 
@@ -361,7 +361,7 @@ def _cut_joint() -> list[Row]:
     return [
         same("O_k is O_{k+B}, eq. 3", ends[0], ends[1], 1e-10),
         same("J_k q' = J_{k+B} q', eq. 4", rates[0] @ v, rates[1] @ v, 1e-10),
-        same("forces of table and library", of_table, of_library),
+        same("forces from table and library", of_table, of_library),
     ]
 
 
@@ -423,9 +423,9 @@ ITEMS = [
     Item("khalil/fig-2", "frames of a cut joint", F, "Figure 2", drawing.cut_joint),
     Item("khalil/fig-3", "forces and moments on a link", F, "Figure 3, eq. 25", drawing.link_of_a_tree),
     Item("khalil/frames", "frames of a tree in six parameters", A, "section 2.1, eq. 1", _frames),
-    Item("khalil/cut-joint", "closed loops by a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
+    Item("khalil/cut-joint", "closed loops with a cut joint", A, "section 2.2, eqs. 2 to 5", _cut_joint, seconds=1),
     Item("khalil/inverse", "inverse dynamics of a tree", A, "section 3.2, eqs. 9 to 31", _inverse),
-    Item("khalil/matrices", "direct dynamics by A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
-    Item("khalil/direct", "direct dynamics by recursion", A, "section 3.3.2, eqs. 32 to 54", _direct),
+    Item("khalil/matrices", "direct dynamics with A and H", A, "sections 3.1 and 3.3.1, eqs. 6 to 8", _matrices),
+    Item("khalil/direct", "recursive direct dynamics", A, "section 3.3.2, eqs. 32 to 54", _direct),
     Item("khalil/five-bar", "closed loops: a five-bar", A, "section 4, eqs. 55 to 58", _five_bar, seconds=2, first=5),
 ]

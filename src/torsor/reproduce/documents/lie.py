@@ -35,15 +35,15 @@ def _operators() -> list[Row]:
 
 def _against_library(form: Callable[..., lie.Motion]) -> list[Row]:
     data, robot, (q, v, a) = screws()
-    found, gravity = form(data, q, v, a), np.asarray(robot.gravity)
+    motion, gravity = form(data, q, v, a), np.asarray(robot.gravity)
     V, R = robot.velocities(q, v), robot.poses(q)[:, :3, :3]
     rate = np.array(robot.accelerations(q, v, a))
     rate[:, 3:] -= np.cross(V[:, :3], V[:, 3:]) + gravity @ R  # V' is the rate of components, from -g
     return [
-        same("joint torques τ", found.tau, robot.inverse_dynamics(q, v, a), unit="N m, N"),
-        same("wrenches F_i", found.F, robot.joint_wrenches(q, v, a)),
-        same("twists V_i", found.V, V),
-        same("their rates V'_i", found.Vd, rate),
+        same("joint torques τ", motion.tau, robot.inverse_dynamics(q, v, a), unit="N m, N"),
+        same("wrenches F_i", motion.F, robot.joint_wrenches(q, v, a)),
+        same("twists V_i", motion.V, V),
+        same("their rates V'_i", motion.Vd, rate),
     ]
 
 
@@ -52,16 +52,16 @@ def _two_link() -> list[Row]:
     inertia = np.diag([0.01, 0.08, 0.08, 1.0, 1.0, 1.0])
     robot = from_screws(list(data.M), list(data.S), [inertia, inertia], gravity=data.g).to(device="casadi")
     ours = robot.inverse_dynamics(*state)
-    found = lie.components(data, *state).tau
-    return [same("τ by 8.1 and 8.2", found, ours), same("τ of the Lagrangian", lagrange(state), ours)]
+    torques = lie.components(data, *state).tau
+    return [same("τ by 8.1 and 8.2", torques, ours), same("τ of the Lagrangian", lagrange(state), ours)]
 
 
 def _orders() -> list[Row]:
     data, theta, dtheta = two_links()
 
     def at(scale: float) -> list[Array]:
-        found = lie.compact(data, theta, scale * dtheta, np.zeros(2))
-        return [part for V, Vd in zip(found.V, found.Vd, strict=True) for part in (V[:3], V[3:], Vd[:3], Vd[3:])]
+        motion = lie.compact(data, theta, scale * dtheta, np.zeros(2))
+        return [part for V, Vd in zip(motion.V, motion.Vd, strict=True) for part in (V[:3], V[3:], Vd[:3], Vd[3:])]
 
     names = [f"{name}_{link}" for link in (1, 2) for name in ("ω", "v", "ω'", "v'")]
     rows = list[Row]()
@@ -78,8 +78,8 @@ def _expanded() -> list[Row]:
     """Compare the expansions of section 10 with the recursion of two links without gravity and accelerations."""
     data, theta, dtheta = two_links()
     x, rest, cross, (one, two) = expansion(data, theta), np.zeros(2), np.cross, dtheta
-    found = lie.compact(data, theta, dtheta, rest)
-    (w1, _), (w2, v2) = (np.split(V, 2) for V in found.V)
+    motion = lie.compact(data, theta, dtheta, rest)
+    (w1, _), (w2, v2) = (np.split(V, 2) for V in motion.V)
     powers = {
         "θ'_1²": cross(x.Rz1, cross(x.p, x.Rz1)) + x.R @ cross(x.z1, x.b1),
         "θ'_1 θ'_2": cross(x.Rz1, x.b2) + cross(x.z2, cross(x.p, x.Rz1)) + cross(x.z2, x.R @ x.b1),
@@ -104,7 +104,7 @@ def _expanded() -> list[Row]:
         same("v_2 × z_2 (10.2)", side, cross(v2, x.z2)),
         same("ω_2 × b_2 (10.2)", turned, cross(w2, x.b2)),
         *(same(f"table of ω_2 × v_2: {name}", factors[name] * powers[name], ours[name]) for name in powers),
-        same("τ_2 (10.3)", (n2 + I2 @ rate) @ x.z2 + f2 @ x.b2, found.tau[1]),
+        same("τ_2 (10.3)", (n2 + I2 @ rate) @ x.z2 + f2 @ x.b2, motion.tau[1]),
         claim(
             "z_1ᵀ (ω_1 × I_1 ω_1) and b_1ᵀ (z_1 × b_1) (10.5)",
             "0, 0 (the second often)",
@@ -134,15 +134,15 @@ def _structure() -> list[Row]:
     ]
 
 
-TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero for parallel axes only: the misprint lie/section-9.1"
+TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero only for parallel axes: the misprint lie/section-9.1"
 ALGORITHM = Kind.ALGORITHM
 compact, components = (partial(_against_library, form) for form in (lie.compact, lie.components))
 ITEMS = [
     Item("lie/operators", "Ad, ad and identities", ALGORITHM, "section 3 and appendix", _operators),
-    Item("lie/compact", "Newton-Euler in twists and wrenches", ALGORITHM, "section 4", compact),
-    Item("lie/components", "Newton-Euler in components", ALGORITHM, "sections 5 to 7", components),
-    Item("lie/two-link", "a planar arm of two links", ALGORITHM, "section 8", _two_link),
-    Item("lie/orders", "orders of the terms in the velocities", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
-    Item("lie/expansion", "terms of two links by powers of θ'", Kind.TABLE, "section 10, table of 10.2", _expanded),
+    Item("lie/compact", "Newton-Euler with twists and wrenches", ALGORITHM, "section 4", compact),
+    Item("lie/components", "Newton-Euler by components", ALGORITHM, "sections 5 to 7", components),
+    Item("lie/two-link", "a planar two-link arm", ALGORITHM, "section 8", _two_link),
+    Item("lie/orders", "orders of the velocity terms", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
+    Item("lie/expansion", "two-link terms by powers of θ'", Kind.TABLE, "section 10, table of 10.2", _expanded),
     Item("lie/structure", "mass matrix, Coriolis matrix, passivity, energy", ALGORITHM, "section 11", _structure),
 ]

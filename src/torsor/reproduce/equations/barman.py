@@ -1,7 +1,7 @@
 """Joint forces and their sensitivities in standard Denavit-Hartenberg frames: chapter III of Barman 2020.
 
 Steps 1 to 10 of S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion planning",
-Oklahoma State University 2020 (equation numbers at the lines; a ``Form`` names those that are to be as printed).
+Oklahoma State University 2020 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of
 mass is anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling
@@ -241,7 +241,7 @@ def sensitivities(
         tau.append((link.e @ felt.x, link.e @ felt.q, link.e @ felt.qd, link.e @ felt.qdd))
 
     def parts(vectors: Sequence[Sensitive]) -> Parts:
-        return Parts(*(np.array([getattr(each, part) for each in vectors]) for part in Parts._fields))
+        return Parts(*(np.array([getattr(vector, part) for vector in vectors]) for part in Parts._fields))
 
     forces, moments = zip(*wrenches, strict=True)
     return Sensitivities(Parts(*(np.array(part) for part in zip(*tau, strict=True))), parts(forces), parts(moments))
@@ -281,7 +281,7 @@ def velocities(robot: Robot, q: Vector, qd: Vector, form: Form = CORRECTED) -> t
     """Return the velocities of the origins O_j in frame j and their sensitivities by qd: step 6, 3.32 to 3.40."""
     n = len(robot.m)
     w = wd = xd = Sensitive.zero(n)
-    found = []
+    results = []
     for j in range(n):
         link = Link(robot, j, q)
         w, wd = angular(link, w, wd, qd[j], 0.0, form)
@@ -289,9 +289,9 @@ def velocities(robot: Robot, q: Vector, qd: Vector, form: Form = CORRECTED) -> t
         added = cross(w.x, link.Dx) + qd[j] * link.slides * link.e  # 3.35
         added_qd = cross(w.qd, link.Dx) + link.own(link.slides * link.e)  # 3.36, 3.37
         if link.slides:
-            own = np.arange(n) == j
-            added_qd = form("3.40", added_qd, np.where(own, added_qd, 0.0))
+            is_own_joint = np.arange(n) == j
+            added_qd = form("3.40", added_qd, np.where(is_own_joint, added_qd, 0.0))
         none = np.zeros((3, n))
         xd = before + Sensitive(added, none, added_qd, none)  # 3.38 to 3.40; those by q are left out here
-        found.append(xd)
-    return np.array([each.x for each in found]), np.array([each.qd for each in found])
+        results.append(xd)
+    return np.array([result.x for result in results]), np.array([each.qd for each in results])

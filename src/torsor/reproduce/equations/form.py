@@ -1,4 +1,4 @@
-"""Which equations are as printed, which are corrected, and the vector product of all."""
+"""The choice between printed and corrected equations, and the vector product."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
-Vector = NDArray[Any]  # real, or complex for derivatives by complex steps
+Vector = NDArray[Any]  # real, or complex for complex-step derivatives
 Matrix = NDArray[Any]
 
 
 class Form:
-    """The equations of a document: corrected, but for the places that are to be as printed."""
+    """The equations of a document: corrected, except for the places that are evaluated as printed."""
 
     def __init__(self, printed: Iterable[str] = ()) -> None:
         self.printed = frozenset(printed)

@@ -1,7 +1,7 @@
 """Joint forces and their rates in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
 
 In the letters of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
-Newton-Euler approach", 2009 (equation numbers at the lines; a ``Form`` names those that are to be as printed).
+Newton-Euler approach", 2009 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame i is on the axis of joint i; it follows from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
 Rates of vectors are those that an observer at rest sees, in the axes of frame i.
@@ -42,8 +42,8 @@ def inverse_dynamics(
 ) -> tuple[Vector, Matrix, Matrix]:
     """Return (tau, f, n) without rates; f_tip, n_tip is link N on its environment, at O_N."""
     f, n = (np.zeros(3) if tip is None else np.asarray(tip) for tip in (f_tip, n_tip))
-    found = force_rates(robot, q, qd, qdd, np.zeros(len(q)), Tip(np.eye(3), np.zeros(3), f, n, *np.zeros((2, 3))))
-    return found.tau, found.f, found.n
+    rates = force_rates(robot, q, qd, qdd, np.zeros(len(q)), Tip(np.eye(3), np.zeros(3), f, n, *np.zeros((2, 3))))
+    return rates.tau, rates.f, rates.n
 
 
 z = np.array([0.0, 0.0, 1.0])
@@ -67,8 +67,8 @@ def acceleration(w: Vector, gam: Vector, r: Vector) -> Vector:
 
 def jerk(w: Vector, gam: Vector, iota: Vector, r: Vector) -> Vector:
     """Return the jerk of a point at r minus that of the origin: (8), (9)."""
-    found: Vector = cross(iota, r) + 2 * cross(gam, cross(w, r)) + cross(w, acceleration(w, gam, r))
-    return found
+    value: Vector = cross(iota, r) + 2 * cross(gam, cross(w, r)) + cross(w, acceleration(w, gam, r))
+    return value
 
 
 class Rates(NamedTuple):

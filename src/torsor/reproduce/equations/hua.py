@@ -1,8 +1,8 @@
 """Robots with rigid and elastic joints and motors on any link: Hua et al. 2022.
 
 In the letters of M. T. Hua, M. Poursina and F. Sanfilippo, "Dynamic modelling of mixed rigid-flexible joint robotic
-manipulator using recursive Newton-Euler formulation" (equation numbers at the lines; a ``Form`` names those that
-are to be as printed).
+manipulator using recursive Newton-Euler formulation" (equation numbers in comments; a ``Form`` names those
+evaluated as printed).
 
 Joint i turns about z of frame i, and frame i+1 is fixed on link i: R^i_{i+1} = Rz(q_i) Rfix_i. A unified body is a link
 with all motors on it, their rotors as if locked. theta is the angle of a motor behind its gear.
@@ -95,9 +95,9 @@ def inverse_dynamics(
     motors = np.zeros(N)
     for k in range(N):
         on = robot.carrier[k]
-        own = robot.eta[k] * (phidd[k] * robot.zm[k] + phid[k] * np.cross(w[on], robot.zm[k]))
+        rotor_rate = robot.eta[k] * (phidd[k] * robot.zm[k] + phid[k] * np.cross(w[on], robot.zm[k]))
         carried = wd[form("27", on, max(on - 1, 0))]  # as printed, in frame l_m, which is fixed on the link before
-        motors[k] = robot.eta[k] * robot.Iz[k] * (carried + own) @ robot.zm[k]  # (8), (9)
+        motors[k] = robot.eta[k] * robot.Iz[k] * (carried + rotor_rate) @ robot.zm[k]  # (8), (9)
     spring = robot.K * (theta - q)
     return Torques(np.where(elastic, spring, load) + motors, f_b, tau_b, load)  # (27) to (29)
 
@@ -120,10 +120,10 @@ def forward_dynamics(
     for unit in np.eye(N + int(elastic.sum())):
         thetadd = np.zeros(N)
         thetadd[elastic] = unit[N:]
-        found = rows(robot, inverse_dynamics(weightless, q, v, unit[:N], theta, w, thetadd))
-        found[N:] -= (robot.K * (theta - q))[elastic]  # (34), (35)
-        columns.append(found)
+        result = rows(robot, inverse_dynamics(weightless, q, v, unit[:N], theta, w, thetadd))
+        result[N:] -= (robot.K * (theta - q))[elastic]  # (34), (35)
+        columns.append(result)
     A = np.array(columns).T
     spring = robot.K * form("algorithm 2", theta - q, robot.eta * (theta - robot.eta * q))  # (28)
-    given = np.concatenate([np.where(elastic, spring, tau), tau[elastic]])
-    return A, zeta, np.linalg.solve(A, given - zeta)  # (36)
+    forces = np.concatenate([np.where(elastic, spring, tau), tau[elastic]])
+    return A, zeta, np.linalg.solve(A, forces - zeta)  # (36)

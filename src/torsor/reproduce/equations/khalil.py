@@ -1,7 +1,7 @@
 """Newton-Euler of trees in Khalil and Kleinfinger's six parameters: Khalil 2010.
 
 In the letters of W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010 (equation
-numbers at the lines; a ``Form`` names those that are to be as printed): the inverse model, the direct model by matrices
+numbers in comments; a ``Form`` names those evaluated as printed): the inverse model, the direct model by matrices
 and by recursion, elastic joints, and a base that moves.
 
 Frame j is on the axis of joint j. Inertial parameters M, MS, J are about O_j, in the axes of frame j. Twists are
@@ -127,13 +127,13 @@ def base_wrench(
 
     The recursion goes on to j = 0 (section 7.1, first method). The wrench is zero for the motion of a free base.
     """
-    found = inverse_dynamics(robot, q, qd, qdd, fe, me, base=base)
+    wrenches = inverse_dynamics(robot, q, qd, qdd, fe, me, base=base)
     wrench = spatial_inertia(base.M, base.MS, base.J) @ base.Vd - velocity_wrench(base.w, base.MS, base.J)  # (9)
     for j, (R, P) in enumerate(placements(robot, q)):
         if robot.antecedent[j] < 0:
-            f = R @ found.f[j]
-            wrench = wrench + np.concatenate([f, R @ found.m[j] + np.cross(P, f)])
-    return found, wrench
+            f = R @ wrenches.f[j]
+            wrench = wrench + np.concatenate([f, R @ wrenches.m[j] + np.cross(P, f)])
+    return wrenches, wrench
 
 
 def direct_model(
@@ -272,18 +272,18 @@ def elastic_inverse(
             alpha[j] = K[j] @ step.gamma[j] + J[j] @ a * qdd[j] - beta[j]  # (76)
         if i >= 0:
             beta[i], J[i] = beta[i] - T.T @ alpha[j], J[i] + T.T @ K[j] @ T  # (77), (78)
-    Vd, found, Gamma, Vd_0 = [np.zeros(6)] * n, np.array(qdd, dtype=float), np.zeros(n), gravity_twist(robot)
+    Vd, accelerations, Gamma, Vd_0 = [np.zeros(6)] * n, np.array(qdd, dtype=float), np.zeros(n), gravity_twist(robot)
     for j in step.order:
         moved, a = step.of_antecedent(j, Vd, Vd_0, "79"), step.a[j]
         f = K[j] @ moved + alpha[j]  # (79)
         if is_elastic[j]:
             pull = -K_spring[j] * deflection[j] + a @ beta[j]
-            found[j] = (-a @ J[j] @ (moved + step.gamma[j]) + pull) / H[j]  # (80)
-            Vd[j] = moved + a * found[j] + step.gamma[j]  # (81)
+            accelerations[j] = (-a @ J[j] @ (moved + step.gamma[j]) + pull) / H[j]  # (80)
+            Vd[j] = moved + a * accelerations[j] + step.gamma[j]  # (81)
         else:
-            Vd[j] = form("81", moved + a * found[j] + step.gamma[j], moved)  # (81), for every joint
-            Gamma[j] = f @ a + robot.Ia[j] * found[j]  # (82)
-    return Inverse(Gamma, found, Vd_0, np.zeros(6))
+            Vd[j] = form("81", moved + a * accelerations[j] + step.gamma[j], moved)  # (81), for every joint
+            Gamma[j] = f @ a + robot.Ia[j] * accelerations[j]  # (82)
+    return Inverse(Gamma, accelerations, Vd_0, np.zeros(6))
 
 
 def moving_base_inverse(

@@ -1,6 +1,6 @@
-"""All misprints of the documents that were found, each with the computation that decides.
+"""All known misprints of the documents, each with the computation that decides.
 
-The file ``errata.tsv`` has their text, the module of a document the decisions by name.
+``errata.tsv`` contains their text, and the module of each document the decisions by name.
 
 Example:
     >>> by_name["khalil/eq-57"].decide().is_clear

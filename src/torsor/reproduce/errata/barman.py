@@ -21,7 +21,7 @@ def by_complex_steps() -> tuple[Array, ...]:
     columns = []
     for step in STEP * np.eye(3 * len(data.m)):
         q, qd, qdd = np.array(state) + 1j * step.reshape(3, -1)
-        columns.append([each.imag / STEP for each in barman.inverse_dynamics(data, q, qd, qdd, load)])
+        columns.append([force.imag / STEP for force in barman.inverse_dynamics(data, q, qd, qdd, load)])
     whole = (np.moveaxis(np.array(each), 0, -1) for each in zip(*columns, strict=True))
     return tuple(part for each in whole for part in np.split(each, 3, axis=-1))
 

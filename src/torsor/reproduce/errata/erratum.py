@@ -11,8 +11,8 @@ import numpy as np
 
 from torsor.reproduce.equations.form import CORRECTED, Form
 
-EXACT = 1e-9  # relative error of an equation that holds; rounding is below it, complex steps and differences too
-WRONG = 1e-6  # least relative error of an equation that does not hold
+MAX_CORRECTED_ERROR = 1e-9  # maximum relative error of an equation that holds, including complex steps and differences
+MIN_PRINTED_ERROR = 1e-6  # minimum relative error of an equation that does not hold
 
 
 class Decision(NamedTuple):
@@ -24,15 +24,15 @@ class Decision(NamedTuple):
     @property
     def is_clear(self) -> bool:
         """Whether the corrected form holds and the printed form does not."""
-        return self.corrected <= EXACT and self.printed >= WRONG
+        return self.corrected <= MAX_CORRECTED_ERROR and self.printed >= MIN_PRINTED_ERROR
 
 
 @dataclass(frozen=True)
 class Erratum:
     """A misprint of a document.
 
-    ``name`` is that of its item ("khalil/eq-57"), ``place`` the equation or section, ``truth`` the independent result
-    with which both forms are compared by ``decide``.
+    ``name`` is the item name ("khalil/eq-57"), ``place`` the equation or section, and ``truth`` the independent result
+    with which ``decide`` compares both forms.
 
     Example:
         >>> wrong = Erratum("notes/eq-1", "eq. 1", "2 + 2 = 5", "2 + 2 = 4", lambda: decide(2 + 2, 4, 5), "counting")
@@ -49,15 +49,15 @@ class Erratum:
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a table with tabs, by the heads of its columns."""
+    """Return the rows of a tab-separated table, by column header."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def error(found: Any, expected: Any) -> float:
-    """Return the largest difference relative to the largest component that is expected (to 1 where all are zero).
+    """Return the largest difference relative to the largest expected component (to 1 if all are zero).
 
-    Of tuples of arrays, it is the largest one.
+    For tuples of arrays, the largest error is returned.
     """
     if isinstance(expected, tuple):
         return max(error(a, b) for a, b in zip(found, expected, strict=True))
@@ -72,21 +72,21 @@ def decide(truth: Any, corrected: Any, printed: Any) -> Decision:
 
 
 def compare(place: str, truth: Any, evaluate: Callable[[Form], Any]) -> Decision:
-    """Return the errors of equations that are corrected, and as printed in one place."""
+    """Return the errors of corrected equations, and of equations that are as printed in one place."""
     return decide(truth, evaluate(CORRECTED), evaluate(Form([place])))
 
 
 def derivative(function: Callable[[float], Any], h: float) -> Any:
-    """Return the derivative at 0 by differences of fourth order."""
+    """Return the derivative at 0 by fourth-order differences."""
     at = [np.asarray(function(k * h)) for k in (-2, -1, 1, 2)]
     return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
 
 
 def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Callable[[], Decision]]:
-    """Return a decision about equations as printed in each of some places, by the names of the misprints."""
+    """Return decisions about equations that are as printed in each of some places, by misprint name."""
     return {f"eq-{place.replace(' ', '-')}": partial(decision, place) for place in places}
 
 
 def words(holds: bool, printed_holds: bool) -> Decision:
-    """Return the decision about a statement that is true or false: an error of 0 or 1."""
+    """Return the decision about a true or false statement: an error of 0 or 1."""
     return Decision(float(not holds), float(not printed_holds))

@@ -95,8 +95,8 @@ def _springs() -> Decision:
     data, robot, (q, v, _), (theta, w, _) = mixed()
     elastic = data.K > 0
     tau = np.array([3.0, -1.0, 2.0, 0.5])
-    given = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
-    truth = robot.forward_dynamics(np.r_[q, theta[elastic]], np.r_[v, w[elastic]], given)
+    forces = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
+    truth = robot.forward_dynamics(np.r_[q, theta[elastic]], np.r_[v, w[elastic]], forces)
     return compare("algorithm 2", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, tau, form)[2])
 
 

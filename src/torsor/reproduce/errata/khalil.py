@@ -56,8 +56,8 @@ def free_base() -> tuple[Array, Array]:
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
     loads = np.vstack([np.zeros((1, 6)), tree().external])
     zero = np.zeros(floating.nv)
-    found, forces = floating.hybrid_dynamics(*state, np.r_[np.zeros(6), a], zero, forced=["root"], external=loads)
-    moved = floating.accelerations(*state, found)[0]
+    result, forces = floating.hybrid_dynamics(*state, np.r_[np.zeros(6), a], zero, forced=["root"], external=loads)
+    moved = floating.accelerations(*state, result)[0]
     return np.r_[moved[3:] - floating.gravity, moved[:3]], forces[6:]
 
 
@@ -107,15 +107,15 @@ def _cut_links() -> Decision:
     loop, n = robot.loops[0], len(robot.links)
     assert isinstance(loop, Loop)
     ends = [robot.place(frame).link + 1 for frame in (loop.a, loop.b)]
-    return words(all(each <= n for each in ends), all(each < n for each in ends))
+    return words(all(end <= n for end in ends), all(each < n for each in ends))
 
 
 def _solved() -> Decision:
     data, robot, (q, v, a), fe, me, *_ = tree()
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
     A, H = khalil.direct_model(data, q, v, fe, me)
-    found = np.linalg.solve(A, Gamma - H)
-    return decide(a, found, -found)
+    accelerations = np.linalg.solve(A, Gamma - H)
+    return decide(a, accelerations, -accelerations)
 
 
 def _axis(printed: int) -> Decision:
@@ -152,8 +152,8 @@ def _equilibrium(sign: float, is_transposed: bool) -> Decision:
     children = [k for k, i in enumerate(data.antecedent) if i == j]
     right = sum((step.T[k].T @ reactions[k] for k in children), twist)
     other = right if is_transposed else sum((step.T[k] @ reactions[k] for k in children), twist)
-    own = reactions[j] + step.beta[j]
-    return decide(step.J[j] @ Vd, own - right, own + sign * other)
+    applied = reactions[j] + step.beta[j]
+    return decide(step.J[j] @ Vd, applied - right, applied + sign * other)
 
 
 @cache
@@ -183,9 +183,9 @@ def _projected() -> Decision:
 def _reactions() -> Decision:
     data, robot, (q, v, a), *_ = tree()
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
-    found = khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches)
+    result = khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches)
     moments, forces = np.hsplit(robot.joint_wrenches(q, v, a, external=tree().external), 2)
-    return decide(np.hstack([forces, moments]), found.f, found.Vd)
+    return decide(np.hstack([forces, moments]), result.f, result.Vd)
 
 
 DECISIONS = {

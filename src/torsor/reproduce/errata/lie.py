@@ -35,8 +35,8 @@ def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
 def lagrange(state: tuple[Array, Array, Array]) -> Array:
     """Return the torques of the planar arm from its Lagrangian, in closed form."""
     (q1, q2), (v1, v2), (a1, a2) = state
-    c2, h, own = np.cos(q2), 0.5 * np.sin(q2), 0.08 + 0.25
-    M = np.array([[2 * own + 1 + c2, own + 0.5 * c2], [own + 0.5 * c2, own]])
+    c2, h, inertia = np.cos(q2), 0.5 * np.sin(q2), 0.08 + 0.25
+    M = np.array([[2 * inertia + 1 + c2, inertia + 0.5 * c2], [inertia + 0.5 * c2, inertia]])
     weight = 9.81 * np.array([1.5 * np.cos(q1) + 0.5 * np.cos(q1 + q2), 0.5 * np.cos(q1 + q2)])
     return np.array(M @ [a1, a2] + [-h * (2 * v1 * v2 + v2**2), h * v1**2] + weight)
 
@@ -59,7 +59,7 @@ def _body_velocity() -> Decision:
 
 def _orders() -> Decision:
     data, theta, dtheta = two_links()
-    found = lie.compact(data, theta, dtheta, np.zeros(2))
+    motion = lie.compact(data, theta, dtheta, np.zeros(2))
 
     def spin(t: complex) -> Array:  # of link 2 in the space frame, along the motion without accelerations
         (A, T), q = lie.transforms(data, theta + dtheta * t), theta + dtheta * t
@@ -70,7 +70,7 @@ def _orders() -> Decision:
     R = (lie.exp(data.S[0], theta[0]) @ lie.exp(data.S[1], theta[1]) @ data.M[1])[:3, :3]
     truth = R.T @ spin(1j * STEP).imag / STEP
     z = lie.transforms(data, theta)[0][1][:3]
-    return decide(truth, dtheta[1] * np.cross(found.V[1, :3], z), np.zeros(3))
+    return decide(truth, dtheta[1] * np.cross(motion.V[1, :3], z), np.zeros(3))
 
 
 def _vectors() -> tuple[Array, Array]:
@@ -131,11 +131,11 @@ def _force() -> Decision:
     """Compare the part of f_2ᵀ b_2 that is quadratic in θ'_1: joint 1 moves alone, without gravity."""
     data, theta, (one, _) = two_links()
     x, m2 = expansion(data, theta), data.m[1]
-    found = lie.compact(data, theta, np.array([one, 0.0]), np.zeros(2))
+    motion = lie.compact(data, theta, np.array([one, 0.0]), np.zeros(2))
     lever = np.cross(x.p, x.Rz1)
     first = np.cross(x.Rz1, lever)
     corrected, printed = first + x.R @ np.cross(x.z1, x.b1), first + lever
-    return decide(found.F[1, 3:] @ x.b2, *(m2 * one**2 * each @ x.b2 for each in (corrected, printed)))
+    return decide(motion.F[1, 3:] @ x.b2, *(m2 * one**2 * each @ x.b2 for each in (corrected, printed)))
 
 
 def _transposed() -> Decision:

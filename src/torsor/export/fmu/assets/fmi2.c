@@ -8,7 +8,7 @@
 typedef struct {
     Model model;
     fmi2CallbackFunctions call;
-    char *name; /* behind this structure, in the same block of memory */
+    char *name; /* after this structure, in the same memory block */
 } Component;
 
 static void logged(const fmi2CallbackFunctions *call, fmi2String name, int status, const char *message)
@@ -18,7 +18,7 @@ static void logged(const fmi2CallbackFunctions *call, fmi2String name, int statu
     }
 }
 
-/* The status of a function of the model; why it failed goes to the log. */
+/* The status of a function of the model; the reason of a failure is logged. */
 static fmi2Status done(Component *c, int status)
 {
     if (status) {
@@ -37,7 +37,7 @@ static fmi2Status done(Component *c, int status)
         return done(c, MODEL_ERROR);              \
     }
 
-/* End a function that no importer has a reason to call: the model description says so. */
+/* End a function that is not supported according to the model description. */
 static fmi2Status unsupported(fmi2Component instance, const char *message)
 {
     Component *c = instance;
@@ -63,7 +63,7 @@ FMI2(fmi2Status, fmi2SetDebugLogging,
     (void)on;
     (void)count;
     (void)categories;
-    return instance ? fmi2OK : fmi2Error; /* errors are logged always, and nothing else is */
+    return instance ? fmi2OK : fmi2Error; /* only errors are logged, always */
 }
 
 FMI2(fmi2Component, fmi2Instantiate,
@@ -78,7 +78,7 @@ FMI2(fmi2Component, fmi2Instantiate,
         return NULL;
     }
     if (!guid || strcmp(guid, ROBOT_TOKEN) != 0) {
-        logged(call, name, MODEL_ERROR, "the GUID is not that of this FMU");
+        logged(call, name, MODEL_ERROR, "the GUID does not match this FMU");
         return NULL;
     }
     c = call->allocateMemory(1, sizeof *c + strlen(name) + 1);
@@ -154,7 +154,7 @@ FMI2(fmi2Status, fmi2SetReal,
     return done(c, model_set(&c->model, references, count, values));
 }
 
-/* Variables of other types: there is none. */
+/* There are no variables of other types. */
 #define NO_VARIABLES(Type)                                                                                         \
     FMI2(fmi2Status, fmi2Get##Type,                                                                                \
          (fmi2Component instance, const fmi2ValueReference references[], size_t count, fmi2##Type values[]))       \
@@ -226,7 +226,7 @@ FMI2(fmi2Status, fmi2DeSerializeFMUstate,
     ModelState saved;
     ENTER(MODE_ALL, "fmi2DeSerializeFMUstate")
     if (size != MODEL_BYTES || model_unpack(&saved, (const unsigned char *)bytes)) {
-        return unsupported(instance, "fmi2DeSerializeFMUstate: these bytes are no state of this FMU");
+        return unsupported(instance, "fmi2DeSerializeFMUstate: these bytes are not a state of this FMU");
     }
     if (!*state) {
         *state = c->call.allocateMemory(1, sizeof(ModelState));
@@ -359,7 +359,7 @@ FMI2(fmi2Status, fmi2GetRealStatus, (fmi2Component instance, const fmi2StatusKin
 {
     ENTER(MODE_STEP + MODE_TERMINATED, "fmi2GetRealStatus")
     if (kind != fmi2LastSuccessfulTime) {
-        return unsupported(instance, "fmi2GetRealStatus: only of the last successful time");
+        return unsupported(instance, "fmi2GetRealStatus: only the last successful time is available");
     }
     *value = c->model.state.values[0];
     return fmi2OK;
@@ -376,7 +376,7 @@ FMI2(fmi2Status, fmi2GetBooleanStatus, (fmi2Component instance, const fmi2Status
 {
     ENTER(MODE_STEP + MODE_TERMINATED, "fmi2GetBooleanStatus")
     if (kind != fmi2Terminated) {
-        return unsupported(instance, "fmi2GetBooleanStatus: only of the end of the simulation");
+        return unsupported(instance, "fmi2GetBooleanStatus: only the end of the simulation is available");
     }
     *value = fmi2False;
     return fmi2OK;

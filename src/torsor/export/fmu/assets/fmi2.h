@@ -43,8 +43,8 @@ typedef struct {
     fmi2Real nextEventTime;
 } fmi2EventInfo;
 
-/* FMI2_FUNCTION_PREFIX goes before the names of all functions, for static linking; with FMI2_OVERRIDE_FUNCTION_PREFIX
- * it is FMI2_ACTUAL_FUNCTION_PREFIX, or nothing. */
+/* FMI2_FUNCTION_PREFIX precedes the names of all functions, for static linking. With FMI2_OVERRIDE_FUNCTION_PREFIX
+ * the prefix is FMI2_ACTUAL_FUNCTION_PREFIX, or empty. */
 #ifdef FMI2_OVERRIDE_FUNCTION_PREFIX
 #ifdef FMI2_ACTUAL_FUNCTION_PREFIX
 #define FMI2_PREFIX FMI2_ACTUAL_FUNCTION_PREFIX
@@ -69,7 +69,7 @@ typedef struct {
 #endif
 #endif
 
-/* A function of the standard: declared, as compilers want it, and then defined. */
+/* A function of the standard: declared, to avoid compiler warnings, and then defined. */
 #define FMI2(result, name, arguments)                           \
     FMI2_Export result FMI2_NAMED(FMI2_PREFIX, name) arguments; \
     FMI2_Export result FMI2_NAMED(FMI2_PREFIX, name) arguments

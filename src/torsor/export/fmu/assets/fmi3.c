@@ -1,4 +1,4 @@
-/* The functions of FMI 3.0: model exchange and co-simulation. Those of what this FMU does not have are in
+/* The functions of FMI 3.0: model exchange and co-simulation. Unsupported functions are in
  * fmi3_absent.c. */
 #include "fmi3.h"
 
@@ -20,7 +20,7 @@ static void logged(fmi3InstanceEnvironment environment, fmi3LogMessageCallback l
     }
 }
 
-/* The status of a function of the model; why it failed goes to the log. */
+/* The status of a function of the model; the reason of a failure is logged. */
 static fmi3Status done(Component *c, int status)
 {
     if (status) {
@@ -53,7 +53,7 @@ static fmi3Instance instantiated(fmi3String token, int cosimulation, fmi3Instanc
 {
     Component *c;
     if (!token || strcmp(token, ROBOT_TOKEN) != 0) {
-        logged(environment, log, MODEL_ERROR, "the instantiation token is not that of this FMU");
+        logged(environment, log, MODEL_ERROR, "the instantiation token does not match this FMU");
         return NULL;
     }
     c = calloc(1, sizeof *c);
@@ -79,7 +79,7 @@ FMI3(fmi3Status, fmi3SetDebugLogging,
     (void)on;
     (void)count;
     (void)categories;
-    return instance ? fmi3OK : fmi3Error; /* errors are logged always, and nothing else is */
+    return instance ? fmi3OK : fmi3Error; /* only errors are logged, always */
 }
 
 FMI3(fmi3Instance, fmi3InstantiateModelExchange,
@@ -249,7 +249,7 @@ FMI3(fmi3Status, fmi3DeserializeFMUState,
 {
     ModelState saved;
     if (!instance || size != MODEL_BYTES || model_unpack(&saved, bytes)) {
-        return fmi3_refused(instance, "fmi3DeserializeFMUState: these bytes are no state of this FMU");
+        return fmi3_refused(instance, "fmi3DeserializeFMUState: these bytes are not a state of this FMU");
     }
     if (!*state) {
         *state = malloc(sizeof(ModelState));

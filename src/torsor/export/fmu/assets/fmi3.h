@@ -49,8 +49,8 @@ typedef void (*fmi3IntermediateUpdateCallback)(fmi3InstanceEnvironment, fmi3Floa
 typedef void (*fmi3LockPreemptionCallback)(void);
 typedef void (*fmi3UnlockPreemptionCallback)(void);
 
-/* FMI3_FUNCTION_PREFIX goes before the names of all functions, for static linking; with FMI3_OVERRIDE_FUNCTION_PREFIX
- * it is FMI3_ACTUAL_FUNCTION_PREFIX, or nothing. */
+/* FMI3_FUNCTION_PREFIX precedes the names of all functions, for static linking. With FMI3_OVERRIDE_FUNCTION_PREFIX
+ * the prefix is FMI3_ACTUAL_FUNCTION_PREFIX, or empty. */
 #ifdef FMI3_OVERRIDE_FUNCTION_PREFIX
 #ifdef FMI3_ACTUAL_FUNCTION_PREFIX
 #define FMI3_PREFIX FMI3_ACTUAL_FUNCTION_PREFIX
@@ -75,12 +75,12 @@ typedef void (*fmi3UnlockPreemptionCallback)(void);
 #endif
 #endif
 
-/* A function of the standard: declared, as compilers want it, and then defined. */
+/* A function of the standard: declared, to avoid compiler warnings, and then defined. */
 #define FMI3(result, name, arguments)                           \
     FMI3_Export result FMI3_NAMED(FMI3_PREFIX, name) arguments; \
     FMI3_Export result FMI3_NAMED(FMI3_PREFIX, name) arguments
 
-/* Log a message, and return the status of an error. */
+/* Log a message, and return the error status. */
 #define fmi3_refused MODEL_NAMED(ROBOT_PREFIX, fmi3_refused)
 fmi3Status fmi3_refused(fmi3Instance instance, const char *message);
 

@@ -1,8 +1,8 @@
-/* Functions of FMI 3.0 for what this FMU does not have: variables that are not Float64, clocks, event mode, structural
- * parameters. The model description says so, and no importer has a reason to call them. */
+/* FMI 3.0 functions for features that this FMU does not have, according to its model description: variables other than
+ * Float64, clocks, event mode and structural parameters. */
 #include "fmi3.h"
 
-/* Variables of other types: there is none. */
+/* There are no variables of other types. */
 #define NO_VARIABLES(Type)                                                                                       \
     FMI3(fmi3Status, fmi3Get##Type,                                                                              \
          (fmi3Instance instance, const fmi3ValueReference references[], size_t count, fmi3##Type values[],       \
@@ -57,7 +57,7 @@ FMI3(fmi3Status, fmi3SetBinary,
     return count ? fmi3_refused(instance, "fmi3SetBinary: there is no variable of this type") : fmi3OK;
 }
 
-/* Functions of clocks, which take value references and arrays. */
+/* Clock functions, which take value references and arrays. */
 #define NO_CLOCKS(name, one)                                                                                  \
     FMI3(fmi3Status, name, (fmi3Instance instance, const fmi3ValueReference references[], size_t count, one)) \
     {                                                                                                         \

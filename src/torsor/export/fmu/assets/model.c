@@ -1,4 +1,4 @@
-/* One instance of a robot; see model.h. Nothing is allocated, and nothing is kept outside of the instance. */
+/* One instance of a robot; see model.h. No memory is allocated, and no state is kept outside the instance. */
 #include "model.h"
 
 #include <math.h>
@@ -9,12 +9,12 @@
 
 enum { KNOWN_NOTHING = 0, KNOWN_RATES = 1, KNOWN_ALL = 2 };
 
-#define FASTEST 3e8 /* m/s or rad/s: a motion that is faster than light has diverged */
-#define WHOLE 1e-9  /* within this, a quotient of two times is a whole number */
+#define FASTEST 3e8 /* m/s or rad/s: faster motion has diverged */
+#define WHOLE 1e-9  /* tolerance for an integer quotient of two times */
 #define MAX_STEPS 1e9
-#define OPEN 1e-5     /* rad, m, and relative to the fastest velocity: what a start with closed loops may be off */
-#define SINGULAR 1e-7 /* the margin of the equations of closure below which they are dependent */
-#define DEPENDENT "the loops come to a configuration in which the equations chosen at the start are dependent"
+#define OPEN 1e-5     /* rad, m, or relative to the largest velocity: closure tolerance at the start */
+#define SINGULAR 1e-7 /* margin below which the closure equations are dependent */
+#define DEPENDENT "the closure equations that were selected at the start become dependent"
 
 static int failed(Model *model, int status, const char *what)
 {
@@ -22,7 +22,7 @@ static int failed(Model *model, int status, const char *what)
     return status;
 }
 
-/* Say what is wrong with a variable. */
+/* Store an error message about a variable. */
 static int refused(Model *model, uint32_t reference, const char *what)
 {
     if (reference < ROBOT_VARIABLES) {
@@ -62,7 +62,7 @@ int model_experiment(Model *model, double start, int is_stopped, double stop)
 }
 
 #ifdef ROBOT_CLOSING
-/* Move the start to the closed loops next to it; fail if there are none, or the velocities open them. */
+/* Project the start on the nearest closed loops; fail if there are none, or the velocities open them. */
 static int closed_start(Model *model)
 {
     double *q = model->state.values + ROBOT_Q, closed[ROBOT_NQ + ROBOT_NV], margin, fastest = 1.0;
@@ -94,7 +94,7 @@ int model_initialised(Model *model)
     for (i = 0; i < ROBOT_NQ; i++) {
         if (!isfinite(q[i])) {
             memcpy(q, start, sizeof start);
-            return refused(model, (uint32_t)(ROBOT_Q + i), "the quaternion has length 0");
+            return refused(model, (uint32_t)(ROBOT_Q + i), "the quaternion has norm 0");
         }
     }
 #ifdef ROBOT_CLOSING
@@ -108,7 +108,7 @@ int model_initialised(Model *model)
     return MODEL_OK;
 }
 
-/* Fail where a result is not finite; integrators may then try a shorter step. */
+/* Fail if a result is not finite; integrators may then try a shorter step. */
 static int all_finite(Model *model, size_t first, size_t end)
 {
     size_t i;
@@ -121,7 +121,7 @@ static int all_finite(Model *model, size_t first, size_t end)
     return MODEL_OK;
 }
 
-/* Compute the rates, or the rates and the outputs, where they do not belong to the present x. */
+/* Compute the rates, or rates and outputs, unless they belong to the present x. */
 static int evaluate(Model *model, int wanted)
 {
     double *values = model->state.values;
@@ -189,7 +189,7 @@ int model_set(Model *model, const uint32_t references[], size_t count, const dou
             return refused(model, reference, "it may not be set in this mode");
         }
         if (!isfinite(values[i]) || values[i] < robot_least[reference]) {
-            return refused(model, reference, "the value is not finite, or below its least value");
+            return refused(model, reference, "the value is not finite, or below its minimum");
         }
         model->state.values[reference] = values[i];
     }
@@ -252,7 +252,7 @@ int model_nominals(Model *model, double nominals[], size_t count)
 enum { STEP_DONE = -1, STEP_SINGULAR = -2 };
 
 /* One step of the classical Runge-Kutta method, in local coordinates u about the positions at its start, so that
- * quaternions keep length 1 (Munthe-Kaas 1999). Loops are closed at its end, by the nearest state. The result is the
+ * quaternions keep norm 1 (Munthe-Kaas 1999). Loops are closed at its end by projection. The result is the
  * coordinate whose speed has diverged, or one of the above. */
 static int advance(Model *model, double h)
 {
@@ -305,7 +305,7 @@ static int advance(Model *model, double h)
     return STEP_DONE;
 }
 
-/* Equal steps, none longer than the parameter "step". */
+/* Equal steps of at most the parameter "step". */
 static int moved(Model *model, double length)
 {
     double step = model->state.values[ROBOT_STEP], count = fmax(1.0, ceil(length / step - WHOLE)), k;
@@ -320,7 +320,7 @@ static int moved(Model *model, double length)
         }
         if (result >= 0) {
             return refused(model, (uint32_t)(ROBOT_Q + ROBOT_NQ + result),
-                           "the motion diverges; take a smaller parameter step, or check inputs and parameters");
+                           "the motion diverges; reduce the parameter step, or check inputs and parameters");
         }
     }
     return MODEL_OK;
@@ -353,7 +353,7 @@ int model_step(Model *model, double point, double length)
     return MODEL_OK;
 }
 
-/* Fail where an unknown is no state, rate or output, or a known no parameter, input or state. */
+/* Fail unless all unknowns are states, rates or outputs, and all knowns parameters, inputs or states. */
 static int checked(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
                    size_t known_count)
 {
@@ -365,7 +365,7 @@ static int checked(Model *model, const uint32_t unknowns[], size_t unknown_count
     }
     for (i = 0; i < known_count; i++) {
         if (knowns[i] < ROBOT_X || knowns[i] >= ROBOT_Z) {
-            return refused(model, knowns[i], "there are no derivatives by it");
+            return refused(model, knowns[i], "derivatives with respect to it are not available");
         }
     }
     memset(model->work, 0, sizeof model->work);
@@ -415,7 +415,7 @@ int model_restore(Model *model, const ModelState *state)
     int32_t mode = state->mode, other = model->cosimulation ? MODE_EVENT + MODE_CONTINUOUS : MODE_STEP;
     if (mode <= 0 || mode > MODE_ALL || (mode & (mode - 1)) || (mode & other) || state->known < KNOWN_NOTHING ||
         state->known > KNOWN_ALL) {
-        return failed(model, MODEL_ERROR, "this is no saved state of such an instance");
+        return failed(model, MODEL_ERROR, "this is not a saved state of this FMU");
     }
     model->state = *state;
     return MODEL_OK;

@@ -1,11 +1,11 @@
-/* One instance of a robot: its variables, its mode, and what can be done with it. fmi2.c and fmi3.c call it.
+/* One instance of a robot: its variables, mode and functions, which fmi2.c and fmi3.c call.
  *
  * All variables are in one array, by value reference:
  *
  *     time, step | parameters, inputs, q, v | rates of q, rates of v | outputs
- *                | x: what kernels take     | z: what they return              |
+ *                | x: kernel arguments      | z: kernel results                |
  *
- * (the inverse dynamics has no step and no states). robot.h has the places where each kind begins. */
+ * (the inverse dynamics has no step and no states). robot.h defines where each kind begins. */
 #ifndef MODEL_H
 #define MODEL_H
 
@@ -14,7 +14,7 @@
 
 #include "robot.h"
 
-/* Several FMUs may be linked into one program: names that the linker sees begin with that of the robot. */
+/* Several FMUs may be linked into one program, so linker names begin with the robot name. */
 #define MODEL_JOINED(prefix, name) prefix##name
 #define MODEL_NAMED(prefix, name) MODEL_JOINED(prefix, name)
 #define model_reset MODEL_NAMED(ROBOT_PREFIX, model_reset)
@@ -49,12 +49,12 @@ enum {
 /* The result of each function; the numbers are those of the status in FMI 2 and 3. */
 enum { MODEL_OK = 0, MODEL_DISCARD = 2, MODEL_ERROR = 3 };
 
-/* What an importer may save and restore. */
+/* State that an importer may save and restore. */
 typedef struct {
     double values[ROBOT_VARIABLES];
-    double stop; /* the time past which no step goes, infinite if there is none (s) */
+    double stop; /* stop time, infinite if there is none (s) */
     int32_t mode;
-    int32_t known; /* what of z belongs to x: KNOWN_NOTHING, KNOWN_RATES, KNOWN_ALL (model.c) */
+    int32_t known; /* part of z that belongs to x: KNOWN_NOTHING, KNOWN_RATES, KNOWN_ALL (model.c) */
 } ModelState;
 
 typedef struct {
@@ -67,13 +67,13 @@ typedef struct {
 /* Return to the state after instantiation. */
 void model_reset(Model *model);
 
-/* Fail unless the mode is one of a set; name is that of the function that was called. */
+/* Fail unless the mode is in a set; name is the name of the calling function. */
 int model_mode(Model *model, int modes, const char *name);
 
-/* Take over the times of an experiment. */
+/* Set the times of an experiment. */
 int model_experiment(Model *model, double start, int is_stopped, double stop);
 
-/* Leave the initialisation: quaternions get length 1, and loops are closed. */
+/* Leave initialisation: normalise quaternions and close loops. */
 int model_initialised(Model *model);
 
 int model_get(Model *model, const uint32_t references[], size_t count, double values[]);
@@ -84,7 +84,7 @@ int model_set_states(Model *model, const double states[], size_t count);
 int model_get_rates(Model *model, double rates[], size_t count);
 int model_nominals(Model *model, double nominals[], size_t count);
 
-/* Move from the time point on by a length (s) with constant inputs. */
+/* Integrate from a time by a duration (s) with constant inputs. */
 int model_step(Model *model, double point, double length);
 
 /* The derivative of unknowns along a change (seed) of knowns, and, with FMI 3, its transpose: gradients by the knowns
@@ -94,11 +94,10 @@ int model_tangent(Model *model, const uint32_t unknowns[], size_t unknown_count,
 int model_adjoint(Model *model, const uint32_t unknowns[], size_t unknown_count, const uint32_t knowns[],
                   size_t known_count, const double seed[], double result[]);
 
-/* Take over a saved state. */
+/* Restore a saved state. */
 int model_restore(Model *model, const ModelState *state);
 
-/* A saved state as bytes, behind the token of the FMU: that of another is refused. Unpacking fails with no bytes of
- * this FMU. */
+/* A saved state as bytes, preceded by the token of the FMU. Unpacking fails for bytes of another FMU. */
 #define MODEL_BYTES (sizeof ROBOT_TOKEN + sizeof(ModelState))
 void model_pack(const ModelState *state, unsigned char bytes[]);
 int model_unpack(ModelState *state, const unsigned char bytes[]);

@@ -1,5 +1,5 @@
-/* Written by Torsor: the control law of the robot @robot@, without ROS. It allocates nothing, takes no lock, and its
- * time does not depend on its numbers. */
+/* Written by Torsor: the control law of the robot @robot@, without ROS. It does not allocate memory or take locks, and
+ * its run time does not depend on the values. */
 #ifndef @guard@_COMPENSATOR_HPP
 #define @guard@_COMPENSATOR_HPP
 
@@ -27,8 +27,7 @@ inline Vector filled(double value) noexcept
     return vector;
 }
 
-/* What is wanted of the joints. NaN is no wish: then position and velocity are those of rest where the joint is,
- * acceleration and effort are zero. */
+/* References of the joints. NaN means no reference: the position error, velocity, acceleration and effort are zero. */
 struct Reference {
     Vector position = filled(std::numeric_limits<double>::quiet_NaN());
     Vector velocity = filled(std::numeric_limits<double>::quiet_NaN());
@@ -44,7 +43,7 @@ struct Settings {
     Vector max_effort = model::robot::effort_limit;
 };
 
-/* Takes one list of numbers: empty for what is there already, else one number for each joint, none negative. */
+/* Reads one list: empty keeps the present values, otherwise one nonnegative number for each joint. */
 inline std::string take(const std::string &name, const std::vector<double> &given, Vector &target)
 {
     if (given.empty()) return "";
@@ -53,13 +52,13 @@ inline std::string take(const std::string &name, const std::vector<double> &give
                std::to_string(joint_count) + " joints";
     }
     for (double each : given) {
-        if (!(each >= 0.0)) return name + " has the number " + std::to_string(each) + "; allowed: 0 or more";
+        if (!(each >= 0.0)) return name + " contains " + std::to_string(each) + "; allowed: 0 or more";
     }
     std::copy(given.begin(), given.end(), target.begin());
     return "";
 }
 
-/* Fills the settings; returns what is wrong, or an empty text. */
+/* Fills the settings; returns an error message, or an empty string. */
 inline std::string configure(const std::string &mode, const std::vector<double> &kp, const std::vector<double> &kd,
                              const std::vector<double> &max_effort, Settings &settings)
 {
@@ -75,15 +74,15 @@ inline std::string configure(const std::string &mode, const std::vector<double> 
     }
     for (std::size_t k = 0; k < joint_count && max_effort.empty(); ++k) {
         if (!(settings.max_effort[k] > 0.0)) {
-            return "the model limits the effort of '" + std::string(model::robot::coordinates[k]) + "' to 0; give max_effort";
+            return "the model limits the effort of '" + std::string(model::robot::coordinates[k]) + "' to 0; set max_effort";
         }
     }
     return "";
 }
 
 /* Computes tau = g(q) + Kp e + Kd e' + tau_r, or with Mode::inverse_dynamics tau = ID(q_r, v_r, a_r) + Kp e + Kd e' +
- * tau_r, within the largest efforts; e = q_r - q. Returns false, and leaves tau, if a position, a velocity or a result
- * is no finite number. */
+ * tau_r, clipped to the maximum efforts; e = q_r - q. Returns false, and leaves tau unchanged, if a position, velocity or
+ * result is not finite. */
 inline bool compensate(const Settings &settings, const Vector &q, const Vector &v, const Reference &reference,
                        Vector &tau) noexcept
 {

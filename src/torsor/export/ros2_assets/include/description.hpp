@@ -1,5 +1,5 @@
 /* Written by Torsor: compares a robot description (URDF) with the joints of the robot @robot@, without ROS. Only the
- * joints of the element <robot> itself are read; those of <ros2_control>, <transmission> and others are not meant. */
+ * joints directly in the element <robot> are read, not those in <ros2_control>, <transmission> and others. */
 #ifndef @guard@_DESCRIPTION_HPP
 #define @guard@_DESCRIPTION_HPP
 
@@ -18,7 +18,7 @@ struct DescribedJoint {
     std::string name, type, parent, child;
 };
 
-/* Returns the attributes of a start tag, which is given without its brackets. */
+/* Returns the attributes of a start tag without its brackets. */
 inline std::map<std::string, std::string> attributes(const std::string &tag)
 {
     std::map<std::string, std::string> found;
@@ -34,7 +34,7 @@ inline std::map<std::string, std::string> attributes(const std::string &tag)
     return found;
 }
 
-/* Returns the end of the markup that begins with '<' at a place: a comment, CDATA, or a tag with quoted values. */
+/* Returns the end of the markup that begins with '<' at a position: a comment, CDATA, or a tag with quoted values. */
 inline std::size_t markup_end(const std::string &text, std::size_t at)
 {
     const std::pair<const char *, const char *> kinds[] = {{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}};
@@ -86,13 +86,13 @@ inline std::vector<DescribedJoint> described_joints(const std::string &urdf)
     return joints;
 }
 
-/* Returns what differs between the moving joints of a description and those of the model, or an empty text: names,
- * kinds, and which joint moves which, so that vectors in the model's order mean the same robot. Joints that the model
- * holds still are to be named in `ignored`. */
+/* Returns the difference between the moving joints of a description and those of the model, or an empty string. Names,
+ * types and the preceding joints are compared, so that vectors in model order belong to the same robot. `ignored` must
+ * name the joints that are fixed in the model. */
 inline std::string description_fault(const std::string &urdf, const std::vector<std::string> &ignored)
 {
     namespace robot = @package@_kernels::robot;
-    const std::string where = "the robot description is not that of " + std::string(robot::name) + ": ";
+    const std::string where = "the robot description does not match " + std::string(robot::name) + ": ";
     if (urdf.empty()) return "there is no robot description of " + std::string(robot::name);
     const std::vector<DescribedJoint> joints = described_joints(urdf);
     const auto is_held = [&ignored](const DescribedJoint &joint) {
@@ -102,22 +102,22 @@ inline std::string description_fault(const std::string &urdf, const std::vector<
         const auto same = [&joint](const char *name) { return joint.name == name; };
         const bool is_known = std::any_of(robot::coordinates.begin(), robot::coordinates.end(), same);
         if (!is_known && !is_held(joint)) {
-            return where + "its joint '" + joint.name + "' moves, the model has none of that name; name it in " +
-                   "ignored_joints if it stays where it is";
+            return where + "its joint '" + joint.name + "' moves, but the model has no such joint; add it to " +
+                   "ignored_joints if it is fixed";
         }
     }
     for (std::size_t k = 0; k < robot::coordinates.size(); ++k) {
         const std::string name = robot::coordinates[k];
         const auto named = [&name](const DescribedJoint &joint) { return joint.name == name; };
         const auto found = std::find_if(joints.begin(), joints.end(), named);
-        if (found == joints.end() || is_held(*found)) return where + "it has no moving joint '" + name + "'";
+        if (found == joints.end() || is_held(*found)) return where + "there is no moving joint '" + name + "'";
         const bool slides = std::string(robot::coordinate_units[k]) == "m";
         const bool turns = found->type == "revolute" || found->type == "continuous";
         if (slides ? found->type != "prismatic" : !turns) {
-            return where + "its joint '" + name + "' is " + found->type + ", in the model it is " +
+            return where + "its joint '" + name + "' is " + found->type + ", but in the model it is " +
                    (slides ? "prismatic" : "revolute");
         }
-        std::string before, link = found->parent;  // the moving joint before this one, seen from the base
+        std::string before, link = found->parent;  // the preceding moving joint towards the base
         for (std::size_t steps = 0; steps < joints.size() && before.empty(); ++steps) {
             const auto moves = [&link](const DescribedJoint &joint) { return joint.child == link; };
             const auto above = std::find_if(joints.begin(), joints.end(), moves);
@@ -129,7 +129,7 @@ inline std::string description_fault(const std::string &urdf, const std::vector<
         const std::string wanted = parent < 0 ? "" : robot::coordinates[static_cast<std::size_t>(parent)];
         if (before != wanted) {
             const auto shown = [](const std::string &joint) { return joint.empty() ? "the base" : "'" + joint + "'"; };
-            return where + "its joint '" + name + "' is moved by " + shown(before) + ", in the model by " +
+            return where + "its joint '" + name + "' follows " + shown(before) + ", but in the model it follows " +
                    shown(wanted);
         }
     }

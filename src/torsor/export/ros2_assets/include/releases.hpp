@@ -1,5 +1,5 @@
-/* Written by Torsor: a chainable controller of ros2_control that is the same in all its releases. Their major version is
- * 2 in Humble, 4 in Jazzy, 5 in Kilted, and 6 or more in Lyrical and Rolling. */
+/* Written by Torsor: a chainable ros2_control controller for all releases. The major version is 2 in Humble, 4 in
+ * Jazzy, 5 in Kilted, and 6 or more in Lyrical and Rolling. */
 #ifndef @guard@_RELEASES_HPP
 #define @guard@_RELEASES_HPP
 
@@ -16,8 +16,8 @@ namespace @package@ {
 
 inline constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-/* number_of returns the number of an interface, or another one while a thread of its owner holds it; set_number sets it
- * and returns whether it could. */
+/* number_of returns the value of an interface, or a fallback while its owner holds the lock; set_number sets the value
+ * and returns whether it succeeded. */
 #if HARDWARE_INTERFACE_VERSION_MAJOR < 3
 template <class Interface>
 double number_of(const Interface &interface, double)
@@ -47,10 +47,10 @@ bool set_number(Interface &interface, double value)
 
 class ReferenceController : public controller_interface::ChainableControllerInterface {
 protected:
-    /* Returns the names of the references, without the prefix, which is the controller's name. */
+    /* Returns the reference names without the prefix, which is the controller name. */
     virtual std::vector<std::string> reference_names() const = 0;
 
-#if HARDWARE_INTERFACE_VERSION_MAJOR < 3  /* the controller manager does not hand on the robot description */
+#if HARDWARE_INTERFACE_VERSION_MAJOR < 3  /* the controller manager does not pass on the robot description */
     void declare_description() { auto_declare<std::string>("robot_description", ""); }
     std::string description() const { return get_node()->get_parameter("robot_description").as_string(); }
 
@@ -69,7 +69,7 @@ protected:
     }
 #endif
 
-#if HARDWARE_INTERFACE_VERSION_MAJOR < 6  /* the controller owns the numbers of its references */
+#if HARDWARE_INTERFACE_VERSION_MAJOR < 6  /* the controller owns its reference values */
     std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() override
     {
         std::vector<hardware_interface::CommandInterface> exported;
@@ -88,7 +88,7 @@ protected:
     }
 
     const std::vector<double> &references() { return reference_interfaces_; }
-#else  /* each interface owns its number; one that a thread holds keeps its last */
+#else  /* each interface owns its value; a locked interface keeps its last value */
     std::vector<hardware_interface::CommandInterface::SharedPtr> on_export_reference_interfaces_list() override
     {
         exported_.clear();

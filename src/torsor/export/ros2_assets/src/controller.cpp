@@ -1,6 +1,6 @@
-/* Written by Torsor: a chainable controller of ros2_control for the robot @robot@. It reads position and velocity of
- * each joint and writes its effort. Controllers before it in a chain may write, for each joint, the references
- * position, velocity, acceleration and effort; without them it compensates gravity, and kd damps. */
+/* Written by Torsor: a chainable ros2_control controller for the robot @robot@. It reads the position and velocity of
+ * each joint and writes its effort. Preceding controllers may write the references position, velocity, acceleration and
+ * effort of each joint. Without references it compensates gravity, with damping kd. */
 #include <string>
 #include <vector>
 
@@ -56,7 +56,7 @@ public:
     {
         if (!in_order(state_interfaces_, state_interface_configuration().names) ||
             !in_order(command_interfaces_, command_interface_configuration().names)) {
-            RCLCPP_ERROR(get_node()->get_logger(), "the interfaces are not in the order of the model's joints");
+            RCLCPP_ERROR(get_node()->get_logger(), "the interfaces are not in the joint order of the model");
             return CallbackReturn::FAILURE;
         }
         return forget_references() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
@@ -64,7 +64,7 @@ public:
 
     CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
     {
-        return written(Vector{}) ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;  // no old force stays
+        return written(Vector{}) ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;  // clears the last command
     }
 
 protected:
@@ -74,7 +74,7 @@ protected:
                       hardware_interface::HW_IF_ACCELERATION, hardware_interface::HW_IF_EFFORT});
     }
 
-    /* The realtime loop: arrays of fixed length, no allocation, no lock, no message. */
+    /* The real-time loop: fixed-length arrays, no allocation, no lock, no log message. */
     return_type update_and_write_commands(const rclcpp::Time &, const rclcpp::Duration &) override
     {
         Vector q{}, v{}, tau{};

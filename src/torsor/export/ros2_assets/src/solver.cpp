@@ -1,5 +1,5 @@
-/* Written by Torsor: the robot @robot@ behind the interface of the package inverse_dynamics_solver. Vectors are in the
- * order of the joints in @package@_kernels.hpp, which is that of the robot description: initialize checks it. */
+/* Written by Torsor: the robot @robot@ behind the inverse_dynamics_solver interface. Vectors are in the joint order of
+ * @package@_kernels.hpp, which initialize compares with the robot description. */
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -64,7 +64,7 @@ public:
         return vector(model::friction_force(view(v)));
     }
 
-    /* Without friction, as the interface defines it: M(q) a + C(q, v) v + g(q), here in one recursion. */
+    /* Without friction, as the interface defines: M(q) a + C(q, v) v + g(q), in one recursion. */
     Eigen::VectorXd getTorques(const Eigen::VectorXd &q, const Eigen::VectorXd &v,
                                const Eigen::VectorXd &a) const override
     {

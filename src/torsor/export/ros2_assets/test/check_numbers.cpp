@@ -1,4 +1,4 @@
-/* Written by Torsor: the compiled code gives the numbers that Torsor computed when it wrote this package. */
+/* Written by Torsor: checks that the compiled code returns the numbers that Torsor computed during the export. */
 #include <cmath>
 #include <cstdio>
 
