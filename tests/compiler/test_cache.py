@@ -441,7 +441,7 @@ def test_a_folder_that_others_can_write_is_named_as_off(compiler, folder, capsys
     folder.chmod(0o770)
     assert main(["cache"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("cache: off, 1 kernels") and f"{folder} is not used: other users can write" in shown
+    assert shown.startswith("cache: off, 1 kernels") and f"{folder} is not used, because other users can write" in shown
     folder.chmod(0o700)
 
 

@@ -155,7 +155,7 @@ def test_a_matrix_is_pickled_whole() -> None:
 def test_a_collision_of_urdf_of_another_kind_is_named(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(URDF.replace('<sphere radius="0"/>', '<cone radius="1"/>'))
-    with warned(what="a <collision> with <cone>; this collision shape is left out", allowed="<box>,"):
+    with warned(what="a <collision> with <cone>; this collision shape is omitted", allowed="<box>,"):
         torsor.load(path)
 
 

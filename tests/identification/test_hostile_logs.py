@@ -82,7 +82,7 @@ REFUSED = {
     "decimal commas": (each(lambda line: line.replace(",", ";").replace(".", ",")), "q joint1"),
     "only decimal commas": ("\n".join([HEAD, *(line.replace(".", ",") for line in ROWS)]), "line 2 has 10 columns"),
     "delimiter at the end of rows": ("\n".join([HEAD, *(line + "," for line in ROWS)]), "remove the delimiter"),
-    "short row": (row("0.09,1,1"), "line 11 has 3 columns, and none for 'tau joint1'"),
+    "short row": (row("0.09,1,1"), "line 11 has 3 columns, but none for 'tau joint1'"),
     "long row": (row("0.09,1,1,1,1,1"), "line 11 has 6 columns, but the table has 5"),
     "unclosed quote": (row('0.09,"1,1,1,1'), "line 11 has 2 columns"),
     "1_0": (row("0.09,1_0,1,1,1"), "q joint1"),

@@ -176,7 +176,7 @@ def changed(k, text):
         (changed(9, "0.09,,1,2,3\n"), "line 11, column 'q joint1': '' is not a number"),
         (changed(9, "0.07,1,1,2,3\n"), "line 11: the time does not increase: 0.07 s follows 0.08 s"),
         (changed(9, "0,09,1,1,2,3\n"), "line 11 has 6 columns, but the table has 5"),
-        (changed(9, "0.09,1,1\n"), "line 11 has 3 columns, and none for 'tau joint1'"),
+        (changed(9, "0.09,1,1\n"), "line 11 has 3 columns, but none for 'tau joint1'"),
         (HEAD + "".join(ROWS[:5]), "measure longer"),
         ("time,q joint1,tau joint1,tau joint2\n0,0,0,0\n", "column 'q joint2' is missing; the columns are time,"),
     ],

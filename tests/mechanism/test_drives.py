@@ -160,8 +160,8 @@ x, y = ca.SX.sym("x"), ca.SX.sym("y")
             "the joint already has a motor, whose mass would remain",
         ),
         (lambda r: r.with_motor("joint1", 1e-3, mass=-1.0), "mass"),
-        (lambda r: r.with_motor("joint1", 1e-3, place=(0, 0, 1)), "place of a motor without a mass"),
-        (lambda r: r.with_motor("joint1", 1e-3, moments=(1, 1, 1)), "moments of a motor without a mass"),
+        (lambda r: r.with_motor("joint1", 1e-3, place=(0, 0, 1)), "a motor with a place needs a mass"),
+        (lambda r: r.with_motor("joint1", 1e-3, moments=(1, 1, 1)), "a motor with moments needs a mass"),
         (lambda r: r.with_motor("joint1", 1e-3, mass=1, place=(0, 0)), "place"),
         (lambda r: r.with_motor("joint1", 1e-3, mass=1, place=2 * np.eye(4)), "place"),
         (

@@ -128,5 +128,5 @@ def test_every_file_is_compared_or_has_a_reason(command, tmp_path: Path) -> None
     lines = "\n".join(command.table(found))
     assert "| URDF | fixed | 3 | 2 | 1 | 1 | 0 | 0 | 1 | 0 | 0 |" in lines
     assert "| MJCF | fixed | 2 | 1 | 1 | 0 | 0 | 1 | 0 | 0 | 1 |" in lines
-    assert "refused by both: broken.urdf (fixed): broken.urdf: no link at all; allowed: at least a base" in lines
+    assert "refused by both: broken.urdf (fixed): broken.urdf: there is no link; allowed: at least a base" in lines
     assert "no.stl" in lines and "nothing moves: still.urdf (fixed)" in lines

@@ -65,7 +65,7 @@ class MotorBody:
     def __init__(self, where: str, mass: float, place: Maybe, moments: Maybe):
         self.where, self.mass = where, number(mass, where, "mass", least=0)
         if not self.mass and not (place is None and moments is None):
-            message = f"{'place' if moments is None else 'moments'} of a motor needs a mass"
+            message = f"a motor with {'a place' if moments is None else 'moments'} needs a mass"
             raise ModelError(message, where=where, fix="pass `mass=`, that of stator and rotor together")
         numbers = real_numbers(() if place is None else place)
         self.has_axis = numbers is not None and numbers.ndim == 2

@@ -135,7 +135,7 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
             lambda r: r.derivatives.inverse_dynamics(*np.zeros((3, 2)), fixed_in=np.zeros(2)),
             "fixed_in",
         ),
-        (lambda r: r.inertial.base(among=None), "names of parameters"),
+        (lambda r: r.inertial.base(among=None), "parameter names"),
         (lambda r: r.derivatives.jvp("nothing", (), ()), "nothing"),
         (lambda r: r.derivatives.sparse("mass_matrix"), "0 inputs of mass_matrix"),
         (lambda r: r.derivatives.sparse("mass_matrix", np.zeros(2), order=2), "order of mass_matrix is 2"),

@@ -415,11 +415,11 @@ def test_an_impossible_inertia_is_a_warning_and_strictly_an_error(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "found"),
     [
-        ({"joint": '<joint name="pin" typo="1"/>'}, "MuJoCo refuses it: XML Error: Schema violation"),
-        ({"joint": '<joint name="pin" axis="0 0 0"/>'}, "MuJoCo refuses it: Error: axis too small"),
+        ({"joint": '<joint name="pin" typo="1"/>'}, "MuJoCo rejects it: XML Error: Schema violation"),
+        ({"joint": '<joint name="pin" axis="0 0 0"/>'}, "MuJoCo rejects it: Error: axis too small"),
         (
             {"inside": '<inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/>'},
-            "MuJoCo refuses it: Error: inertia must satisfy",
+            "MuJoCo rejects it: Error: inertia must satisfy",
         ),
         ({"tail": "<worldbody>"}, "not well-formed XML"),
     ],
@@ -448,5 +448,5 @@ def test_an_xml_bomb_is_refused_before_mujoco_sees_it(tmp_path, monkeypatch):
 
 def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(ImportError, match=r'pendulum.xml: MJCF is read by .*; fix: pip install "torsor\[mjcf\]"'):
+    with pytest.raises(ImportError, match=r'pendulum.xml: reading MJCF needs .*; fix: pip install "torsor\[mjcf\]"'):
         torsor.load(FILES / "pendulum.xml")

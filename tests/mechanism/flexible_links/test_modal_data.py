@@ -138,8 +138,8 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         ({"modes": 0}, "there is no mode"),
         ({"modes": (1, 2, 3, 4)}, "modes"),
         ({"modes": 99}, "modes"),
-        ({"modes": (0, 0, 1)}, "modes of torsion without torsion"),
-        ({"modes": (0, 0, 1), "torsion": 1.0}, "modes of torsion without axial_inertia"),
+        ({"modes": (0, 0, 1)}, "torsion modes need torsion"),
+        ({"modes": (0, 0, 1), "torsion": 1.0}, "torsion modes need axial_inertia"),
         ({"coordinates": "nodes"}, "coordinates"),
         ({"damping": -0.1}, "damping"),
         ({"carries": 1.0}, "carries"),
@@ -179,18 +179,18 @@ def test_what_rigid_links_alone_have_is_refused() -> None:
         (lambda: robot.fix("beam", [0.1]), "a flexible link cannot be fixed at"),
         (lambda: robot.with_spring("beam", 1.0), "cannot have a spring, motor, ratio or offset"),
         (lambda: robot.parametric(["joints.beam.origin"]), "no field 'origin'"),
-        (lambda: flexible_links.with_beam(robot, "hub", modes), "the robot has 'beam"),
+        (lambda: flexible_links.with_beam(robot, "hub", modes), "the robot already has 'beam"),
         (lambda: flexible_links.with_beam(HUB, "hub", 3), "modes"),  # type: ignore[arg-type]
         (lambda: flexible_links.with_flexible_link(HUB, "ground", modes), "ground"),
         (lambda: flexible_links.with_flexible_link(HUB, "hub", modes, ["arm"]), "the tip carries 'arm'"),
-        (lambda: torsor.Joint("x", "flexible", "a", "b"), "a flexible joint with flexible = None"),
+        (lambda: torsor.Joint("x", "flexible", "a", "b"), "a flexible joint has flexible = None"),
         (
             lambda: Modes(np.eye(3), np.ones(3), np.ones((3, 3, 1)), np.ones((3, 3, 1)), [0.0]),
             "stiffness",
         ),
         (
             lambda: Modes(np.eye(3), np.ones(3), np.eye(9)[:, :2].reshape(3, 3, 2), np.zeros((3, 3, 2)), -np.eye(2)),
-            "has the least eigenvalue -1",
+            "has the smallest eigenvalue -1",
         ),
     ):
         with refused(message):
