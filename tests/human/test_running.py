@@ -156,7 +156,7 @@ def test_given_and_free_steps():
         (lambda: running(timing="late"), "timing"),
         (lambda: running(tendons=1), "tendons"),
         (lambda: running(strength={"right_knee_flexion": 0.5}), "strength"),
-        (lambda: RunningStep(toe_off=0.3), "numbers that rise"),
+        (lambda: RunningStep(toe_off=0.3), "increasing numbers"),
     ],
 )
 def test_runs_that_cannot_be_are_refused(make, words):

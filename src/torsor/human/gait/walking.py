@@ -131,8 +131,8 @@ def walking(
     With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
     different lengths, and accelerations are continuous. ``objective`` has weights of "effort", "balance" (moments about
     the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older name), "heat"
-    and "strength" (docs/people/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people.
-    ``friction`` is the coefficient of friction.
+    and "strength" (docs/people/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of
+    people. ``friction`` is the coefficient of friction.
 
     Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "clean", with 8 cubic control
     points for each coordinate, accelerations that are continuous from step to step, feet that hardly slip, and the
