@@ -118,7 +118,7 @@ def test_tables_say_what_is_known(found: NearOptimalWalks) -> None:
         assert words in shown, words
     alone = replace(found, within=0.0)
     alone.__dict__["strides"] = found.strides[:1]
-    assert "one near-optimal walk: no spread is known" in alone.report()
+    assert "one near-optimal walk, no spread" in alone.report()
     assert "3 of 4 starts (stopped)" in repr(replace(found, results=found.results[:3], seeds=(0, 1, 2), starts=4))
     assert "0.7 to 0.79 m" in found._repr_html_()
 

@@ -163,7 +163,7 @@ def test_invalid_objectives_are_refused(problem: MotionProblem) -> None:
         walking(version="free", objective={"heat": -1})
     with refused(what="no weight is above 0"):
         walking(version="free", objective={"heat": 0.0, "balance": 0.0})
-    with refused(fix="leave it out, or choose another version (points: 8 or more)"):
+    with refused(fix="omit it, or choose another version (points: 8 or more)"):
         walking(version="free", objective={"energy": 1.0, "balance": 1.0}, planar=True)
     heat = _term(problem, "heat")
     for wrong, words in (

@@ -216,7 +216,7 @@ def test_a_run_obeys_the_laws_of_mechanics(run, tmp_path):
     assert friction.max() < 0.02
     stride.save(tmp_path / "stride.npz")
     assert Stride.load(tmp_path / "stride.npz").step == stride.step
-    assert "force left over in flight" in stride.report() and not stride.likeness()
+    assert "residual force in flight" in stride.report() and not stride.likeness()
 
 
 @pytest.mark.slow

@@ -156,7 +156,7 @@ def test_mirroring_twice_is_the_identity(one: Stride) -> None:
 def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     text = one.report()
-    assert "Right stride: 1.2 m/s, steps of 0.6 m, 73.0 kg" in text and "residual of the balance" in text
+    assert "Right stride: 1.2 m/s, steps of 0.6 m, 73.0 kg" in text and "residual of the energy balance" in text
     plain = json.loads(json.dumps(one.to_dict(), allow_nan=False))
     assert plain["likeness"].keys() == REFERENCES.keys() and len(plain["curves"]["pressure"]) == 401
     figure = one.plot()
