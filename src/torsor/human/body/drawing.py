@@ -190,6 +190,6 @@ def draw(
         else:
             axes.set_ylim(low, high)
             axes.axhline(0.0, color="0.6", linewidth=1.0, zorder=0)
-    carried = "" if load is None else f" with a {load.mass:g} kg {type(load).__name__.lower()}"
-    figure.suptitle(label_of_title(f"{body.name}, {body.mass:.4g} kg{carried}"))
+    carried = "" if load is None else f" with a {type(load).__name__.lower()} of {load.mass:g} kg"
+    figure.suptitle(label_of_title(f"{body.name} of {body.mass:.4g} kg{carried}"))
     return saved(figure, path, dpi=110)
