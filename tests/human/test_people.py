@@ -247,7 +247,7 @@ def test_speeds_at_which_people_run_warn_and_two_metres_a_second_do_not() -> Non
     warn_of_running(torsor.library.human(), 2.0)
     with warned(what="Froude number of 0.66: people of this size run above 2.15 m/s"):
         walking(step=Step(speed=2.47, length=0.9))
-    with warned(what="run from 1."):
+    with warned(what="run above 1."):
         warn_of_running(Person.of_percentile(age=6).body(), 2.0)
 
 

@@ -3,8 +3,8 @@
 The model is applied to each direction of a joint. L is the load as a fraction of the initial strength, c the remaining
 fraction of that strength, and F and R are the rates of fatigue and recovery (1/s):
 
-        dc/dt = R (1 - c) - F L      if L <= c: the joint sustains the load
-        dc/dt = R (1 - c) - F c      if L > c: the remaining strength is insufficient
+    dc/dt = R (1 - c) - F L      if L <= c: the joint sustains the load
+    dc/dt = R (1 - c) - F c      if L > c: the remaining strength is insufficient
 
 If L = 0, recovery is r times as fast (Looft et al. 2018). This is their model with instant recruitment. For a
 constant load the solutions are exponentials, which are used here, so steps may have any length. A constant load can be

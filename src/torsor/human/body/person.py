@@ -443,7 +443,7 @@ def described_person(
     percentiles = {"height": ("stature_percentile", stature_percentile), "mass": ("mass_percentile", mass_percentile)}
     for name, (other, percentile) in percentiles.items():
         if sizes[name] is not None and percentile is not None:
-            what = f"{name} is {sizes[name]!r} and {other} is {percentile!r}; they exclude each other"
+            what = f"{name} is {sizes[name]!r} and {other} is {percentile!r}"
             raise ModelError(what, where="person", allowed="one of them")
     if population is not None and height is not None and mass is not None:
         what, allowed = f"is {population!r}, but height and mass are given", "a population together with percentiles"

@@ -3,8 +3,8 @@
 With q the angle (flexion and dorsiflexion positive) and v the velocity in the direction of the torque, the largest
 torque is
 
-        C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  if v >= 0 (concentric)
-                                            f(v) = r(-v) (1 - C6 v)      if v < 0 (eccentric)
+    C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  if v >= 0 (concentric)
+                                        f(v) = r(-v) (1 - C6 v)      if v < 0 (eccentric)
     r(v) = (2 C4 C5 + v (C5 - 3 C4)) / (2 C4 C5 + v (2 C5 - 4 C4))
 
 for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The model is that of Anderson,

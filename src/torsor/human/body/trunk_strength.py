@@ -3,7 +3,7 @@
 m g h is body weight times height and theta the spine flexion (sum of its joint angles, 0 upright). The mean isometric
 strength is
 
-        extension   m g h (c0 + (c1 - c0) theta / 72 degrees)      constant outside -20 to 72 degrees
+    extension   m g h (c0 + (c1 - c0) theta / 72 degrees)      constant outside -20 to 72 degrees
     flexion     m g h c2
 
 Extension strength increases as the trunk flexes. Keller and Roy (2002) found it greatest at the largest flexion of

@@ -55,9 +55,7 @@ def given_references(references: Any, side: str, stride_of: Callable[[Any], HasC
         for source in sources:
             seen[source] = seen.get(source, 0) + 1
             sources[source] += f" ({seen[source]})" if seen[source] > 1 else ""  # walk.mot (2)
-        collected.references.extend(
-            reference._replace(source=sources[reference.source]) for reference in part.references
-        )
+        collected.references.extend(ref._replace(source=sources[ref.source]) for ref in part.references)
         collected.notes.extend(part.notes)
     return collected
 

@@ -470,9 +470,9 @@ def check_stairs(step: Step, body: Robot) -> None:
         what = f"length is {step.length:g} m, too short for the ball of a foot of {foot.length:.3g} m to stand on"
         raise ModelError(what, where="stairs", allowed=f"at least {FEWEST * foot.length:.3g} m")
     if step.length < foot.length:
-        part = "heel" if step.rise > 0 else "tips of the toes"
+        part = "heel" if step.rise > 0 else "toe tips"
         what = f"the tread of {step.length:g} m is shorter than the foot of {foot.length:.3g} m"
-        warn(what, where="stairs", fix=f"use a longer tread, or accept that the {part} overhang its edge")
+        warn(what, where="stairs", fix=f"use a longer tread, or accept the overhang of the {part}")
 
 
 # Walking with contacts relative to the heels: length, width and timing of the step are variables.

@@ -133,7 +133,7 @@ def lifting_index(
         >>> lifting_index(10.0, LiftEnd(0.7, 0.3), LiftEnd(0.4, 1.0))
         Traceback (most recent call last):
         torsor.ModelError: lifting equation: horizontal is 0.7 m; allowed: from 0 to 0.63 m; fix: move the load \
-nearer: outside of this range the recommended weight limit is 0
+closer: outside this range the recommended weight limit is 0
     """
     load = number(load, "lifting equation", "load", above=0.0)
     check_work(frequency, duration, coupling)
