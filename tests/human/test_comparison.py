@@ -224,17 +224,17 @@ def _broken() -> recordings.GroundForces:
         (
             [walks.angles(T, factor=np.pi / 180), walks.forces(T)],
             {},
-            "through 0.9669 degrees",
+            "is 0.9669 degrees",
         ),
         (
             [walks.angles(T, degrees=False), walks.forces(T)],
             {},
-            "these are degrees: say",
+            "these are degrees: set",
         ),
         (
             [walks.angles(T[:150]), walks.forces(T[:150])],
             {},
-            "too short for one stride of the right foot: 0 to",
+            "too short for one stride of the right foot, with heel strikes",
         ),
         ([walks.angles(T[:2])], {}, "0 to 0.005 s is too short for one stride"),
         (
@@ -273,7 +273,7 @@ def test_gaps_leave_out_strides_and_then_curves() -> None:
     walk = recorded_walk(replace(angles, values=values), walks.forces(T))
     assert walk.curves["knee_flexion"].mean.max() == pytest.approx(57.8, abs=0.2)
     values[::50, 1] = np.nan
-    with warned(what="left out, with gaps or at other times: knee_flexion"):
+    with warned(what="omitted because of gaps or other times: knee_flexion"):
         walk = recorded_walk(replace(angles, values=values), walks.forces(T))
     assert "knee_flexion" not in walk.curves and "hip_flexion" in walk.curves
 
@@ -300,7 +300,7 @@ def test_files_that_are_no_recording_say_why(tmp_path: Path, name: str, content:
     ("given", "words"),
     [
         (3, "names of built-in references"),
-        ([], "an empty list"),
+        ([], "the list is empty"),
         ({}, "the mapping is empty"),
         ("childrn", "childrn"),
         ("missing.mot", "no such file"),

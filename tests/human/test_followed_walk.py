@@ -59,7 +59,7 @@ def test_measured_forces_are_data_in_the_axes_of_the_body_and_gaps_do_not_count(
 
 
 def test_what_cannot_be_followed_is_named(walk: motion.MotionProblem) -> None:
-    with refused(where="followed walk", fix="give forces"):
+    with refused(where="followed walk", fix="pass forces"):
         followed(walk, 0.0, 0.5)
     with refused(allowed="within 0 to 0.6 s"):
         followed(walk, 0.0, 5.0, forces=feet())

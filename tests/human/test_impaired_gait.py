@@ -40,7 +40,7 @@ def test_the_command_has_ranges_in_degrees_and_metres():
         ({"ranges": {"knee_flexion": (1.0, 0.5)}}, "the range of knee_flexion"),
         (
             {"ranges": {"knee_flexion": (-1.0, -0.5)}},
-            "range of right_knee_flexion: -1 to -0.5",
+            "the range of right_knee_flexion is -1 to -0.5",
         ),
         ({"ranges": {"neck_flexion": (0.0, 0.5)}}, "the range of neck_flexion is 0 to 0.5"),
         (

@@ -31,7 +31,7 @@ def test_recordings_that_are_no_markers_of_the_set() -> None:
         inverse_kinematics(robot, markers, seen(np.full((3, 4, 3), np.nan)))
     with refused(argument="recording", allowed="Markers"):
         inverse_kinematics(robot, markers, np.zeros((3, 4, 3)))  # type: ignore[arg-type]
-    with refused(where="arm.trc", what="up is z, and gravity of the body"):
+    with refused(where="arm.trc", what="up is z, but gravity of the body"):
         inverse_kinematics(torsor.library.human(), markers, seen(axes="forward left up"))
 
 

@@ -202,7 +202,7 @@ def test_unknown_names_raise(one: Stride, tmp_path: Path) -> None:
             call()
     body = torsor.library.human()
     still = MotionProblem(body, Phase(1.0), Unbalance(body=body, support=Standing()), name="standing")
-    with refused(value="standing", allowed="one of torsor.human.walking"):
+    with refused(value="standing", allowed="a result of torsor.human.walking"):
         Stride(MotionResult(still, one.result.outcome, "none"))
 
 

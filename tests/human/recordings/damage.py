@@ -191,9 +191,9 @@ DAMAGE: dict[str, tuple[str, str, Callable[[Trial], Trial]]] = {
         lambda trial: (trial[0], trial[1].renamed({"right": "left", "left": "right"})),
     ),
     "a plate with an offset": ("offset", "plate 1: 30 N while nobody is on it", _offset),
-    "forces 50 ms late": ("times", "ms after the motion that they make", _shifted(0.05)),
-    "forces 50 ms early": ("times", "ms before the motion that they make", _shifted(-0.05)),
-    "forces of another time": ("times", "have no time in common", _shifted(60.0)),
+    "forces 50 ms late": ("times", "ms after the motion that they cause", _shifted(0.05)),
+    "forces 50 ms early": ("times", "ms before the motion that they cause", _shifted(-0.05)),
+    "forces of another time": ("times", "do not overlap in time", _shifted(60.0)),
     "one foot on two plates": ("shared", "the right foot is on plate 1 and plate 2", _two_plates_one_foot),
     "two feet on one plate": ("shared", "both feet are on plate 1", _one_plate_two_feet),
 }

@@ -95,7 +95,7 @@ def test_rates_by_splines_are_those_of_the_function() -> None:
 def test_wrenches_need_to_know_what_is_vertical() -> None:
     zero = np.zeros((9, 1, 3))
     unknown = GroundForces(["a"], np.arange(9) / 9, zero, zero, zero)
-    with refused(fix="say the axes"):
+    with refused(fix="pass the axes"):
         resample(unknown, [0.1])
 
 

@@ -173,10 +173,10 @@ class NearOptimalWalks(MotionMultistart):
             numbers.add_row(name.replace("_", " "), *values, quantity.unit)
         title = f"Curves: difference between maximum and minimum, {spread}"
         curves = titled_table(title, "curve", "largest", "at %", "mean", "range", "unit")
-        for spread in self.curves.values():
-            sizes = spread.widest, float(spread.width.mean()), float(np.ptp(spread.best))
-            largest, mean, whole = (f"{size:.{DIGITS[spread.kind]}f}" for size in sizes)
-            curves.add_row(spread.title, largest, str(int(np.argmax(spread.width))), mean, whole, spread.unit)
+        for curve in self.curves.values():
+            sizes = curve.widest, float(curve.width.mean()), float(np.ptp(curve.best))
+            largest, mean, whole = (f"{size:.{DIGITS[curve.kind]}f}" for size in sizes)
+            curves.add_row(curve.title, largest, str(int(np.argmax(curve.width))), mean, whole, curve.unit)
         starts.columns[0].no_wrap = curves.columns[0].no_wrap = True
         return Group(starts, numbers, curves)
 
