@@ -191,7 +191,7 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
     if STRIDE[0] <= length <= STRIDE[1] and all(signal.is_closed for signal in (vertical, *others)):
         off = [at for at in strikes if min(at - first, last - at) > AT_END * length]
         return [(off[0], off[0] + length)] if off else [(first, last)]
-    at = ", ".join(f"{signal:.3g}" for signal in strikes) or "none"
+    at = ", ".join(f"{time:.3g}" for time in strikes) or "none"
     what = f"{first:g} to {last:g} s is too short for one stride of the {side} foot, with heel strikes at {at}"
     allowed = f"two heel strikes of a foot, {STRIDE[0]:g} to {STRIDE[1]:g} s apart"
     raise ModelError(what, where=where, allowed=allowed, fix="use a longer recording, the other side, or strikes=")

@@ -153,10 +153,10 @@ def equations(robot: Robot, layout: Layout) -> Equations:
                 twice = 2.0 if other == variable else 1.0
                 pair = max(other, variable), min(other, variable)
                 hessian[pair] = hessian.get(pair, ca.SX(0)) + twice * factor * _dot(sum_of, wrench)
-            pair = variable, variable
-            hessian[pair] = hessian.get(pair, ca.SX(0)) + factor**2 * _dot(axis, wrench)
+            diagonal = variable, variable
+            hessian[diagonal] = hessian.get(diagonal, ca.SX(0)) + factor**2 * _dot(axis, wrench)
             if layout.curves:
-                hessian[pair] += inputs["exact"] * bend * pull
+                hessian[diagonal] += inputs["exact"] * bend * pull
     return Equations(inputs, cost, gradient, hessian)
 
 

@@ -233,12 +233,12 @@ class Markers(TimedData):
             >>> Markers(["toe"], np.arange(5) * 0.01, positions).gaps()
             [Gap(marker='toe', first=1, last=2, duration=0.03)]
         """
-        missing, final = [], len(self) - 1
+        gap_list, final = list[Gap](), len(self) - 1
         for name, missing in zip(self.names, ~self.seen.T, strict=True):
             for first, last in runs(missing):
                 ends = self.times[min(last + 1, final)], self.times[max(first - 1, 0)]
-                missing.append(Gap(name, first, last, round(float(ends[0] - ends[1]), 9)))
-        return missing
+                gap_list.append(Gap(name, first, last, round(float(ends[0] - ends[1]), 9)))
+        return gap_list
 
 
 def checked_markers(value: object, where: str, what: str) -> Markers:
