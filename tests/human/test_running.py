@@ -12,7 +12,7 @@ from torsor.human import Foot, Person, Stride, running
 from torsor.human.contact.contact_forces import ONE_FOOT, contact_forces
 from torsor.human.contact.schedule import Run, RunningStep
 from torsor.human.gait.stride import free_fall
-from torsor.human.terms.objectives import LINEAR, springs, stretch_slope
+from torsor.human.terms.objectives import LINEAR_FORCE, springs, stretch_slope
 from torsor.human.terms.problem import sampled
 from torsor.motion.transcription.splines import Spline
 
@@ -117,12 +117,12 @@ def test_the_pelvis_has_as_many_accelerations_in_flight_as_there_are_equations()
 def test_a_tendon_stretches_by_the_root_of_its_force_and_gives_all_work_back():
     p = np.linspace(0.2, 1.0, 2001)
     slope = np.array([float(stretch_slope(each)) for each in p[::400]])
-    stretch = p * (p**2 + LINEAR**2) ** -0.25
+    stretch = p * (p**2 + LINEAR_FORCE**2) ** -0.25
     np.testing.assert_allclose(stretch, np.sqrt(p), rtol=0.003)
     np.testing.assert_allclose(slope, np.gradient(stretch, p)[::400], rtol=2e-3)
     t = np.linspace(0.0, 2 * np.pi, 4001)
     pulled = 0.5 - 0.4 * np.cos(t)
-    rate = (pulled**2 / 2 + LINEAR**2) * (pulled**2 + LINEAR**2) ** -1.25 * np.gradient(pulled, t)
+    rate = (pulled**2 / 2 + LINEAR_FORCE**2) * (pulled**2 + LINEAR_FORCE**2) ** -1.25 * np.gradient(pulled, t)
     power = pulled * rate
     assert abs(np.trapezoid(power, t)) < 1e-3 * np.trapezoid(np.maximum(power, 0.0), t)
 

@@ -10,7 +10,7 @@ from torsor.human import Foot, Step, Stride, walking
 from torsor.human.contact.contact_forces import SHARED, contact_forces
 from torsor.human.contact.schedule import edges, highest_rise, stairs_of, tread
 from torsor.human.gait.settings import CLEARANCE
-from torsor.human.terms.places import EDGE, POINTS, ROUND, ClearsEdge
+from torsor.human.terms.places import EDGE, EDGE_ROUNDING, POINTS, ClearsEdge
 from torsor.human.terms.problem import pressure
 from torsor.library import human
 
@@ -91,7 +91,7 @@ def test_the_swinging_foot_is_beyond_the_riser_or_above_the_tread(rise):
             below = (a[1] * (b - a)[0] - a[0] * (b - a)[1]) / np.linalg.norm(b - a)
             exact.append(max(a[0], -b[0], below))
         over = found - exact
-        assert over.min() > -1e-12 and over[:3].max() <= ROUND / 2 + 1e-12 and over.max() <= ROUND
+        assert over.min() > -1e-12 and over[:3].max() <= EDGE_ROUNDING / 2 + 1e-12 and over.max() <= EDGE_ROUNDING
         step_size = 1e-6
         for k in range(6):
             way = step_size * np.eye(6)[k]

@@ -56,8 +56,8 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
 
 COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}
 ARROW = {"arrowstyle": "-|>", "color": "#2c8c4a", "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
-LONG = 0.5  # arrow length of a force equal to body weight (m)
-DOTTED = 1.0  # smallest scale at which joints are drawn as dots
+WEIGHT_ARROW_LENGTH = 0.5  # arrow length of a force equal to body weight (m)
+MIN_DOTTED_SCALE = 1.0  # smallest scale at which joints are drawn as dots
 
 # Lines through links and landmarks of each side, and their line widths (points).
 LIMBS = (
@@ -71,7 +71,7 @@ FACES = (
     ("heel-", "heel+", "ball+", "ball-"), ("heel-", "foot", "ball-"), ("heel+", "foot", "ball+"),
     ("heel-", "foot", "heel+"), ("ball-", "foot", "ball+"), ("ball-", "ball+", "toe+", "toe-"),
 )  # fmt: skip
-ASIDE = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the foot width
+EDGE_FRACTIONS = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the foot width
 SIGNS = {"-": -1.0, "+": 1.0}
 CHEST = ("right_upper_arm", "left_upper_arm", "left_thigh", "right_thigh")
 TRUNK = ("pelvis", "spine1", "spine2", "spine3", "spine4", "neck", "head")
@@ -99,7 +99,7 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
     points = {name: poses[..., at.link, :3, :] @ at.pose[:, 3] for name, at in zip(names, places, strict=True)}
     for side in SIDES:
         half = points[f"{side}_ball"] - points[f"{side}_ball_medial"]
-        for name, fraction in ASIDE.items():
+        for name, fraction in EDGE_FRACTIONS.items():
             points |= {
                 f"{side}_{name}{end}": points[f"{side}_{name}"] + k * fraction * half for end, k in SIGNS.items()
             }
@@ -135,14 +135,14 @@ def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0,
         for names, width in LIMBS:
             line = [name if name in MIDDLE else f"{side}_{name}" for name in names]
             axes.plot(*flat(line), color=colour, linewidth=width * scale, zorder=order(line), **style)
-            if scale >= DOTTED:
+            if scale >= MIN_DOTTED_SCALE:
                 axes.plot(*flat(line[1:]), "o", color="white", markersize=1.5 * scale, zorder=order(line) + 0.01)
         for face in FACES:
             foot = [f"{side}_{name}" for name in face]
             axes.fill(*flat(foot), color=colour, linewidth=1.0 * scale, joinstyle="round", zorder=order(foot))
     axes.fill(*flat(CHEST), color=COLOURS[""], alpha=0.13, linewidth=0, zorder=1)
     axes.plot(*flat(TRUNK), color=COLOURS[""], linewidth=5.0 * scale, zorder=order(TRUNK), **style)
-    if scale >= DOTTED:
+    if scale >= MIN_DOTTED_SCALE:
         axes.plot(*flat(TRUNK[1:-1]), "o", color="white", markersize=1.5 * scale, zorder=order(TRUNK) + 0.01)
     if LOAD[0] in points:
         corners, near_the_eye = np.column_stack(flat(LOAD)), order(LOAD) + 0.1

@@ -26,7 +26,7 @@ from torsor.library.anthropometry import BODY_TABLES
 # M is the median. The published tables have one row per month. Every sixth row is stored here, rounded, with a cubic
 # through the four rows around an age in between. It reproduces all published percentiles to 0.1 cm and 0.02 kg.
 
-YOUNGEST, OLDEST = 2.0, 20.0  # years
+MIN_CHART_AGE, MAX_CHART_AGE = 2.0, 20.0  # years
 MONTHS = 12.0
 
 # Age (months); L, M (cm), S of stature and L, M (kg), S of mass for boys; the same six numbers for girls.
@@ -96,10 +96,10 @@ def growth_curves(age: float, sex: str) -> tuple[Growth, Growth]:
 
 NHANES, ANSUR, CDC = "NHANES", "ANSUR II", "CDC"
 POPULATIONS = (NHANES, ANSUR, CDC)
-ARMY = (17.0, 58.0)  # age range of the soldiers (years)
-CHILDREN = (1.0, 99.0)  # percentile range in which growth charts are used
+ARMY_AGES = (17.0, 58.0)  # age range of the soldiers (years)
+CHILD_PERCENTILES = (1.0, 99.0)  # percentile range in which growth charts are used
 DECADES = (20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0)  # youngest age of each adult group
-DEVIATE = NormalDist().inv_cdf
+normal_deviate = NormalDist().inv_cdf
 
 
 class Sizes(NamedTuple):
@@ -178,18 +178,18 @@ def size_of_percentile(
     """
     where = "percentiles"
     one_of(sex, tuple(BODY_TABLES), where, "sex")
-    years = None if age is None else number(age, where, "age (years)", least=YOUNGEST)
-    child = years is not None and years < OLDEST
+    years = None if age is None else number(age, where, "age (years)", least=MIN_CHART_AGE)
+    child = years is not None and years < MAX_CHART_AGE
     population = (CDC if child else NHANES) if population is None else population
     one_of(population, POPULATIONS, where, "population")
     if population == CDC:
-        if years is None or not years <= OLDEST:
+        if years is None or not years <= MAX_CHART_AGE:
             what = f"is {age!r}, which the population 'CDC' does not cover"
-            allowed = f"{YOUNGEST:g} to {OLDEST:g} years"
+            allowed = f"{MIN_CHART_AGE:g} to {MAX_CHART_AGE:g} years"
             fix = "use `population='NHANES'` for adults"
             raise ModelError(what, value=age, argument="age", where=where, allowed=allowed, fix=fix)
         tall, heavy = growth_curves(years, sex)
-        deviates = [_deviate(value, CHILDREN, name) for value, name in ((stature, "stature"), (mass, "mass"))]
+        deviates = [_deviate(value, CHILD_PERCENTILES, name) for value, name in ((stature, "stature"), (mass, "mass"))]
         return tall.at(deviates[0]) / 100, heavy.at(deviates[1])
     group, levels = _adults(sex, years, population)
     cm = _between(stature, levels, group.stature, "stature")
@@ -198,7 +198,7 @@ def size_of_percentile(
 
 def _adults(sex: str, years: float | None, population: str) -> tuple[Sizes, tuple[int, ...]]:
     """Return the percentile table of a group of adults, and its percentiles (%)."""
-    least, most = ARMY if population == ANSUR else (DECADES[0], math.inf)
+    least, most = ARMY_AGES if population == ANSUR else (DECADES[0], math.inf)
     if years is not None and not least <= years <= most:
         people = f"{least:g} to {most:g} years" if most < math.inf else f"{least:g} years and more"
         what = f"age is {years:g}, which the population {population!r} does not cover"
@@ -216,11 +216,11 @@ def _deviate(value: float, bounds: tuple[float, float], name: str) -> float:
         allowed = f"{bounds[0]:g} to {bounds[1]:g} %, the range of this population's table"
         fix = f"give the size, or for adults `population={ANSUR!r}` (soldiers, {_SOLDIERS[0]} to {_SOLDIERS[-1]} %)"
         raise ModelError(f"the {name} percentile is {percentile:g} %", where="percentiles", allowed=allowed, fix=fix)
-    return DEVIATE(percentile / 100)
+    return normal_deviate(percentile / 100)
 
 
 def _between(value: float, levels: tuple[int, ...], row: Sequence[float], name: str) -> float:
     """Return the measure at a percentile, interpolated linearly in the standard normal deviate."""
     known = levels[: len(row)]
     z = _deviate(value, (known[0], known[-1]), name)
-    return float(np.interp(z, [DEVIATE(level / 100) for level in known], row))
+    return float(np.interp(z, [normal_deviate(level / 100) for level in known], row))

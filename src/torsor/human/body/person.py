@@ -13,7 +13,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, instance_of, known_name, number, one_of, positive, table
 from torsor.base.errors import ModelError, warn
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.percentiles import OLDEST as ADULT
+from torsor.human.body.percentiles import MAX_CHART_AGE as ADULT
 from torsor.human.body.percentiles import size_of_percentile
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import (
@@ -199,9 +199,9 @@ GRAVITY = 9.81  # m/s^2, in the products m g h that scale strengths
 # m, kg/m^2: de Leva's subjects were students from 19 to 25 years
 STATURES, BODY_MASS_INDICES = (1.45, 2.00), (17.0, 35.0)
 AGES = (YOUNGEST, OLDEST)  # years
-RARE = 1.0  # %: children below this percentile, or above its complement, are outside the growth charts
-TALLER = 0.03  # relative height change above which lengths contradict the height
-SAME = 1e-9  # relative tolerance for equal strengths
+RARE_PERCENTILE = 1.0  # %: children below this percentile, or above its complement, are outside the growth charts
+HEIGHT_TOLERANCE = 0.03  # relative height change above which lengths contradict the height
+SAME_STRENGTH_TOLERANCE = 1e-9  # relative tolerance for equal strengths
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ class Person:
         if self.lengths:
             body = with_lengths(body, self.lengths, "person")
             height = _height(body, self.sex)
-            if abs(height / self.height - 1) > TALLER:
+            if abs(height / self.height - 1) > HEIGHT_TOLERANCE:
                 what = f"with the given lengths the body is {height:.3g} m tall, not {self.height:.4g} m"
                 fix = "give the height that matches the lengths, or also the trunk length"
                 warn(what, where="person", fix=fix)
@@ -331,11 +331,12 @@ class Person:
             limits = {"height": STATURES, "body mass index": BODY_MASS_INDICES}
         else:
             small, large = (
-                size_of_percentile(percentile, percentile, self.sex, self.age) for percentile in (RARE, 100 - RARE)
+                size_of_percentile(percentile, percentile, self.sex, self.age)
+                for percentile in (RARE_PERCENTILE, 100 - RARE_PERCENTILE)
             )
             limits = {"height": (small[0], large[0]), "mass": (small[1], large[1])}
             whom = "boys" if self.sex == "male" else "girls"
-            people = f"{{}}, the range of {100 - 2 * RARE:g} % of {whom} aged {self.age:g} years"
+            people = f"{{}}, the range of {100 - 2 * RARE_PERCENTILE:g} % of {whom} aged {self.age:g} years"
         values = {"height": self.height, "body mass index": self.mass / self.height**2, "mass": self.mass}
         units = {"height": "m", "body mass index": "kg/m^2", "mass": "kg"}
         outside = [name for name, (least, most) in limits.items() if not least <= values[name] <= most]
@@ -376,7 +377,7 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     limits = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
     factors = {name: limits[name] / (unit * usual) for name, usual in default_strengths().items() if name not in GLOBAL}
     strength = {
-        name: x for name, x in factors.items() if abs(x - 1) > SAME and 0 < x <= MAX_STRENGTH_FACTOR
+        name: x for name, x in factors.items() if abs(x - 1) > SAME_STRENGTH_TOLERANCE and 0 < x <= MAX_STRENGTH_FACTOR
     }  # others: unlimited
     return Person(height, mass, sex, age, strength=strength)
 
@@ -388,7 +389,7 @@ def _age(head: float, thigh: float, sex: str) -> float | None:
         return Segments(1.0, MASS, sex, age)[segment].mass / MASS
 
     low, high = JENSEN_AGES[0], JENSEN_AGES[-1]
-    if part("head", None) > head / (1 + SAME):
+    if part("head", None) > head / (1 + SAME_STRENGTH_TOLERANCE):
         return None
     while high - low > 1e-9:  # the mass fraction of the head decreases with age
         middle = (low + high) / 2

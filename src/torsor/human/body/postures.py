@@ -16,10 +16,10 @@ from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
-HANGING = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arm angles (rad)
-BUTTOCKS = 0.085  # height of the hips above the seat (m)
-SHANKS = 18.0  # forward inclination of the shanks in sitting (degrees)
-BENT, ROUND = 115.0, 24.0  # largest flexion of the hips, and of each spine joint (degrees)
+HANGING_ARMS = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arm angles (rad)
+HIP_HEIGHT_ON_SEAT = 0.085  # height of the hips above the seat (m)
+SHANK_INCLINATION = 18.0  # forward inclination of the shanks in sitting (degrees)
+MAX_HIP_FLEXION, MAX_SPINE_FLEXION = 115.0, 24.0  # largest flexion of the hips, and of each spine joint (degrees)
 
 
 def landmark(body: Robot, place: str) -> Array:
@@ -48,18 +48,18 @@ def hips_apart(body: Robot) -> float:
 
 def standing(body: Robot) -> dict[str, float]:
     """Return the standing posture: upright, arms hanging, heels at z = 0."""
-    return both(HANGING) | {"tz": _heights(body).ahead}
+    return both(HANGING_ARMS) | {"tz": _heights(body).ahead}
 
 
 def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
     """Return the upright sitting posture on a seat at a height (m)."""
-    size, lean = _heights(body), math.radians(SHANKS)
+    size, lean = _heights(body), math.radians(SHANK_INCLINATION)
     knees = size.ankle + size.shank * math.cos(lean)
-    least, most = knees - 0.5 * size.thigh - BUTTOCKS, knees + 0.9 * size.thigh - BUTTOCKS
+    least, most = knees - 0.5 * size.thigh - HIP_HEIGHT_ON_SEAT, knees + 0.9 * size.thigh - HIP_HEIGHT_ON_SEAT
     if not least <= seat <= most:
         allowed = f"from {least:.2f} to {most:.2f} m for a body of this size"
         raise ModelError(argument="seat", value=seat, where=where, allowed=allowed)
-    return _legs(size, seat + BUTTOCKS, lean, 0.0)
+    return _legs(size, seat + HIP_HEIGHT_ON_SEAT, lean, 0.0)
 
 
 def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str, float]:
@@ -107,8 +107,8 @@ def _legs(size: _Sizes, hips: float, lean: float, bent: float) -> dict[str, floa
     """Return legs, pelvis and spine for a hip height (m), with shanks and chest leaning forward by angles (rad)."""
     knees = size.ankle + size.shank * math.cos(lean)
     up = math.asin(min(max((knees - hips) / size.thigh, -1.0), 1.0))  # elevation of the thigh above the horizontal
-    tilt = min(bent, max(math.radians(BENT) - math.pi / 2 - up, 0.0))
-    spine = min((bent - tilt) / 3, math.radians(ROUND))
+    tilt = min(bent, max(math.radians(MAX_HIP_FLEXION) - math.pi / 2 - up, 0.0))
+    spine = min((bent - tilt) / 3, math.radians(MAX_SPINE_FLEXION))
     angles = {"hip_flexion": math.pi / 2 + up + tilt, "knee_flexion": math.pi / 2 + up + lean, "ankle_flexion": lean}
     back = size.thigh * math.cos(up) - size.shank * math.sin(lean) - size.ahead
     globals_ = {"ty": hips - size.hip, "tz": -back, "tilt": tilt}

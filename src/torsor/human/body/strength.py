@@ -14,8 +14,8 @@ Millard2016TorqueMuscle). Passive torques are not included. Nobody from 26 to 54
 the curves of the nearer group. Children use those of the young, which are proportional to weight times height.
 
 The model has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it
-is twice differentiable: its branches are blended where |v| < BLEND, with f(0) = 1. Both factors have a smooth lower
-limit, the second one also a smooth upper limit. Elsewhere the model is unchanged, even where it is untypical of
+is twice differentiable: its branches are blended where |v| < BLEND_VELOCITY, with f(0) = 1. Both factors have a smooth
+lower limit, the second one also a smooth upper limit. Elsewhere the model is unchanged, even where it is untypical of
 muscles: knee extensors of the young are weaker in eccentric than in isometric contraction. The limits, the blend and
 the hip angle (between thigh and pelvis) are choices of this library.
 """
@@ -171,11 +171,12 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
 
 
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")
-OLDEST = 120.0  # years
+MAX_AGE = 120.0  # years
 GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the model; m and kg of the default body
-MIDDLE, OLD = 40.0, 65.0  # years: midpoint between the two younger groups; start of the oldest group
-BLEND = 0.25  # the branches are blended below this velocity (rad/s)
-FLOOR, CEILING, HALF = 0.05, 1.4, 0.05  # limits of the factors, and half-width of the smooth transitions
+MIDDLE_AGE, OLD_AGE = 40.0, 65.0  # years: midpoint between the two younger groups; start of the oldest group
+BLEND_VELOCITY = 0.25  # the branches are blended below this velocity (rad/s)
+# Limits of the factors, and half-width of the smooth transitions.
+MIN_CURVE_FACTOR, MAX_CURVE_FACTOR, TRANSITION_HALF_WIDTH = 0.05, 1.4, 0.05
 
 # C1 to C6 of extension and flexion: men, then women, of 18 to 25, 55 to 65, and above 65 years.
 _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
@@ -210,8 +211,8 @@ def age_group(age: float | str | None) -> str:
     """Return the group of an age (years): "young" below 40 or None, "middle" to 65, then "old"; or a given group."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
-    years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=OLDEST)
-    return "young" if years < MIDDLE else "middle" if years <= OLD else "old"
+    years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=MAX_AGE)
+    return "young" if years < MIDDLE_AGE else "middle" if years <= OLD_AGE else "old"
 
 
 @cache
@@ -238,9 +239,9 @@ def _within(x: Any, least: float, most: float) -> Any:
 
 
 def smooth_ramp(x: Any) -> Any:
-    """Return a twice differentiable max(x, 0), exact where |x| > HALF."""
-    u = _within((x + HALF) / (2 * HALF), 0.0, 1.0)
-    return HALF * u * u * u * (2 - u) + _functions(x).fmax(x - HALF, 0.0)
+    """Return a twice differentiable max(x, 0), exact where |x| > TRANSITION_HALF_WIDTH."""
+    u = _within((x + TRANSITION_HALF_WIDTH) / (2 * TRANSITION_HALF_WIDTH), 0.0, 1.0)
+    return TRANSITION_HALF_WIDTH * u * u * u * (2 - u) + _functions(x).fmax(x - TRANSITION_HALF_WIDTH, 0.0)
 
 
 class Curve(NamedTuple):
@@ -265,17 +266,19 @@ class Curve(NamedTuple):
 
     def at_angle(self, q: Any) -> Any:
         """Return the factor for angles q (rad): numbers, arrays or symbols."""
-        turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond this range the factor is FLOOR
-        return FLOOR + smooth_ramp(_functions(turn).cos(turn) - FLOOR)
+        turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond this range the factor is MIN_CURVE_FACTOR
+        return MIN_CURVE_FACTOR + smooth_ramp(_functions(turn).cos(turn) - MIN_CURVE_FACTOR)
 
     def at_speed(self, v: Any) -> Any:
         """Return the factor for velocities v (rad/s) in the direction of the torque: numbers, arrays or symbols."""
-        u, of = _within((v + BLEND) / (2 * BLEND), 0.0, 1.0), _functions(v)
+        u, of = _within((v + BLEND_VELOCITY) / (2 * BLEND_VELOCITY), 0.0, 1.0), _functions(v)
         weight = u * u * u * (10 - 15 * u + 6 * u * u)
-        concentric, eccentric = of.fmax(v, -BLEND), of.fmin(v, BLEND)
+        concentric, eccentric = of.fmax(v, -BLEND_VELOCITY), of.fmin(v, BLEND_VELOCITY)
         factor = weight * self._r(concentric)
         factor += (1 - weight) * self._r(-eccentric) * (1 - self.stretched * eccentric)
-        return CEILING - smooth_ramp(CEILING - FLOOR - smooth_ramp(factor - FLOOR))
+        return MAX_CURVE_FACTOR - smooth_ramp(
+            MAX_CURVE_FACTOR - MIN_CURVE_FACTOR - smooth_ramp(factor - MIN_CURVE_FACTOR)
+        )
 
     def _r(self, v: Any) -> Any:
         both = 2 * self.slow * self.fast

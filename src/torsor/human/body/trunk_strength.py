@@ -29,8 +29,8 @@ from torsor.base.checks import instance_of, number, one_of
 from torsor.human.body.person import Person
 from torsor.human.body.strength import SEXES, smooth_ramp
 
-UPRIGHT, FLEXED, FORWARD = 0.16, 0.27, 0.11  # c0, c1, c2 for men
-WOMEN = 0.81  # factor for women
+UPRIGHT_EXTENSION, FLEXED_EXTENSION, FLEXION_STRENGTH = 0.16, 0.27, 0.11  # c0, c1, c2 for men
+WOMEN_FACTOR = 0.81  # factor for women
 MIN_FLEXION, MAX_FLEXION = np.radians(-20.0), np.radians(72.0)  # flexion range in which the strength changes
 VARIATION = 0.25  # standard deviation between people of one sex, relative to the mean
 SPINE = ("spine1_flexion", "spine2_flexion", "spine3_flexion", "spine4_flexion")  # coordinates whose sum is the flexion
@@ -62,9 +62,11 @@ class TrunkStrength:
     @property
     def coefficients(self) -> Array:
         """Coefficients (3,): upright extension (N m), its slope (N m/rad), and flexion (N m)."""
-        factor = (1.0 if self.person.sex == "male" else WOMEN) * self.person.factor(SPINE[0])
+        factor = (1.0 if self.person.sex == "male" else WOMEN_FACTOR) * self.person.factor(SPINE[0])
         unit = self.person.weight_times_height * factor * (1 + VARIATION * self.deviations)
-        return unit * np.array([UPRIGHT, (FLEXED - UPRIGHT) / MAX_FLEXION, FORWARD])
+        return unit * np.array(
+            [UPRIGHT_EXTENSION, (FLEXED_EXTENSION - UPRIGHT_EXTENSION) / MAX_FLEXION, FLEXION_STRENGTH]
+        )
 
     def extend(self, flexion: Any) -> Any:
         """Return the largest moment (N m) that extends the trunk, at a spine flexion (rad)."""

@@ -19,7 +19,7 @@ ALLOWED = (
     "recorded_walk or torsor.human.measured, or a list of these"
 )
 CURVES = tuple(name for name in REFERENCES if "," not in name)
-FEWEST = 3  # values of a curve over a stride
+MIN_CURVE_VALUES = 3  # values of a curve over a stride
 
 
 @runtime_checkable
@@ -143,8 +143,8 @@ def _of_values(name: str, values: Any, sd: Any, label: str) -> Reference:
 
 def _curve(values: Any, where: str, what: str) -> Array:
     array = real_array(values, where, what)
-    if array.ndim not in (1, 2) or not array.size or array.shape[-1] < FEWEST:
-        allowed = f"(K,) over a stride, or (strides, K), with K of at least {FEWEST}"
+    if array.ndim not in (1, 2) or not array.size or array.shape[-1] < MIN_CURVE_VALUES:
+        allowed = f"(K,) over a stride, or (strides, K), with K of at least {MIN_CURVE_VALUES}"
         raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=allowed)
     if not np.isfinite(array).all():
         raise ModelError("contain NaN or infinity", argument=what, where=where, allowed="finite numbers")

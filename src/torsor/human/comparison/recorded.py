@@ -60,7 +60,7 @@ PEAKS: Mapping[str, tuple[tuple[float, float, str], ...]] = {
     "force": ((0.7, 2.5, "bw"), (7.0, 25.0, "n/kg"), (70.0, 200.0, "%bw"), (200.0, 5000.0, "n")),
 }
 UNIT_NAMES = {"moment": "N m/kg or N m", "power": "W/kg or W", "force": "body weights, N/kg, % of weight or N"}
-SPAN = (15.0, 150.0)  # range of motion of a knee or a hip in a stride (degrees)
+JOINT_RANGE = (15.0, 150.0)  # range of motion of a knee or a hip in a stride (degrees)
 
 
 def said(word: str, kind: str, where: str) -> Scale:
@@ -92,7 +92,7 @@ def range_of(values: Array) -> float:
 def checked_angles(values: Array, scale: Scale | None, name: str, where: str) -> Scale:
     """Return the scale of angles; raise ModelError if the range of knee or hip does not fit the stated unit."""
     span = range_of(values)
-    fits = [unit for unit in (DEGREES, RADIANS) if SPAN[0] <= span * unit.factor <= SPAN[1]]
+    fits = [unit for unit in (DEGREES, RADIANS) if JOINT_RANGE[0] <= span * unit.factor <= JOINT_RANGE[1]]
     if scale is not None and (scale in fits or not fits):  # stiff knees move only a few degrees
         return scale
     if scale is None and fits:
@@ -101,16 +101,16 @@ def checked_angles(values: Array, scale: Scale | None, name: str, where: str) ->
     fix = "set inDegrees=yes or no in the file, and check that the person walks"
     if scale is not None:
         fix = "these are " + ("radians: set inDegrees=no" if scale == DEGREES else "degrees: set inDegrees=yes")
-    allowed = f"{SPAN[0]:g} to {SPAN[1]:g} degrees"
+    allowed = f"{JOINT_RANGE[0]:g} to {JOINT_RANGE[1]:g} degrees"
     raise ModelError(f"the range of motion of {name} is {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
 
 
 COUNT = 401  # instants of a stride, as in ``Stride``
-LOADED = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
-SHORTEST_CONTACT = 0.1  # s; shorter contacts are vibrations of a force plate
-STRIDE = (0.4, 2.5)  # s: from a fast run to a very slow walk
-CLOSED = 0.02  # of the range of a curve: tolerance within which a stride ends as it began
-AT_END = 0.015  # of the stride: a heel strike this close to the ends of a closed recording is at the ends
+LOAD_THRESHOLD = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
+MIN_CONTACT_TIME = 0.1  # s; shorter contacts are vibrations of a force plate
+STRIDE_TIMES = (0.4, 2.5)  # s: from a fast run to a very slow walk
+CLOSURE_TOLERANCE = 0.02  # of the range of a curve: tolerance within which a stride ends as it began
+END_TOLERANCE = 0.015  # of the stride: a heel strike this close to the ends of a closed recording is at the ends
 
 Span = tuple[float, float]
 
@@ -124,7 +124,7 @@ class Signal(NamedTuple):
     @property
     def is_closed(self) -> bool:
         """Whether the last value equals the first one, as in one whole stride; False if there are gaps (NaN)."""
-        return bool(abs(self.values[-1] - self.values[0]) <= CLOSED * np.ptp(self.values))
+        return bool(abs(self.values[-1] - self.values[0]) <= CLOSURE_TOLERANCE * np.ptp(self.values))
 
     def covers(self, span: Span) -> bool:
         """Return whether it is known from start to end of a span, up to half a sample."""
@@ -152,9 +152,9 @@ class Signal(NamedTuple):
 
 def check_length(times: Array, where: str) -> None:
     """Raise ModelError if times (K,) are shorter than any stride."""
-    if times[-1] - times[0] < STRIDE[0]:
+    if times[-1] - times[0] < STRIDE_TIMES[0]:
         what = f"the recording from {times[0]:g} to {times[-1]:g} s is too short for one stride"
-        raise ModelError(what, where=where, allowed=f"{STRIDE[0]:g} s or more")
+        raise ModelError(what, where=where, allowed=f"{STRIDE_TIMES[0]:g} s or more")
 
 
 def heel_strikes(vertical: Signal, where: str) -> list[float]:
@@ -168,10 +168,10 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
     if peak <= 0:
         what = f"the vertical force is never positive (its maximum is {peak:g})"
         raise ModelError(what, where=where, fix="check axes and signs of the force plates")
-    level = LOADED * peak
+    level = LOAD_THRESHOLD * peak
     found_at = []
     for first, last in runs(np.asarray(force > level)):
-        if first and t[last] - t[first] >= SHORTEST_CONTACT:
+        if first and t[last] - t[first] >= MIN_CONTACT_TIME:
             low, high = force[first - 1], force[first]
             found_at.append(float(t[first - 1] + (t[first] - t[first - 1]) * (level - low) / (high - low)))
     return found_at
@@ -183,17 +183,17 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
     A recording without two heel strikes is one stride if all signals end with their initial values.
     """
     strikes = heel_strikes(vertical, where)
-    spans = [(a, b) for a, b in pairwise(strikes) if STRIDE[0] <= b - a <= STRIDE[1]]
+    spans = [(a, b) for a, b in pairwise(strikes) if STRIDE_TIMES[0] <= b - a <= STRIDE_TIMES[1]]
     if spans:
         return spans
     first, last = float(vertical.times[0]), float(vertical.times[-1])
     length = last - first
-    if STRIDE[0] <= length <= STRIDE[1] and all(signal.is_closed for signal in (vertical, *others)):
-        off = [at for at in strikes if min(at - first, last - at) > AT_END * length]
+    if STRIDE_TIMES[0] <= length <= STRIDE_TIMES[1] and all(signal.is_closed for signal in (vertical, *others)):
+        off = [at for at in strikes if min(at - first, last - at) > END_TOLERANCE * length]
         return [(off[0], off[0] + length)] if off else [(first, last)]
     at = ", ".join(f"{time:.3g}" for time in strikes) or "none"
     what = f"{first:g} to {last:g} s is too short for one stride of the {side} foot, with heel strikes at {at}"
-    allowed = f"two heel strikes of a foot, {STRIDE[0]:g} to {STRIDE[1]:g} s apart"
+    allowed = f"two heel strikes of a foot, {STRIDE_TIMES[0]:g} to {STRIDE_TIMES[1]:g} s apart"
     raise ModelError(what, where=where, allowed=allowed, fix="use a longer recording, the other side, or strikes=")
 
 
@@ -216,7 +216,7 @@ def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
     return np.array(rows).reshape(-1, COUNT)
 
 
-SHORT = {"right": "r", "left": "l"}
+SIDE_LETTERS = {"right": "r", "left": "l"}
 OTHER = {"right": "left", "left": "right"}
 # Coordinates of a leg and an arm, with their names in OpenSim.
 COORDINATES = {
@@ -273,7 +273,7 @@ class Signals:
 
 def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
     """Return the column index of each coordinate of a side; ``ending`` is "_moment" for its moment."""
-    letter, columns = SHORT[side], dict[str, int]()
+    letter, columns = SIDE_LETTERS[side], dict[str, int]()
     for coordinate, name_there in COORDINATES.items():
         # Without a side, the name of a moment would be that of a curve with another sign.
         ways = [
@@ -294,7 +294,7 @@ def _first(names: Sequence[str], *ways: str) -> int | None:
 
 def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = None) -> Signals:
     """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are those of its header."""
-    known, names, letter = units or {}, table.short_names, SHORT[side]
+    known, names, letter = units or {}, table.short_names, SIDE_LETTERS[side]
 
     def signal(at: int) -> Signal:
         return Signal(table.times, table.values[:, at])
@@ -318,7 +318,7 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
         # The largest value of the curves reveals a unit that no header states.
         signals.scales[kind] = stated.pop() if stated else guessed(together, kind, table.source)
         signals.curves |= {name: curve for name, (_, curve) in hits.items()}
-    k = _first(names, f"vertical_{SHORT[OTHER[side]]}", f"{OTHER[side]}_vertical")
+    k = _first(names, f"vertical_{SIDE_LETTERS[OTHER[side]]}", f"{OTHER[side]}_vertical")
     if k is not None:
         signals.other["vertical"] = signal(k)
     return signals
@@ -396,7 +396,7 @@ AXES = {
     "ankle_power": ("ankle_flexion", "ankle_inversion"),
 }
 CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass, as in inverse dynamics of walking (Winter 2009)
-FEWEST = 8  # samples needed for a rate
+MIN_RATE_SAMPLES = 8  # samples needed for a rate
 
 
 def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
@@ -429,7 +429,7 @@ def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
 
     times, angle = signal
     known = np.isfinite(angle)
-    if known.sum() < FEWEST:
+    if known.sum() < MIN_RATE_SAMPLES:
         return Signal(times, np.full(len(times), np.nan))
     t = np.linspace(times[0], times[-1], len(times))
     x = np.radians(np.interp(t, times[known], angle[known]))
@@ -447,7 +447,7 @@ _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")
 # Columns of a table over the stride, instead of time.
 SHARES = ("share of the stride", "share", "percent", "%", "% of stride", "gait cycle", "gait_cycle", "% gait cycle")
 # Columns of ``Stride.save("walk.csv")`` for the foot of the stride, by curve name.
-_OWN = {
+_OWN_COLUMNS = {
     f"force own foot {way}": name for way, name in (("medial", "medial"), ("up", "vertical"), ("forward", "forward"))
 }
 _KINDS = re.compile(r"(angle|moment|power) (\w+)")
@@ -526,8 +526,8 @@ def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 def _own(name: str) -> str:
     """Return the curve name of a column that ``Stride.save`` wrote; other names are unchanged."""
-    if name in _OWN:
-        return _OWN[name]
+    if name in _OWN_COLUMNS:
+        return _OWN_COLUMNS[name]
     matched = _KINDS.fullmatch(name)
     if not matched:
         return name
@@ -541,8 +541,8 @@ MOMENTS = {
     "ankle_plantarflexion": "ankle_flexion",
     "hip_abduction": "hip_adduction",
 }
-WEIGHT = 0.1  # relative difference allowed between the mass from forces and a given mass
-FLIGHT = 0.5  # of the mean: in a walk both feet together always carry more, unless a foot misses the plates
+MASS_TOLERANCE = 0.1  # relative difference allowed between the mass from forces and a given mass
+MIN_WALK_LOAD = 0.5  # of the mean: in a walk both feet together always carry more, unless a foot misses the plates
 
 
 @dataclass(frozen=True, eq=False)
@@ -589,7 +589,7 @@ def recorded_walk(
         >>> walk.curves["knee_flexion"].mean.max().round(6), walk.strides
         (np.float64(40.0), ((0.0, 1.0),))
     """
-    one_of(side, tuple(SHORT), "recorded walk", "side")
+    one_of(side, tuple(SIDE_LETTERS), "recorded walk", "side")
     if not sources:
         raise ModelError("no file or result is given", where="recorded walk")
     title = name_of(label, "label", "recorded walk") if label is not None else _title(sources[0])
@@ -669,10 +669,10 @@ def _mass(signals: Signals, mass: float | None, spans: Sequence[Span], where: st
     person = signals.mass if mass is None else number(mass, where, "mass (kg)", above=0.0, most=500.0)
     if person is None:
         return carried
-    if carried is not None and abs(carried - person) > WEIGHT * person:
+    if carried is not None and abs(carried - person) > MASS_TOLERANCE * person:
         what = f"the mass is {person:.1f} kg, but the ground carries {carried:.1f} kg over the strides"
         fix = "check the mass, and that every step is on a force plate"
-        raise ModelError(what, where=where, allowed=f"within {100 * WEIGHT:.0f} % of each other", fix=fix)
+        raise ModelError(what, where=where, allowed=f"within {100 * MASS_TOLERANCE:.0f} % of each other", fix=fix)
     return person
 
 
@@ -687,7 +687,7 @@ def _carried(signals: Signals, spans: Sequence[Span]) -> float | None:
     total = 2 * loads  # both feet carry the same load on average
     if "vertical" in signals.other:
         other = of_strides(signals.other["vertical"], spans)
-        if len(other) == len(loads) and (loads + other).min() > FLIGHT * loads.mean() * 2:
+        if len(other) == len(loads) and (loads + other).min() > MIN_WALK_LOAD * loads.mean() * 2:
             total = loads + other
     return float(total[:, :-1].mean()) / G  # the last instant of a stride is the first of the next
 

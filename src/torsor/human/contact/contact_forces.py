@@ -325,8 +325,13 @@ def _horizontal(place: ca.SX) -> ca.SX:
 # length and width of the step may be variables. On stairs the left foot stands higher or lower by h: d includes this
 # height, and Z is at l h, so that both centres of pressure are on their treads.
 
-FRACTION, APART, AHEAD, PUSH = "left fraction", "left of right foot", "left behind right foot", "inclination"
-PROFILES = (FRACTION, APART, AHEAD, PUSH)
+FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH = (
+    "left fraction",
+    "left of right foot",
+    "left behind right foot",
+    "inclination",
+)
+PROFILES = (FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH)
 SPEED, WIDTH = "speed", "step width"  # shared parameters of the problem
 
 # Node data: nominal values, and for each foot the edges of its sole, from the heel (m).
@@ -344,7 +349,7 @@ class SharedContact(ContactForces):
         heels = {side: _heel(node, side) for side in SIDES}
         part = data["left_fraction"] + node.profile(FRACTION)
         apart = heels["left"] - heels["right"] + data["left"] - data["right"]
-        apart = apart + ca.vertcat(node.profile(APART), node.profile(AHEAD))
+        apart = apart + ca.vertcat(node.profile(LATERAL_OFFSET), node.profile(FORWARD_OFFSET))
         push = data["push"] + node.profile(PUSH)
         d = ca.vertcat(apart[0], data["height"], apart[1])
         level = part * data["height"]

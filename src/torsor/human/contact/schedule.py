@@ -34,9 +34,11 @@ from torsor.motion.terms.term import TOUCHING
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
-WIDE = 0.667  # half-width of the box in double support, relative to the half-width of a foot
-FREE = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of free quantities (m, m, m/s)
-MEET = 4.0  # height at which the lines of the foot forces meet, in foot lengths: about the centre of mass
+BOX_HALF_WIDTH = 0.667  # half-width of the box in double support, relative to the half-width of a foot
+FREE_BOUNDS = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of free quantities (m, m, m/s)
+FORCE_MEETING_HEIGHT = (
+    4.0  # height at which the lines of the foot forces meet, in foot lengths: about the centre of mass
+)
 
 
 class PressurePath(NamedTuple):
@@ -101,7 +103,7 @@ class Step:
     landing: str | None = None
 
     def __post_init__(self) -> None:
-        for name in FREE:
+        for name in FREE_BOUNDS:
             value = getattr(self, name)
             if isinstance(value, tuple | list):
                 object.__setattr__(self, name, interval(value, "step", name))
@@ -137,7 +139,7 @@ class Step:
     @property
     def is_free(self) -> bool:
         """Whether any quantity is a result of the optimisation."""
-        return self.timing == "free" or any(not isinstance(getattr(self, name), int | float) for name in FREE)
+        return self.timing == "free" or any(not isinstance(getattr(self, name), int | float) for name in FREE_BOUNDS)
 
     @property
     def first_contact(self) -> str:
@@ -153,7 +155,7 @@ class Step:
         """
         value = getattr(self, name)
         if value == "free":
-            return FREE[name]
+            return FREE_BOUNDS[name]
         return (float(value[0]), float(value[1])) if isinstance(value, tuple) else (float(value), float(value))
 
     @property
@@ -216,13 +218,13 @@ class Step:
         both, flat_foot = s <= self.toe_off + TOUCHING, s <= self.heel_off + TOUCHING
         toes = np.stack([self.on_forefoot(s), np.ones(len(s))], axis=1).astype(float)
         middle = fraction[:, None] * right + (1 - fraction)[:, None] * left
-        aside = np.where(both, WIDE, 1.0) * foot.half
+        aside = np.where(both, BOX_HALF_WIDTH, 1.0) * foot.half
         centre = np.where(both, middle[:, 0], -x)
         ends = [
             np.where(both, middle[:, 1] + sign * path.band * long, np.where(flat_foot, flat, fore) * long)
             for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
         ]
-        meet = MEET * long / self.push if self.push else np.inf
+        meet = FORCE_MEETING_HEIGHT * long / self.push if self.push else np.inf
         return Carried(fraction, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1), meet)
 
 
@@ -299,7 +301,7 @@ class Walk(Support):
 # change to running at about 0.5, adults at 2.0 m/s (Alexander 1989). Above 1 a stiff leg would leave the ground.
 
 GRAVITY = 9.81  # m/s^2, for the default body
-TRANSITION = 0.5  # Froude number of the walk-to-run transition
+TRANSITION_FROUDE_NUMBER = 0.5  # Froude number of the walk-to-run transition
 
 
 def leg_length(body: Robot) -> float:
@@ -332,7 +334,7 @@ def walking_limit(body: Robot) -> float:
         >>> round(walking_limit(torsor.library.human()), 2), round(walking_limit(child), 2)
         (2.15, 1.7)
     """
-    return math.sqrt(TRANSITION * leg_length(body) * math.hypot(*body.gravity))
+    return math.sqrt(TRANSITION_FROUDE_NUMBER * leg_length(body) * math.hypot(*body.gravity))
 
 
 def similar_step(body: Robot, step: Step | None = None) -> Step:
@@ -362,22 +364,25 @@ def _default_leg() -> float:
 def warn_of_running(body: Robot, speed: float) -> None:
     """Warn about a speed (m/s) at which people of this size run."""
     froude = froude_number(body, speed)
-    if froude > TRANSITION:
+    if froude > TRANSITION_FROUDE_NUMBER:
         limit = f"people of this size run above {walking_limit(body):.3g} m/s"
         what = f"the speed is {speed:.3g} m/s, a Froude number of {froude:.2f}: {limit}"
         fix = "use a lower speed, or torsor.human.running"
         warn(what, where="walk", fix=fix)
 
 
-SPLIT = 2.0  # leg lengths: both legs would lie on the ground
-LEAP = 3.5  # leg lengths: sprinters take steps shorter than 3
-FASTEST = 3.0  # Froude number: race walkers stay below 2.1, and a stiff leg leaves the ground at 1
+MAX_STEP_LENGTHS = 2.0  # leg lengths: both legs would lie on the ground
+MAX_RUNNING_STEP_LENGTHS = 3.5  # leg lengths: sprinters take steps shorter than 3
+MAX_FROUDE_NUMBER = 3.0  # Froude number: race walkers stay below 2.1, and a stiff leg leaves the ground at 1
 
 
 def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> None:
     """Raise ModelError for a step that the body cannot take; with ``leaps``, for a running step."""
     leg = leg_length(body)
-    for name, most in (("length", LEAP if leaps else SPLIT), ("width", SPLIT)):
+    for name, most in (
+        ("length", MAX_RUNNING_STEP_LENGTHS if leaps else MAX_STEP_LENGTHS),
+        ("width", MAX_STEP_LENGTHS),
+    ):
         least = step.bounds(name)[0]
         if least > most * leg:
             what, allowed = (
@@ -386,8 +391,8 @@ def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> N
             )
             raise ModelError(what, where=where, allowed=allowed, fix="give it in metres")
     speed = step.bounds("speed")[0]
-    if not leaps and froude_number(body, speed) > FASTEST:
-        most = math.sqrt(FASTEST * math.hypot(*body.gravity) * leg)
+    if not leaps and froude_number(body, speed) > MAX_FROUDE_NUMBER:
+        most = math.sqrt(MAX_FROUDE_NUMBER * math.hypot(*body.gravity) * leg)
         fix = "use a lower speed (m/s), or torsor.human.running"
         raise ModelError(f"the speed is {speed:.4g} m/s", where=where, allowed=f"up to {most:.3g} m/s on foot", fix=fix)
 
@@ -397,8 +402,8 @@ def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> N
 # The right foot stands on the tread at y = 0 with its heel at z = 0. The left foot swings from the previous tread to
 # the next one. Upstairs the edge of a tread is its back end, downstairs its front end.
 
-GAP = 0.01  # m: between the toes and the next riser, or the heel and the previous one, on short treads
-FEWEST = 0.75  # shortest tread relative to the foot length: heel or toes may overhang the edge
+RISER_GAP = 0.01  # m: between the toes and the next riser, or the heel and the previous one, on short treads
+MIN_TREAD_FRACTION = 0.75  # shortest tread relative to the foot length: heel or toes may overhang the edge
 
 
 class Edge(NamedTuple):
@@ -437,8 +442,8 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
     heel overhangs the edge. Downstairs the heel is close to the previous riser.
     """
     length, room = float(step.length), float(step.length) - foot.length
-    short = GAP - room if step.rise > 0 else -GAP
-    back = -room / 2 if room >= 2 * GAP else short
+    short = RISER_GAP - room if step.rise > 0 else -RISER_GAP
+    back = -room / 2 if room >= 2 * RISER_GAP else short
     return round(back, 12), round(back + length, 12)
 
 
@@ -466,9 +471,9 @@ def check_stairs(step: Step, body: Robot) -> None:
         what = f"rise is {step.rise:g} m"
         allowed = f"at most {most:.3g} m, the height to which this body can lift its foot next to a straight leg"
         raise ModelError(what, where="stairs", allowed=allowed)
-    if step.length < FEWEST * foot.length:
+    if step.length < MIN_TREAD_FRACTION * foot.length:
         what = f"length is {step.length:g} m, too short for the ball of a foot of {foot.length:.3g} m to stand on"
-        raise ModelError(what, where="stairs", allowed=f"at least {FEWEST * foot.length:.3g} m")
+        raise ModelError(what, where="stairs", allowed=f"at least {MIN_TREAD_FRACTION * foot.length:.3g} m")
     if step.length < foot.length:
         part = "heel" if step.rise > 0 else "toe tips"
         what = f"the tread of {step.length:g} m is shorter than the foot of {foot.length:.3g} m"
@@ -481,7 +486,7 @@ def check_stairs(step: Step, body: Robot) -> None:
 # the ground force between the feet.
 
 EVENTS = ("ball_off", "flat", "toe_off", "heel_off", "knee")
-BEYOND = 10.0  # m: edges of the sole of an unloaded foot
+UNLOADED_SOLE_EDGE = 10.0  # m: edges of the sole of an unloaded foot
 HEEL, TOES = 0.10, 0.90  # of the foot length: limits of the pressure while only the heel or the toes are in contact
 PIECES = 5  # knot intervals of the force sharing in double support
 
@@ -518,10 +523,12 @@ class FreeWalk(Walk, SharedSupport):
             right=np.outer(ahead, [0.0, foot.length]),
             left=np.outer(behind, [0.0, foot.length]),
             height=-step.rise,
-            push=-step.push / (MEET * foot.length),
+            push=-step.push / (FORCE_MEETING_HEIGHT * foot.length),
             toes=np.stack([is_fore, np.ones(count)], axis=1).astype(float),
             right_box=soles[0],
-            left_box=np.where(loaded, soles[1], [-BEYOND, BEYOND, -BEYOND, BEYOND]),
+            left_box=np.where(
+                loaded, soles[1], [-UNLOADED_SOLE_EDGE, UNLOADED_SOLE_EDGE, -UNLOADED_SOLE_EDGE, UNLOADED_SOLE_EDGE]
+            ),
             mass=body.mass,
             weight=body.mass * float(np.linalg.norm(body.gravity)),
             friction=friction,
@@ -562,8 +569,8 @@ def solved_step(walk: Walk, result: Any) -> Step:
 # with free steps, contacts change at fixed s, and the clock maps s to time.
 
 STANCE = ("flat", "heel_off", "ball_off", "toe_off")  # contact changes in order of time
-FINER = 2  # pelvis intervals in flight for each interval of the joints
-BETWEEN = 4  # node intervals for each spline interval in stance
+PELVIS_INTERVALS = 2  # pelvis intervals in flight for each interval of the joints
+STANCE_NODE_INTERVALS = 4  # node intervals for each spline interval in stance
 RUN_FREE = {"length": (0.5, 2.0), "width": (0.01, 0.3)}  # bounds of free quantities (m)
 
 
@@ -664,7 +671,9 @@ class Run(FreeWalk):
         """
         knots = self.knots(points)
         ends = np.concatenate([knots[knots > self.step.toe_off - TOUCHING], [1.0]])
-        return np.asarray(np.interp(np.arange(FINER * (len(ends) - 1) + 1) / FINER, np.arange(len(ends)), ends))
+        return np.asarray(
+            np.interp(np.arange(PELVIS_INTERVALS * (len(ends) - 1) + 1) / PELVIS_INTERVALS, np.arange(len(ends)), ends)
+        )
 
     def pelvis(self, points: int) -> Spline:
         """Return the spline of the six global coordinates, which is finer than that of the joints in flight."""
@@ -674,5 +683,5 @@ class Run(FreeWalk):
         """Return the nodes: the knots of the pelvis, and additional ones in stance."""
         knots = self.knots(points)
         ends = np.concatenate([[0.0], knots[knots < self.step.toe_off + TOUCHING]])
-        at = np.arange(BETWEEN * (len(ends) - 1) + 1) / BETWEEN
+        at = np.arange(STANCE_NODE_INTERVALS * (len(ends) - 1) + 1) / STANCE_NODE_INTERVALS
         return np.union1d(np.interp(at, np.arange(len(ends)), ends), self.flight(points))

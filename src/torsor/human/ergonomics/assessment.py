@@ -24,8 +24,8 @@ from torsor.human.body.strength import age_group
 from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
 from torsor.human.ergonomics.lumbar import (
-    COMPRESSION,
-    SHEAR,
+    COMPRESSION_LIMITS,
+    SHEAR_LIMITS,
     Dose,
     LumbarLoads,
     LumbarModel,
@@ -91,8 +91,8 @@ class Assessment:
         loads, k = self.loads, self.peak
         table = titled_table("Lumbar spine, disc L5/S1", "quantity", "largest", "action limit", "maximum", "time (s)")
         rows: tuple[tuple[str, Array, str, tuple[float, ...]], ...] = (
-            ("compression", loads.compression, "N", COMPRESSION),
-            ("forward shear", np.abs(loads.shear), "N", SHEAR),
+            ("compression", loads.compression, "N", COMPRESSION_LIMITS),
+            ("forward shear", np.abs(loads.shear), "N", SHEAR_LIMITS),
             ("lateral shear", np.abs(loads.side_shear), "N", ()),
             ("extension moment", loads.extension, "N m", ()),
             ("lateral moment", np.abs(loads.lateral), "N m", ()),
@@ -160,8 +160,14 @@ class Assessment:
         panels = figure.subplots(3, 1, height_ratios=[1.0, 1.0, 0.8])
         draw_postures(panels[0], self.result)
         curves = (
-            (panels[1], {"compression": self.loads.compression}, COMPRESSION, "L5/S1: compression", "N"),
-            (panels[2], {"forward": self.loads.shear, "lateral": self.loads.side_shear}, SHEAR, "L5/S1: shear", "N"),
+            (panels[1], {"compression": self.loads.compression}, COMPRESSION_LIMITS, "L5/S1: compression", "N"),
+            (
+                panels[2],
+                {"forward": self.loads.shear, "lateral": self.loads.side_shear},
+                SHEAR_LIMITS,
+                "L5/S1: shear",
+                "N",
+            ),
         )
         for axes, lines, limits, title, unit in curves:
             for name, values in lines.items():
@@ -191,7 +197,7 @@ class Assessment:
             "model": plain(vars(self.model)),
             "times": self.times.tolist(),
             "loads": {name: values.tolist() for name, values in self.loads._asdict().items()},
-            "limits": {"compression": list(COMPRESSION), "shear": list(SHEAR)},
+            "limits": {"compression": list(COMPRESSION_LIMITS), "shear": list(SHEAR_LIMITS)},
             "capable": self.capable,
             "capabilities": [capability._asdict() for capability in self.capabilities],
             "contact": peaks,

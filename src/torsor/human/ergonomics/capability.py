@@ -41,7 +41,7 @@ _ARMS: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[tuple[float, fl
 }
 WAYS = {"hip": "extension", "knee": "extension", "ankle": "plantarflexion"}  # names of negative torques
 TRUNK = "trunk"
-DEEPEST = math.radians(100.0)  # largest flexion of the leg curves: deeper flexion was not measured
+MAX_LEG_FLEXION = math.radians(100.0)  # largest flexion of the leg curves: deeper flexion was not measured
 
 
 class Capability(NamedTuple):
@@ -104,7 +104,7 @@ def capabilities(
             k, name = names.index(f"{side}_{joint}"), f"{side} {joint.removesuffix('_flexion')}"
             unit = person.weight_times_height  # of similar people: individual strengths do not count
             strength = curves.at(joint, unit)
-            lower, upper = strength.limits(np.minimum(q[:, k], DEEPEST), np.zeros(len(q)))
+            lower, upper = strength.limits(np.minimum(q[:, k], MAX_LEG_FLEXION), np.zeros(len(q)))
             for way, mean, sign in ((WAYS[name.split()[1]], -lower, -1.0), ("flexion", upper, 1.0)):
                 curve = strength.extend if sign < 0 else strength.flex
                 ratio = _DEVIATIONS[joint][group][sign > 0] * unit / curve.peak

@@ -39,7 +39,7 @@ from torsor.robot.robot import Robot
 
 MASS, HEIGHT = 80.0, 1.80  # kg and m of the reference person
 MOMENTS = ("hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion")  # coordinates without side
-ACROSS = {"hip": ("hip_flexion", "hip_adduction"), "knee": ("knee_flexion",), "ankle": ("ankle_flexion",)}
+JOINT_COORDINATES = {"hip": ("hip_flexion", "hip_adduction"), "knee": ("knee_flexion",), "ankle": ("ankle_flexion",)}
 
 
 class Lever(NamedTuple):
@@ -109,11 +109,13 @@ def lever_arms(person: Person, flexions: Array) -> Array:
 
 def crosses(joint: str) -> Array:
     """Return which groups (11,) cross a joint ("hip", "knee" or "ankle"), as 0 and 1."""
-    return np.array([float(any(lever.coordinate in ACROSS[joint] for lever in group.levers)) for group in GROUPS])
+    return np.array(
+        [float(any(lever.coordinate in JOINT_COORDINATES[joint] for lever in group.levers)) for group in GROUPS]
+    )
 
 
-STEPS, HALVINGS = 60, 30  # maximum number of Newton steps, and of halvings per step
-SOFT, DONE = 1e-7, 1e-10  # e relative to A A^T; accuracy relative to the largest moment
+MAX_NEWTON_STEPS, MAX_HALVINGS = 60, 30  # maximum number of Newton steps, and of halvings per step
+REGULARISATION, MOMENT_TOLERANCE = 1e-7, 1e-10  # e relative to A A^T; accuracy relative to the largest moment
 BONES = {"hip": "thigh", "knee": "shank", "ankle": "shank"}  # links along which the muscles of a joint act
 
 # Peaks in level walking in body weights: instrumented hips (Bergmann et al. 2001) and knees (Kutzner et al. 2010).
@@ -192,12 +194,12 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
     strongest = positive_vector(strongest, levers.shape[2], "muscle forces", "strongest", or_zero=True)
     A = levers * strongest
     scale = np.einsum("kij,kij->k", A, A) / A.shape[1]
-    soft = SOFT * scale[:, None]
+    soft = REGULARISATION * scale[:, None]
     y = np.zeros(moments.shape)
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         pull = np.einsum("kij,ki->kj", A, y)
         gradient = np.einsum("kij,kj->ki", A, np.clip(pull, 0, 1)) + soft * y - moments
-        if np.abs(gradient).max(initial=0.0) <= DONE * np.sqrt(scale.max(initial=0.0)):
+        if np.abs(gradient).max(initial=0.0) <= MOMENT_TOLERANCE * np.sqrt(scale.max(initial=0.0)):
             break
         active = ((pull > 0) & (pull < 1)).astype(float)
         hessian = np.einsum("kij,kj,klj->kil", A, active, A) + soft[..., None] * np.eye(A.shape[1])
@@ -209,7 +211,7 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
 def _descend(A: Array, soft: Array, moments: Array, y: Array, step: Array) -> Array:
     """Return y + t step with t halved at each instant until the dual function decreases."""
     before, t = _dual(A, soft, moments, y), np.ones(len(y))
-    for _ in range(HALVINGS):
+    for _ in range(MAX_HALVINGS):
         rises = _dual(A, soft, moments, y + t[:, None] * step) > before + 1e-12 * np.abs(before)
         if not rises.any():
             break

@@ -29,8 +29,8 @@ from torsor.human.body.strength import SEXES
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
-SHIFT = 8.0  # hours
-LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
+SHIFT_HOURS = 8.0  # hours
+DOSE_LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
 
 
 class Dose(NamedTuple):
@@ -60,9 +60,9 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
         allowed = "(K,) increasing times (s)"
         raise ModelError("do not increase", argument="times", where="cumulative dose", allowed=allowed)
-    if count * (t[-1] - t[0]) > SHIFT * 3600 * (1 + 1e-9):
+    if count * (t[-1] - t[0]) > SHIFT_HOURS * 3600 * (1 + 1e-9):
         what = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
-        allowed = f"at most {SHIFT:g} hours"
+        allowed = f"at most {SHIFT_HOURS:g} hours"
         raise ModelError(what, where="cumulative dose", allowed=allowed, fix="give fewer repetitions")
     if (force < 0).any():
         what = f"is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
@@ -70,12 +70,12 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
         raise ModelError(what, argument="compression", where="cumulative dose", allowed=allowed)
     steps = np.diff(t)
     linear, squares = (float(count * (steps * (values[1:] + values[:-1]) / 2).sum()) for values in (force, force**2))
-    return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT)), LIMITS[sex])
+    return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT_HOURS)), DOSE_LIMITS[sex])
 
 
-COMPRESSION = (3400.0, 6400.0)  # N: action limit and maximum permissible limit (NIOSH 1981)
-SHEAR = (700.0, 1000.0)  # N: frequent and occasional loads (Gallagher and Marras 2012)
-ABOVE = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is at the navel
+COMPRESSION_LIMITS = (3400.0, 6400.0)  # N: action limit and maximum permissible limit (NIOSH 1981)
+SHEAR_LIMITS = (700.0, 1000.0)  # N: frequent and occasional loads (Gallagher and Marras 2012)
+LINK_ABOVE_PELVIS = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is at the navel
 
 
 @dataclass(frozen=True)
@@ -176,9 +176,9 @@ def _above(
     scale = 1000 * person_of(body, carried).height / BODY_TABLES["male"].stature
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
-    pelvis, above = body.pose(q, "pelvis"), body.pose(q, ABOVE)
+    pelvis, above = body.pose(q, "pelvis"), body.pose(q, LINK_ABOVE_PELVIS)
     R, at = pelvis[..., :3, :3], pelvis[..., :3, 3] + _turn(pelvis[..., :3, :3], disc)
-    wrench = body.joint_wrenches(q, v, a, external)[..., body.link_names.index(ABOVE), :]
+    wrench = body.joint_wrenches(q, v, a, external)[..., body.link_names.index(LINK_ABOVE_PELVIS), :]
     moment, force = (_turn(above[..., :3, :3], vector) for vector in (wrench[..., :3], wrench[..., 3:]))
     moment = moment + np.cross(above[..., :3, 3] - at, force)
     # The slice of the lower trunk between disc and navel moves with the pelvis and is treated as a point mass.

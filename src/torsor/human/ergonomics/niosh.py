@@ -18,11 +18,12 @@ from typing import NamedTuple
 from torsor.base.checks import flag, instance_of, number, one_of
 from torsor.base.errors import ModelError
 
-LOAD = 23.0  # the load constant (kg)
-NEAREST, FARTHEST = 0.25, 0.63  # range of the horizontal hand distance (m); smaller values count as the minimum
-HIGHEST, KNUCKLES = 1.75, 0.75  # largest and optimal height of the hands (m)
-SHORTEST, LONGEST = 0.25, 1.75  # range of vertical travel (m); smaller values count as the minimum
-WIDEST = 135.0  # largest asymmetry angle (degrees)
+LOAD_CONSTANT = 23.0  # the load constant (kg)
+# Range of the horizontal hand distance (m); smaller values count as the minimum.
+MIN_HORIZONTAL, MAX_HORIZONTAL = 0.25, 0.63
+MAX_HAND_HEIGHT, BEST_HAND_HEIGHT = 1.75, 0.75  # largest and optimal height of the hands (m)
+MIN_TRAVEL, MAX_TRAVEL = 0.25, 1.75  # range of vertical travel (m); smaller values count as the minimum
+MAX_ASYMMETRY = 135.0  # largest asymmetry angle (degrees)
 DURATIONS = {"short": "up to 1 hour", "moderate": "up to 2 hours", "long": "up to 8 hours"}
 COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below, and from, 0.75 m up
 
@@ -38,7 +39,7 @@ _FREQUENCIES: dict[float, tuple[tuple[float, float], tuple[float, float], tuple[
     13.0: ((0.00, 0.34), (0.00, 0.00), (0.00, 0.00)), 14.0: ((0.00, 0.31), (0.00, 0.00), (0.00, 0.00)),
     15.0: ((0.00, 0.28), (0.00, 0.00), (0.00, 0.00)),
 }  # fmt: skip
-_FASTEST = max(_FREQUENCIES)
+_MAX_FREQUENCY = max(_FREQUENCIES)
 
 
 class Multipliers(NamedTuple):
@@ -65,7 +66,7 @@ class LiftEnd:
     asymmetry: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, most in (("horizontal", FARTHEST), ("vertical", HIGHEST), ("asymmetry", WIDEST)):
+        for name, most in (("horizontal", MAX_HORIZONTAL), ("vertical", MAX_HAND_HEIGHT), ("asymmetry", MAX_ASYMMETRY)):
             value = number(getattr(self, name), "lifting equation", name)
             if not 0.0 <= value <= most + 1e-9:
                 unit = "degrees" if name == "asymmetry" else "m"
@@ -90,12 +91,12 @@ class LiftingIndex:
     @property
     def origin_limit(self) -> float:
         """The recommended weight limit at the origin (kg)."""
-        return LOAD * math.prod(self.origin)
+        return LOAD_CONSTANT * math.prod(self.origin)
 
     @property
     def destination_limit(self) -> float | None:
         """The recommended weight limit at the destination (kg)."""
-        return None if self.destination is None else LOAD * math.prod(self.destination)
+        return None if self.destination is None else LOAD_CONSTANT * math.prod(self.destination)
 
     @property
     def limit(self) -> float:
@@ -143,12 +144,12 @@ closer: outside this range the recommended weight limit is 0
     travel = abs(destination.vertical - origin.vertical)
     ends = [
         Multipliers(
-            NEAREST / max(end.horizontal, NEAREST),
-            1 - 0.3 * abs(end.vertical - KNUCKLES),  # 0.003 per centimetre
-            0.82 + 0.045 / min(max(travel, SHORTEST), LONGEST),
+            MIN_HORIZONTAL / max(end.horizontal, MIN_HORIZONTAL),
+            1 - 0.3 * abs(end.vertical - BEST_HAND_HEIGHT),  # 0.003 per centimetre
+            0.82 + 0.045 / min(max(travel, MIN_TRAVEL), MAX_TRAVEL),
             1 - 0.0032 * end.asymmetry,
             frequency_multiplier(frequency, duration, end.vertical),
-            COUPLINGS[coupling][end.vertical >= KNUCKLES],
+            COUPLINGS[coupling][end.vertical >= BEST_HAND_HEIGHT],
         )
         for end in (origin, destination)
     ]
@@ -173,11 +174,11 @@ def frequency_multiplier(frequency: float, duration: str, vertical: float) -> fl
     """
     check_work(frequency, duration)
     height = number(vertical, "lifting equation", "vertical", least=0.0)
-    work, high = tuple(DURATIONS).index(duration), height >= KNUCKLES
-    if frequency > _FASTEST:
+    work, high = tuple(DURATIONS).index(duration), height >= BEST_HAND_HEIGHT
+    if frequency > _MAX_FREQUENCY:
         return 0.0
     rows = list(_FREQUENCIES)
-    above = next((row for row in rows if row >= frequency), _FASTEST)
+    above = next((row for row in rows if row >= frequency), _MAX_FREQUENCY)
     below = max((row for row in rows if row <= frequency), default=rows[0])
     (first, last) = (_FREQUENCIES[row][work][high] for row in (below, above))
     part = 0.0 if above == below else (frequency - below) / (above - below)

@@ -11,7 +11,7 @@ from numpy.linalg import norm
 from torsor.base.arrays import Array
 from torsor.base.checks import positive, whole_number
 from torsor.base.figures import label_of_title, new_figure, saved
-from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
+from torsor.human.body.drawing import ARROW, VIEWS, WEIGHT_ARROW_LENGTH, landmarks, skeleton
 from torsor.human.comparison.table import DIGITS, LikenessTable
 from torsor.human.contact.schedule import Walk, described, stairs_of
 from torsor.human.contact.support import Sitting
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-FIRST, LAST = -3, 6  # numbers of the first and last drawn tread
+FIRST_TREAD, LAST_TREAD = -3, 6  # numbers of the first and last drawn tread
 TOE_OFF = {"color": "0.75", "linewidth": 0.9, "zorder": 0}
 LINE = {"color": "0.4", "linewidth": 1.2, "zorder": 0}
 
 
 UP = np.array([0.0, 1.0, 0.0])
-MARKS = 0.2  # spacing of the ground marks (m)
+MARK_SPACING = 0.2  # spacing of the ground marks (m)
 
 
 def _frames(result: MotionResult | StrideCurves, term: Grounded | None, rate: float) -> tuple[Robot, Array, Array]:
@@ -97,34 +97,39 @@ def animate(
             for arrow in pressed[k][np.isfinite(pressed[k]).all(axis=-1)]:
                 at, force = (np.array([right, up]) * part[[across, along]] for part in (arrow[:3], arrow[3:]))
                 foot = at + np.array([shift, lift[k]])
-                axes.annotate("", foot + LONG / weight * force, foot, arrowprops=ARROW, zorder=9)
+                axes.annotate("", foot + WEIGHT_ARROW_LENGTH / weight * force, foot, arrowprops=ARROW, zorder=9)
             corners = np.zeros((1, 2))  # level ground: one height, 0
             if stairs is not None:
-                corners = stairs.profile(FIRST, LAST) + np.array([shift, lift[k]])
+                corners = stairs.profile(FIRST_TREAD, LAST_TREAD) + np.array([shift, lift[k]])
             if stairs is not None and view == "side":
                 axes.plot(*corners.T, **LINE)
                 continue
             for height in np.unique(corners[:, 1]):
                 axes.plot([-2.0, 2.0], [height, height], **LINE)
             if view == "side":  # marks on the ground show the progress
-                marks = MARKS * np.arange(np.ceil((-1.0 - shift) / MARKS), np.floor((1.0 - shift) / MARKS) + 1) + shift
+                marks = (
+                    MARK_SPACING
+                    * np.arange(np.ceil((-1.0 - shift) / MARK_SPACING), np.floor((1.0 - shift) / MARK_SPACING) + 1)
+                    + shift
+                )
                 axes.plot(marks, np.full(len(marks), -0.02), "|", color="0.4", markersize=6)
 
     return write_movie(figure, show, len(q), target, rate, progress=progress)
 
 
-OWN, PEOPLE = "#1f4e8c", ("0.45", "#d98b2b", "#4c9a5f", "#a8527a", "#7a5c3a")
-SHOWN = (
+OWN_COLOUR, PEOPLE_COLOURS = "#1f4e8c", ("0.45", "#d98b2b", "#4c9a5f", "#a8527a", "#7a5c3a")
+SHOWN_CURVES = (
     *("hip_flexion", "knee_flexion", "ankle_flexion", "hip_adduction"),
     *("hip_extension", "knee_extension", "ankle_plantarflexion", "hip_abduction"),
     *("hip_power", "knee_power", "ankle_power", "hip_rotation"),
     *("vertical", "forward", "medial", "list"),
     *("shoulder_flexion", "elbow_flexion", "yaw"),
 )
-TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN[12:15]}
+TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN_CURVES[12:15]}
 COLUMNS, ROWS = 4, 6  # of panels
-POSTURES, APART = 9, 0.75  # number of postures and their distance (m)
-WIDE, MAX_SOURCES = 78, 6  # characters per legend line, and number of sources from which it has two columns
+POSTURES, POSTURE_SPACING = 9, 0.75  # number of postures and their distance (m)
+# Characters per legend line, and number of sources from which it has two columns.
+LEGEND_CHARACTERS, MAX_SOURCES = 78, 6
 
 
 def plot(
@@ -142,14 +147,14 @@ def plot(
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
     shown = stride.references(references).references
     colours = _colours(shown)
-    for place, name in zip(places, SHOWN, strict=False):
+    for place, name in zip(places, SHOWN_CURVES, strict=False):
         axes = figure.add_subplot(place)
         if spreads is not None:
             spread = spreads[name]
             at = np.linspace(0.0, 100.0, len(spread.best))
-            axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
+            axes.fill_between(at, spread.least, spread.most, color=OWN_COLOUR, alpha=0.3, linewidth=0)
         _compare(axes, stride, name, [reference for reference in shown if reference.curve == name], colours)
-    for place, panel in zip(places[len(SHOWN) :], (_joints, _pressure, _energy), strict=False):
+    for place, panel in zip(places[len(SHOWN_CURVES) :], (_joints, _pressure, _energy), strict=False):
         panel(figure.add_subplot(place), stride)
     for axes in figure.axes[-COLUMNS:]:
         axes.set_xlabel("% of stride", fontsize=9)
@@ -178,7 +183,7 @@ def _style(axes: Any, title: str, unit: str) -> None:
 def _colours(references: Sequence[Reference]) -> dict[str, str]:
     """Return the colour of each source; if there are many sources, some share a colour."""
     sources = dict.fromkeys(reference.source for reference in references)
-    return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
+    return {source: PEOPLE_COLOURS[k % len(PEOPLE_COLOURS)] for k, source in enumerate(sources)}
 
 
 def _compare(
@@ -196,7 +201,7 @@ def _compare(
                 at, reference.mean - reference.sd, reference.mean + reference.sd, color=colour, alpha=0.2, linewidth=0
             )
     first = references[0] if references else REFERENCES[name]
-    axes.plot(100 * stride.s, stride.curve(first), color=OWN, linewidth=2.0)
+    axes.plot(100 * stride.s, stride.curve(first), color=OWN_COLOUR, linewidth=2.0)
     axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     title = TITLES.get(name, name.replace("_", " "))
     if references:
@@ -208,7 +213,7 @@ def _compare(
 
 def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], colours: Mapping[str, str]) -> None:
     """List the sources, each with the mean similarity of its sagittal curves."""
-    axes.plot([], [], color=OWN, linewidth=2.0, label="predicted")
+    axes.plot([], [], color=OWN_COLOUR, linewidth=2.0, label="predicted")
     table = LikenessTable([(reference, stride.curve(reference)) for reference in references])
     dashed = {
         reference.source for reference in {reference.curve: reference for reference in reversed(references)}.values()
@@ -216,7 +221,7 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
     for source, colour in colours.items():
         label = next(reference.label for reference in references if reference.source == source)
         mean = table.means[label]
-        words = shorten(SOURCES.get(source, source), WIDE, placeholder=" ...")
+        words = shorten(SOURCES.get(source, source), LEGEND_CHARACTERS, placeholder=" ...")
         if mean.curves:
             sd = "" if mean.rms_sd is None else f", RMSE {mean.rms_sd:.2f} SD"
             words += f"\n    r2 {mean.r2:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
@@ -234,7 +239,7 @@ def _joints(axes: Any, stride: StrideCurves) -> None:
 
 
 def _pressure(axes: Any, stride: StrideCurves) -> None:
-    axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN, linewidth=1.8)
+    axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN_COLOUR, linewidth=1.8)
     axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     _style(axes, "centre of pressure in front of the heel", "m")
 
@@ -255,22 +260,22 @@ def _postures(axes: Any, stride: StrideCurves) -> None:
     pressed = pressure(stride.samples, stride.body)[kept]
     for k, percent in enumerate(100 * stride.s[kept]):
         ahead = float(points["pelvis"][k, 2])
-        shift, lift = APART * k - ahead, 0.0 if stairs is None else -stairs.rise / stairs.length * ahead
+        shift, lift = POSTURE_SPACING * k - ahead, 0.0 if stairs is None else -stairs.rise / stairs.length * ahead
         here = {name: positions[k] + lift * UP for name, positions in points.items()}
         skeleton(axes, here, "side", shift, scale=0.6)
         for at, force in zip(pressed[k], forces[k], strict=True):
             if np.isfinite(at).all():
                 foot = np.array([at[2] + shift, at[1] + lift])
-                axes.annotate("", foot + LONG * force[[2, 1]], foot, arrowprops=ARROW, zorder=9)
+                axes.annotate("", foot + WEIGHT_ARROW_LENGTH * force[[2, 1]], foot, arrowprops=ARROW, zorder=9)
         if stairs is None:
-            axes.text(APART * k, -0.13, f"{percent:.0f} %", ha="center", fontsize=8)
+            axes.text(POSTURE_SPACING * k, -0.13, f"{percent:.0f} %", ha="center", fontsize=8)
             continue
-        corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
-        near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
-        ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]
+        corners = stairs.profile(FIRST_TREAD, LAST_TREAD) + np.array([shift, lift])
+        near = corners[abs(corners[:, 0] - POSTURE_SPACING * k) < POSTURE_SPACING / 2]
+        ends = [[POSTURE_SPACING * (k - 0.48), near[0, 1]], *near, [POSTURE_SPACING * (k + 0.48), near[-1, 1]]]
         axes.plot(*np.array(ends).T, **LINE)
     if stairs is None:
         axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     heights = (-0.2, 1.85) if stairs is None else (-0.45, 1.95)
-    axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=heights)
+    axes.set(aspect="equal", xlim=(-0.6, POSTURE_SPACING * (POSTURES - 1) + 0.6), ylim=heights)
     axes.axis("off")

@@ -31,7 +31,7 @@ HINGES = {
 HIP = ("hip_flexion", "hip_adduction", "hip_rotation")
 SHOULDER = ("clavicle_elevation", "clavicle_protraction", "shoulder_flexion", "shoulder_adduction", "shoulder_rotation")
 SPINE = tuple(f"spine{k}_{way}" for k in range(1, 5) for way in ("flexion", "lateral", "axial"))
-CENTERED = 1.0  # N: below this force, the centre of pressure is a quotient of small numbers
+MIN_CENTRED_FORCE = 1.0  # N: below this force, the centre of pressure is a quotient of small numbers
 # From the pelvis origin, between the anterior superior iliac spines, to the midpoint of the hips, unscaled (m).
 MIDDLE_OF_HIPS = np.array([-0.056276, -0.07849, 0.0])  # Rajagopal et al. 2016
 
@@ -145,7 +145,7 @@ def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | Non
     files = opensim_files(Path(path))
     save(opensim_motion(stride, model), files.motion)
     feet = ground_forces(stride)
-    on = feet.loaded(CENTERED)[:, :, None]
+    on = feet.loaded(MIN_CENTRED_FORCE)[:, :, None]
     save(replace(feet, centers=np.where(on, feet.centers, np.nan), moments=np.where(on, feet.moments, 0)), files.forces)
     save(opensim_moments(stride), files.moments)
     with replacing(files.loads) as part:

@@ -85,8 +85,8 @@ class Difference(NamedTuple):
     remark: str = ""
 
 
-SAME = "as printed"
-NEAREST = "nearest/"  # prefix of the nearest walk in a file
+AS_PRINTED = "as printed"
+NEAREST_PREFIX = "nearest/"  # prefix of the nearest walk in a file
 
 
 def printed_differences() -> tuple[Difference, ...]:
@@ -101,16 +101,16 @@ def printed_differences() -> tuple[Difference, ...]:
     near, thesis = VERSIONS["nearest"], VERSIONS["thesis"]
     return (
         Difference(
-            *("5.1", "integral of squared torques, each divided by its limit", SAME),
+            *("5.1", "integral of squared torques, each divided by its limit", AS_PRINTED),
             "the same, and a posture penalty as a second term",
             "torques of the joints that move, without frozen ones; limits are not printed",
         ),
         Difference(
-            *("5.2", "joint angles within limits at all times", SAME),
+            *("5.2", "joint angles within limits at all times", AS_PRINTED),
             "narrower ranges, for control points; also an upright chest and a pelvis that drops",
             "ranges of the body's joints at the nodes; limits are not printed",
         ),
-        Difference("5.3", "torques within limits", SAME, SAME, "joints that move; limits are not printed"),
+        Difference("5.3", "torques within limits", AS_PRINTED, AS_PRINTED, "joints that move; limits are not printed"),
         Difference(
             *("5.4", "points in contact: height 0, velocity 0; all others: height above 0"),
             f"contact: heights within {1e3 * near.slack:g} mm, velocities within {1e3 * near.slip:g} mm/s",
@@ -119,24 +119,30 @@ def printed_differences() -> tuple[Difference, ...]:
             "the times of the contacts are not printed: those of Step",
         ),
         Difference(
-            *("5.5", "zero-moment point within the support polygon", SAME),
+            *("5.5", "zero-moment point within the support polygon", AS_PRINTED),
             "within a box of 2/3 of the sole, in double support around a given path; also friction cones",
             "the hull of the lines of heel, ball and toes in contact; how two feet share the force is not printed",
         ),
         Difference(
-            *("5.6", "product of the forward components of left arm and right leg is not negative", SAME),
+            *("5.6", "product of the forward components of left arm and right leg is not negative", AS_PRINTED),
             "wrist in front of the shoulder within 12 cm of half the opposite ankle in front of its hip, both arms",
             "n_z is called vertical, where the product is always positive; y is up in eq. 5.4, so n_z is forward",
         ),
-        Difference("5.7", "distance of wrist and hip at least r1 + r2", SAME, SAME, "r1 + r2 is not printed: 0.17 m"),
-        Difference("5.8", "posture and velocity at the end mirror those at the start", SAME, SAME),
         Difference(
-            *("5.9", "knee within 5 degrees of 60 at mid-swing", SAME),
+            "5.7",
+            "distance of wrist and hip at least r1 + r2",
+            AS_PRINTED,
+            AS_PRINTED,
+            "r1 + r2 is not printed: 0.17 m",
+        ),
+        Difference("5.8", "posture and velocity at the end mirror those at the start", AS_PRINTED, AS_PRINTED),
+        Difference(
+            *("5.9", "knee within 5 degrees of 60 at mid-swing", AS_PRINTED),
             "the same at Step.knee, where knees of people flex most",
             "mid-swing is the middle between toe-off and heel strike",
         ),
         Difference(
-            *("5.10", "places of the feet at start and end", SAME),
+            *("5.10", "places of the feet at start and end", AS_PRINTED),
             "at all times of contact, by the bands of eq. 5.4",
             "rows at the start; those at the end follow by eq. 5.8",
         ),
@@ -159,12 +165,12 @@ class PrintedGait(Result):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "PrintedGait":
         """Return the searches from a .npz file."""
         with reading_archive(Path(path), cls.kind) as archive:
-            nearest = of_archive(archive.part(NEAREST), problem, load_problem)
+            nearest = of_archive(archive.part(NEAREST_PREFIX), problem, load_problem)
             return cls(stages_of(archive.arrays), MotionResult.of(nearest))
 
     def _archive(self) -> Archive:
         units = {"figures of a stage": dict(zip(FIGURES, ("m", "m/s", "1", "1", "1", "1"), strict=True))}
-        return Archive(self.kind, stage_arrays(self.stages) | archive(self.nearest).within(NEAREST), {}, units)
+        return Archive(self.kind, stage_arrays(self.stages) | archive(self.nearest).within(NEAREST_PREFIX), {}, units)
 
     @property
     def least_violation(self) -> float:

@@ -18,7 +18,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.contact.support import MAX_SIDES, support_sides
 from torsor.human.gait.settings import WalkSettings
-from torsor.human.terms.forces import ARM, Grounded, Torques
+from torsor.human.terms.forces import MOMENT_ARM, Grounded, Torques
 from torsor.human.terms.habits import hand_clearance
 from torsor.human.terms.places import Stands, contacts
 from torsor.human.terms.problem import HumanProblem
@@ -51,7 +51,7 @@ class InSupport(Grounded, Constraint):
         """Return the distances from the edges, times the vertical force."""
         contact, sides = contact_forces(node), POLYGON.unpack(node.data("polygon", POLYGON.size))
         f, n = contact.level
-        moments = ca.vertcat(n[2], -n[0], f[1]) / (ARM * contact.weight)
+        moments = ca.vertcat(n[2], -n[0], f[1]) / (MOMENT_ARM * contact.weight)
         rows = ca.vertcat(*(ca.dot(side, moments) for side in sides.values()))
         return Rows(rows, np.zeros(MAX_SIDES), np.full(MAX_SIDES, np.inf), tuple(sides))
 
@@ -66,12 +66,13 @@ def pendulums(node: Node) -> ca.SX:
     return 100 * arm[2] * leg[2]
 
 
-KNEE, WITHIN = 60.0, 5.0  # degrees: knee flexion at mid-swing, and its tolerance
+KNEE_FLEXION, KNEE_TOLERANCE = 60.0, 5.0  # degrees: knee flexion at mid-swing, and its tolerance
 TOLERANCE = 1e-3  # feasibility tolerance in Barman 2020
-HIGHEST = 0.003  # m: the widest band of heights
+MAX_HEIGHT_BAND = 0.003  # m: the widest band of heights
 # Bands of velocities (m/s) in the continuation from wide bands to equations.
 SLIPS = (0.25, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.002, 0.0016, 0.0014, 0.0012, 0.0011, 0.001, 0.0009, 0.0008)
-CLOSE, PATIENCE = 1e-4, 400  # tolerance and maximum iterations of each search in the continuation
+# Tolerance and maximum iterations of each search in the continuation.
+SEARCH_TOLERANCE, MAX_SEARCH_ITERATIONS = 1e-4, 400
 
 
 class Stage(NamedTuple):
@@ -84,7 +85,7 @@ class Stage(NamedTuple):
     @property
     def is_feasible(self) -> bool:
         """Whether the motion satisfies the constraints with these bands."""
-        return self.outcome.violation <= 10 * CLOSE
+        return self.outcome.violation <= 10 * SEARCH_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,11 +117,11 @@ class PrintedWalk(HumanProblem):
         """
         (slack, slip), x, end = self.bands, self.guess(), perf_counter() + seconds
         for wide in (width for width in SLIPS if width > slip):
-            high = max(slack, min(HIGHEST, wide))
+            high = max(slack, min(MAX_HEIGHT_BAND, wide))
             program = self.with_bands(high, wide).program
             with Watch(progress, f"{self.name}: {1e3 * wide:g} mm/s in contact") as watch:
                 left = max(end - perf_counter(), 1e-3)
-                outcome = solve_condensed(program, x, Settings(CLOSE, PATIENCE, left, watch))
+                outcome = solve_condensed(program, x, Settings(SEARCH_TOLERANCE, MAX_SEARCH_ITERATIONS, left, watch))
             if watch.interrupted:
                 raise KeyboardInterrupt
             x = outcome.x
@@ -187,7 +188,7 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
     version, walk, body = settings.version, settings.walk, settings.loaded
     step, knee = walk.step, f"{SIDES[1]}_knee_flexion"
     bends, middle = knee in settings.moving, (step.toe_off + 1.0) / 2
-    low, high = math.radians(KNEE - WITHIN), math.radians(KNEE + WITHIN)
+    low, high = math.radians(KNEE_FLEXION - KNEE_TOLERANCE), math.radians(KNEE_FLEXION + KNEE_TOLERANCE)
     joints = [name for name in settings.moving if name in body.joint_names]
     feet = contacts(body, walk, version.slack, version.slip, placed="y", below=0.0, prefix="5.4 ")
     first = [stance for stance in walk.stances if stance.first == 0.0]

@@ -38,9 +38,9 @@ from torsor.robot.robot import Robot
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
 CLEARANCE = 0.005  # m: minimum ground clearance of the swing foot of a free step
 MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
-FEWEST = 8  # control points of a free step, which has a knot at each contact change
+MIN_POINTS = 8  # control points of a free step, which has a knot at each contact change
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
-BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
+SECOND_STEP_START = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Version:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
         count = self.nodes
         s = np.linspace(0.0, 1.0, count) if isinstance(count, int | np.integer) else np.asarray(count, dtype=float)
-        nodes = [(k + np.maximum(s, BEGUN if k else 0.0)) / walk.steps for k in range(walk.steps)]
+        nodes = [(k + np.maximum(s, SECOND_STEP_START if k else 0.0)) / walk.steps for k in range(walk.steps)]
         points = self.points + (walk.steps - 1) * (self.points - 1)
         arguments: dict[str, Any] = {"points": points, "nodes": np.concatenate(nodes), "quadrature": "trapezoid"}
         if not isinstance(walk, FreeWalk):
@@ -215,13 +215,13 @@ class WalkSettings:
         is_lateral = self.planar and bool(self.weights.get("balance"))
         used = {
             "`steps=2`": self.walk.steps == 2,
-            f"`points={points}`": points < FEWEST,
+            f"`points={points}`": points < MIN_POINTS,
             "the objective 'balance', a lateral margin, and `planar=True`": is_lateral,
             "a free speed and a given length": np.ptp(step.bounds("speed")) > 0 and step.length != "free",
         }
         for name, is_used in used.items():
             if self.version.is_free and is_used:
-                fix = f"omit it, or choose another version (points: {FEWEST} or more)"
+                fix = f"omit it, or choose another version (points: {MIN_POINTS} or more)"
                 raise ModelError(f"{name} cannot be used with the version 'free'", where=self.where, fix=fix)
 
     def _check_rails(self, rails: Rails) -> None:

@@ -142,7 +142,7 @@ def fatigued(
     return factors
 
 
-MOVED = (
+SHOWN_ANGLES = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
     *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),
 )
@@ -204,7 +204,7 @@ class Stride(Result, StrideCurves):
             "likeness": self.likeness().to_dict()["curves"],
             "curves": {
                 "share": self.s.tolist(),  # a key of saved files, which must not change
-                "angles": {name: self.angle(name).tolist() for name in MOVED},
+                "angles": {name: self.angle(name).tolist() for name in SHOWN_ANGLES},
                 "moments": {name: self.moment(name).tolist() for name in MOMENTS},
                 "powers": {name: self.power(name).tolist() for name in REACTION_JOINTS},
                 "forces": self.forces.tolist(),
@@ -219,7 +219,7 @@ class Stride(Result, StrideCurves):
         names = ("medial", "up", "forward")
         columns = [Column("time", "s", self.s * self.duration), Column("share of the stride", "1", self.s)]
         for which, other in (("", False), ("other ", True)):
-            moved = [name for name in MOVED if not other or name not in GLOBAL]  # the pelvis has no sides
+            moved = [name for name in SHOWN_ANGLES if not other or name not in GLOBAL]  # the pelvis has no sides
             columns += [Column(f"angle {which}{name}", "degrees", self.angle(name, other=other)) for name in moved]
             columns += [Column(f"moment {which}{name}", "N m/kg", self.moment(name, other=other)) for name in MOMENTS]
             columns += [
@@ -291,7 +291,7 @@ def peaks(stride: StrideCurves) -> dict[str, Any]:
     """
     swing = stride.s > min(0.6, stride.step.duty_factor)
     return {
-        "angles": {name: _ends(stride.angle(name)) for name in MOVED},
+        "angles": {name: _ends(stride.angle(name)) for name in SHOWN_ANGLES},
         "moments": {name: _ends(stride.moment(name)) for name in MOMENTS},
         "powers": {name: _ends(stride.power(name)) for name in REACTION_JOINTS},
         "reactions": {name: float(np.linalg.norm(stride.reaction(name), axis=1).max()) for name in REACTION_JOINTS},

@@ -40,9 +40,9 @@ from torsor.robot.robot import Robot
 # Stair climbing: the initial guess is a climb, so that the solver need not find the way over the edges.
 
 SAMPLES = 61
-LONGEST = 0.97  # largest leg length of the guess, relative to the straight leg
-ABOVE = 0.08  # m: approximate clearance of the swing foot over the edges in the guess
-ROLLS, LANDS = 0.6, 0.3  # rad: foot pitch of the guess at toe-off, and at landing downstairs
+MAX_LEG_FRACTION = 0.97  # largest leg length of the guess, relative to the straight leg
+EDGE_CLEARANCE = 0.08  # m: approximate clearance of the swing foot over the edges in the guess
+TOE_OFF_PITCH, LANDING_PITCH = 0.6, 0.3  # rad: foot pitch of the guess at toe-off, and at landing downstairs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
         c, d, (y, z) = np.cos(pitches[side]), np.sin(pitches[side]), (ankle - ball)[1:]
         turned = np.stack([z * c + y * d, y * c - z * d], axis=1)
         ways[side] = feet[side] + (ball - heel)[[2, 1]] + turned - hips
-    longest = LONGEST * (thigh + shank)
+    longest = MAX_LEG_FRACTION * (thigh + shank)
     lower = max(float((-way[:, 1] - np.sqrt(longest**2 - way[:, 0] ** 2)).max()) for way in ways.values())
     positions = {"tz": hips[:, 0] - float(hip[2]), "ty": hips[:, 1] - float(hip[1]) - lower}
     for side, way in ways.items():
@@ -88,15 +88,19 @@ def _feet(step: Step, s: Array) -> tuple[dict[str, Array], dict[str, Array]]:
     swing = np.clip((s - step.toe_off) / (1 - step.toe_off), 0.0, 1.0)
     lifted = smoothstep(swing / 0.6) if step.rise > 0 else smoothstep((swing - 0.4) / 0.6)  # up before, down after it
     left_z = step.length * (2 * smoothstep(swing) - 1)
-    left_y = step.rise * (2 * lifted - 1) + ABOVE * np.sin(np.pi * swing) ** 2
+    left_y = step.rise * (2 * lifted - 1) + EDGE_CLEARANCE * np.sin(np.pi * swing) ** 2
     feet = {"right": np.zeros((len(s), 2)), "left": np.stack([left_z, left_y], axis=1)}
-    lands = 0.0 if step.rise > 0 else LANDS
-    right = lands * (1 - smoothstep(s / step.flat)) + ROLLS * smoothstep((s - step.heel_off) / (1 - step.heel_off))
-    left = ROLLS * (1 - smoothstep(2 * swing)) + lands * smoothstep(2 * swing - 1)
+    lands = 0.0 if step.rise > 0 else LANDING_PITCH
+    right = lands * (1 - smoothstep(s / step.flat)) + TOE_OFF_PITCH * smoothstep(
+        (s - step.heel_off) / (1 - step.heel_off)
+    )
+    left = TOE_OFF_PITCH * (1 - smoothstep(2 * swing)) + lands * smoothstep(2 * swing - 1)
     return feet, {"right": right, "left": left}
 
 
-SWING = 0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before heel strike
+SWING_MARGIN = (
+    0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before heel strike
+)
 
 
 def walking(
@@ -277,10 +281,10 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
             constraints.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
         if step.rise:
             constraints += places.stair_clearance(
-                settings.loaded, step, side, habits.clearance, settings.version.slack, SWING
+                settings.loaded, step, side, habits.clearance, settings.version.slack, SWING_MARGIN
             )
         elif habits.clearance:
-            during = walk.whole_s(index, step.toe_off + SWING), walk.whole_s(index, 1.0 - SWING)
+            during = walk.whole_s(index, step.toe_off + SWING_MARGIN), walk.whole_s(index, 1.0 - SWING_MARGIN)
             clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):
                 name = f"{side} {point} clears in swing{which}"
@@ -321,9 +325,9 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
 # global coordinates need no force (``Flight``). Length, width and times of the step are results, as in walking with
 # free steps, with the same objective (docs/people/running.md).
 
-SLOWEST, FASTEST = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
+MIN_RUNNING_SPEED, MAX_RUNNING_SPEED = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
 RUN_VERSION = Version(points=13, nodes=33, slack=0.002, slip=0.05, order=2, is_free=True)
-FEWEST_POINTS = 10  # control points: the splines have a knot at each contact change
+MIN_RUNNING_POINTS = 10  # control points: the splines have a knot at each contact change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,9 +401,9 @@ def running(
         (524, 33, 0.167)
     """
     number(speed, "run", "speed")
-    if not SLOWEST <= speed <= FASTEST:
-        fix = 'use torsor.human.walking(version="free")' if speed < SLOWEST else "use a lower speed"
-        allowed = f"{SLOWEST:g} to {FASTEST:g} m/s"
+    if not MIN_RUNNING_SPEED <= speed <= MAX_RUNNING_SPEED:
+        fix = 'use torsor.human.walking(version="free")' if speed < MIN_RUNNING_SPEED else "use a lower speed"
+        allowed = f"{MIN_RUNNING_SPEED:g} to {MAX_RUNNING_SPEED:g} m/s"
         raise ModelError(f"is {speed:g} m/s", argument="speed", where="run", allowed=allowed, fix=fix)
     if load is not None:
         what = f"is {load!r}, but running does not support loads"
@@ -419,9 +423,9 @@ def running(
         friction=friction,
         tendons=tendons,
     )
-    if settings.version.points < FEWEST_POINTS:
+    if settings.version.points < MIN_RUNNING_POINTS:
         raise ModelError(
-            f"is {points}", argument="points", value=points, where="run", allowed=f"{FEWEST_POINTS} or more"
+            f"is {points}", argument="points", value=points, where="run", allowed=f"{MIN_RUNNING_POINTS} or more"
         )
     settings.check()
     costs, (model, numbers) = weighted_terms(settings), shared_model(settings.loaded)
@@ -447,7 +451,7 @@ def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:
     version, habits, body, run = settings.version, settings.habits, settings.loaded, settings.run
     lower, upper = habits.bounds(body, list(settings.moving), 0.0, False)
     variables = step_variables(run.step)
-    swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING, 1 - SWING)}
+    swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING_MARGIN, 1 - SWING_MARGIN)}
     constraints: list[Constraint | Ends] = [
         repetition(settings.moving, run, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),

@@ -27,16 +27,17 @@ from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
 RIDGE = 1e-11  # m^2, relative to the sum of weights, on the diagonal: lever arms of 3 um, below marker accuracy
-HOLD = 1e9  # stiffness, relative to the diagonal, that holds a variable
-MAX_HELD = 8  # rounds in which variables are held at bounds or released
-LONGEST = 1.0  # rad, m: largest step
+HOLD_STIFFNESS = 1e9  # stiffness, relative to the diagonal, that holds a variable
+MAX_HELD_ROUNDS = 8  # rounds in which variables are held at bounds or released
+MAX_STEP = 1.0  # rad, m: largest step
 MAX_STEPS = 60  # about ten are needed from a standing posture to any other
-GROWTH, NOTHING = 1e-13, 1e-24  # rounding tolerance of a cost: relative, and m^2 relative to the sum of weights
-FIRST_DAMPING, LEAST_DAMPING, MAX_DAMPING = 1e-2, 1e-12, 1e8  # relative to the diagonal
+# Rounding tolerance of a cost: relative, and m^2 relative to the sum of weights.
+RELATIVE_ROUNDING, ABSOLUTE_ROUNDING = 1e-13, 1e-24
+FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-2, 1e-12, 1e8  # relative to the diagonal
 
-# Near a minimum, after a step below NEAR (rad, m) with a damping below EXACT, the exact Hessian is used, and
-# convergence is quadratic. Farther away it may be indefinite.
-EXACT, NEAR = 2e-4, 0.05
+# Near a minimum, after a step below EXACT_STEP (rad, m) with a damping below EXACT_DAMPING, the exact Hessian is used,
+# and convergence is quadratic. Farther away it may be indefinite.
+EXACT_DAMPING, EXACT_STEP = 2e-4, 0.05
 
 SOURCES = "human/measured/normal_equations.py", "human/measured/fitting.py", "mechanism/curves.py"  # kernel sources
 
@@ -108,7 +109,7 @@ class Fit:
             total = ca.sum1(inputs["weights"]) + 1e-30
             hessian, right = dict(made.hessian), ca.SX.zeros(y.numel())
             for k in range(y.numel()):
-                stiff = RIDGE * total + inputs["held"][k] * HOLD * (hessian[k, k] + total)
+                stiff = RIDGE * total + inputs["held"][k] * HOLD_STIFFNESS * (hessian[k, k] + total)
                 hessian[k, k] = hessian[k, k] * (1 + inputs["damping"]) + stiff
                 right[k] = inputs["held"][k] * stiff * inputs["goal"][k] - made.gradient[k]
             change, pivot = solve(hessian, right)
@@ -150,7 +151,7 @@ class Fitted:
 
 # m^2, relative to the largest weight: below a lever arm of 10 mm, a typical marker error turns a joint by half a
 # radian.
-DETERMINED = 1e-4
+MIN_PIVOT = 1e-4
 
 
 def _bounded_step(
@@ -165,9 +166,9 @@ def _bounded_step(
     def solved(chosen: Any, held: Flags, goal: Array) -> tuple[Array, Array, Array, Array]:
         data = y[chosen], fit.offsets, fit.local, measured[chosen], weights[chosen], exact[chosen]
         cost, following, change, pivot = fit.step(*data, held + 0.0, goal, damped[chosen])
-        long = np.flatnonzero(change > LONGEST)
+        long = np.flatnonzero(change > MAX_STEP)
         if len(long):  # a hinge must not make more than one turn
-            following[long] = y[chosen][long] + (following - y[chosen])[long] * (LONGEST / change[long])[:, None]
+            following[long] = y[chosen][long] + (following - y[chosen])[long] * (MAX_STEP / change[long])[:, None]
         return cost, following, change, pivot
 
     def beyond(following: Array) -> Flags:
@@ -175,7 +176,7 @@ def _bounded_step(
 
     held = np.asarray((y <= fit.lower) | (y >= fit.upper))
     cost, following, change, pivot = solved(slice(None), held, np.zeros(y.shape[1]))
-    for _ in range(MAX_HELD):
+    for _ in range(MAX_HELD_ROUNDS):
         required = beyond(following)
         frames = np.flatnonzero((required != held).any(axis=1))
         if not len(frames):
@@ -200,21 +201,21 @@ def fit_frames(
     count = len(y)
 
     def evaluate(at: Array, frames: NDArray[np.intp], damped: Array, last: Any) -> tuple[Array, Array, Array, Array]:
-        exact = ((damped < EXACT) & (last < NEAR)) + 0.0
+        exact = ((damped < EXACT_DAMPING) & (last < EXACT_STEP)) + 0.0
         chosen = slice(None) if len(frames) == count else frames  # avoids a copy of all frames
         return _bounded_step(fit, at, measured[chosen], weights[chosen], exact, damped)
 
     def step(state: State, todo: NDArray[np.intp]) -> State:
         y, cost, following, change, pivot, damped, nothing, _ = state
-        lighter, small = np.maximum(damped * 0.1, LEAST_DAMPING), change <= tolerance
+        lighter, small = np.maximum(damped * 0.1, MIN_DAMPING), change <= tolerance
         tried = following.copy()
         next_state = evaluate(tried, todo, lighter, change)
-        better = next_state[0] <= cost * (1 + GROWTH) + nothing
+        better = next_state[0] <= cost * (1 + RELATIVE_ROUNDING) + nothing
         for old, new in zip((y, cost, following, change, pivot, damped), (tried, *next_state, lighter), strict=True):
             old[better] = new[better]
         bad = np.flatnonzero(~better & ~small)
         if len(bad):
-            damped[bad] = np.maximum(10 * damped[bad], 10 * EXACT)
+            damped[bad] = np.maximum(10 * damped[bad], 10 * EXACT_DAMPING)
             _, following[bad], change[bad], pivot[bad] = evaluate(y[bad], todo[bad], damped[bad], np.inf)
         return [y, cost, following, change, pivot, damped, nothing, small]
 
@@ -223,10 +224,10 @@ def fit_frames(
 
     first = evaluate(y, np.arange(count), np.full(count, damping), np.inf)
     small = np.zeros(count, dtype=bool)
-    state = [y, *first, np.full(count, damping), NOTHING * weights.sum(axis=1), small]
+    state = [y, *first, np.full(count, damping), ABSOLUTE_ROUNDING * weights.sum(axis=1), small]
     next_state, cost, pivot, converged = np.empty_like(y), np.empty(count), np.empty(count), np.zeros(count, dtype=bool)
     advance(state, step, finished, MAX_STEPS, {0: next_state, 1: cost, 4: pivot, 7: converged})
-    return Fitted(next_state, cost, converged, pivot > DETERMINED)
+    return Fitted(next_state, cost, converged, pivot > MIN_PIVOT)
 
 
 # All frames at once with smoothing: a block-pentadiagonal system, factorised for each Newton step.
@@ -236,7 +237,7 @@ def fit_frames(
 # The matrix has the blocks H_k + s D_kk on its diagonal and multiples of the identity next to it, two on each side,
 # where D is the matrix of squared second differences.
 
-HALVES = (1, 2, 4, 8)  # frames on each side of a running median
+MEDIAN_HALF_WIDTHS = (1, 2, 4, 8)  # frames on each side of a running median
 
 
 def second_differences(count: int) -> Array:
@@ -268,7 +269,7 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
 
     # Fits of single frames jump where markers carry little information; running medians are closer to the smooth
     # motion.
-    starts = [start.y, *(_running_median(start.y, half) for half in HALVES if 2 * half < count)]
+    starts = [start.y, *(_running_median(start.y, half) for half in MEDIAN_HALF_WIDTHS if 2 * half < count)]
     y = min(starts, key=lambda start: evaluate(start, 0.0)[0])
     whole, cost, gradient, hessian = evaluate(y, 0.0)
     damping, exact, converged, diagonal = 0.0, False, False, np.arange(n)
@@ -280,17 +281,17 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
             trial = evaluate(following, 1.0)
         except np.linalg.LinAlgError:  # far from the minimum the exact matrix may be indefinite
             trial = np.inf, cost, gradient, hessian
-        if trial[0] <= whole * (1 + GROWTH):
+        if trial[0] <= whole * (1 + RELATIVE_ROUNDING):
             change = float(np.abs(following - y).max())
             # Newton's method squares the error: after a small step with the exact matrix the next one is below the
             # tolerance.
             converged = change <= (np.sqrt(tolerance) if exact and damping == 0 else tolerance)
-            y, damping, exact = following, damping / 10 if damping > 10 * EXACT else 0.0, True
+            y, damping, exact = following, damping / 10 if damping > 10 * EXACT_DAMPING else 0.0, True
             whole, cost, gradient, hessian = trial
         else:
             converged = trial[0] < np.inf and float(np.abs(following - y).max()) <= tolerance
             _, _, _, hessian = evaluate(y, 0.0)
-            damping, exact = max(10 * damping, 10 * EXACT), False
+            damping, exact = max(10 * damping, 10 * EXACT_DAMPING), False
         if converged:
             break
     return Fitted(y, cost, np.full(count, converged), start.determined | converged)
@@ -308,10 +309,10 @@ def _running_median(y: Array, half: int) -> Array:
 def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fit) -> Array:
     """Return the minimum of the quadratic model within the bounds, by the active set method of ``fitting``."""
     diagonal = np.arange(y.shape[1])
-    stiff = HOLD * float(blocks[:, diagonal, diagonal].max())
+    stiff = HOLD_STIFFNESS * float(blocks[:, diagonal, diagonal].max())
     held = (y <= fit.lower) | (y >= fit.upper)
     goal = np.zeros_like(y)
-    for _ in range(MAX_HELD):
+    for _ in range(MAX_HELD_ROUNDS):
         firm = blocks.copy()
         firm[:, diagonal, diagonal] += np.where(held, stiff, 0.0)
         following = y + _banded_solve(firm, diagonals, np.where(held, stiff * goal, 0.0) - gradient)

@@ -21,14 +21,14 @@ from torsor.base.summary import titled_table
 from torsor.base.tables import Column, write_table
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
-from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE, MeasuredDynamics, inverse_dynamics
+from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE_RESIDUAL, MeasuredDynamics, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics
 from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
 from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
-from torsor.human.recordings.recording import LOADED, at_times, checked_markers, runs
+from torsor.human.recordings.recording import LOAD_THRESHOLD, at_times, checked_markers, runs
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -44,7 +44,7 @@ JOINTS = {
 }  # fmt: skip
 COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
 # Titles by joint, of the angle and of the moment, which is drawn in the direction of support.
-SHOWN = {
+CURVE_TITLES = {
     "hip_flexion": ("hip flexion", "hip extension"),
     "knee_flexion": ("knee flexion", "knee extension"),
     "ankle_flexion": ("ankle dorsiflexion", "ankle plantarflexion"),
@@ -124,7 +124,7 @@ class MeasuredGait:
         """Whether (K,) motion and ground forces agree: the residual force is below a quarter of the weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
-        return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE * self.dynamics.weight)
+        return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
 
     @property
     def _dynamics(self) -> MeasuredDynamics:
@@ -236,7 +236,7 @@ class MeasuredGait:
             if row == rows - 1:
                 axes.set_xlabel("time, s")
 
-        for column, (joint, (angle, moment)) in enumerate(SHOWN.items()):
+        for column, (joint, (angle, moment)) in enumerate(CURVE_TITLES.items()):
             panel(0, column, {side: self.angle(side, joint) for side in SIDES}, angle, "deg")
             if self.dynamics is not None:
                 moments = {side: -self.moment(side, joint) for side in SIDES}
@@ -261,7 +261,9 @@ class MeasuredGait:
         v, a, tau = np.zeros((3, *q.shape)) if dynamics is None else (dynamics.v, dynamics.a, dynamics.forces)
         external = None if dynamics is None else dynamics.external
         if external is not None:  # without feet that hardly touch the ground, whose centre of pressure is arbitrary
-            external = np.where(np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOADED, external, 0.0)
+            external = np.where(
+                np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOAD_THRESHOLD, external, 0.0
+            )
         if isinstance(body, Robot):
             return Trajectory(body, self.times, q, v, a, tau, external=external)
         x, xd, xdd = body.states(q, v, a)

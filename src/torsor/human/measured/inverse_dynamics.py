@@ -26,10 +26,10 @@ WHERE = "inverse dynamics"
 CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass: walking contains little above this frequency (Winter 2009)
 FEET = {"right": "right_foot", "left": "left_foot"}
 OSIM_FEET = {"right": "calcn_r", "left": "calcn_l"}
-NOTHING = 0.01  # N: all measured forces count; below this there is no centre of pressure
-REACH = 0.35  # m: a centre of pressure farther from the ankle is not below this foot
-EDGE = 0.25  # of 1 / cutoff: at the ends of a recording, filtered accelerations are inaccurate
-LARGE = 0.25  # of the weight: a larger residual is not noise
+MIN_FORCE = 0.01  # N: all measured forces count; below this there is no centre of pressure
+MAX_PRESSURE_DISTANCE = 0.35  # m: a centre of pressure farther from the ankle is not below this foot
+EDGE_FRACTION = 0.25  # of 1 / cutoff: at the ends of a recording, filtered accelerations are inaccurate
+LARGE_RESIDUAL = 0.25  # of the weight: a larger residual is not noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def inverse_dynamics(
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
     dynamics = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground, external)
     if check:
-        _check_residual(dynamics, EDGE / (cutoff or CUTOFF))
+        _check_residual(dynamics, EDGE_FRACTION / (cutoff or CUTOFF))
     return dynamics
 
 
@@ -135,11 +135,11 @@ def _check_residual(dynamics: MeasuredDynamics, edge: float) -> None:
     """Warn about times with a large residual force, farther than ``edge`` (s) from the ends."""
     size, t = np.linalg.norm(dynamics.residual_force, axis=1) / dynamics.weight, dynamics.times
     size[(t < t[0] + edge) | (t > t[-1] - edge)] = 0.0
-    large = [f"{t[a]:g} to {t[b]:g} s" for a, b in runs(np.asarray(size > LARGE))]
+    large = [f"{t[a]:g} to {t[b]:g} s" for a, b in runs(np.asarray(size > LARGE_RESIDUAL))]
     if large:
         what = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
         fix = "use other times if a foot misses the plates then; otherwise check mass, axes and the plate of each foot"
-        warn(what, where=WHERE, allowed=f"up to {100 * LARGE:.0f} %", fix=fix)
+        warn(what, where=WHERE, allowed=f"up to {100 * LARGE_RESIDUAL:.0f} %", fix=fix)
 
 
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:
@@ -166,7 +166,7 @@ def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
 
 def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
     """Return the wrenches (K, links, 6) of the ground on all links, in link axes at the link origins."""
-    on = ground.without_unloaded(NOTHING)
+    on = ground.without_unloaded(MIN_FORCE)
     wrench, poses = on.wrench(), tree.poses(q)
     external = np.zeros((len(times), len(tree.links), 6))
     for side, link in feet.items():
@@ -193,12 +193,12 @@ def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, 
     centers = at_times(times, ground.times, ground.centers[:, at])
     place = tree.place(link)
     T = poses[:, place.link] @ place.pose
-    far = np.linalg.norm(centers - T[:, :3, 3], axis=1) > REACH
+    far = np.linalg.norm(centers - T[:, :3, 3], axis=1) > MAX_PRESSURE_DISTANCE
     if far.any():
         k = int(np.argmax(far))
         what = f"at {times[k]:g} s the {side} force acts {np.linalg.norm(centers[k] - T[k, :3, 3]):.2f} m from {link}"
         fix = "check the plate of each foot (torsor.human.recordings.by_foot) and the axes of the plates"
-        warn(what, where=ground.source, allowed=f"up to {REACH} m", fix=fix)
+        warn(what, where=ground.source, allowed=f"up to {MAX_PRESSURE_DISTANCE} m", fix=fix)
 
 
 def residual_wrench(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:

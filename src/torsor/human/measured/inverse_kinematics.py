@@ -11,7 +11,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, instance_of, number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.fitting import (
-    LEAST_DAMPING,
+    MIN_DAMPING,
     Fit,
     Fitted,
     coordinates_of,
@@ -91,8 +91,8 @@ def _angles(R: Array, axes: Array) -> Array:
     return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)
 
 
-FAR = 0.04  # m: a larger marker error deserves a look (typical fits: 10 to 20 mm)
-SWAPPED = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
+LARGE_MARKER_ERROR = 0.04  # m: a larger marker error deserves a look (typical fits: 10 to 20 mm)
+SWAP_FRACTION = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ def swapped_pairs(
     """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names."""
     places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
-    doubtful = errors.max(axis=1) > FAR
+    doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR
     if not doubtful.any():
         return ()
     if not doubtful.all():  # positions in a doubtful frame are interpolated from neighbouring good frames
@@ -178,12 +178,12 @@ def swapped_pairs(
         errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     found_in: dict[tuple[str, str], Flags] = {}
     for k in np.flatnonzero(doubtful).tolist():
-        far = np.flatnonzero(errors[k] > FAR).tolist()
+        far = np.flatnonzero(errors[k] > LARGE_MARKER_ERROR).tolist()
         for i, one in enumerate(far):
             for two in far[i + 1 :]:
                 now = errors[k, one] ** 2 + errors[k, two] ** 2
                 crossed = places[k, [one, two]] - measured[k, [two, one]]
-                if np.sum(crossed**2) < SWAPPED * now:
+                if np.sum(crossed**2) < SWAP_FRACTION * now:
                     found_in.setdefault((names[one], names[two]), np.zeros(len(places), dtype=bool))[k] = True
     listed = [(first, last, a, b) for (a, b), flags in found_in.items() for first, last in runs(flags)]
     return tuple(sorted(listed))
@@ -220,9 +220,9 @@ WHERE = "inverse kinematics"
 STRIDE = 16  # frames between those that are fitted first, from the standing posture; others start in between
 # A frame is doubtful if its RMS is this many times the median, plus a rounding tolerance (m). A cost is better below
 # this fraction. Better frames start others, for this many waves.
-WORSE, TINY, BETTER, MAX_WAVES = 1.5, 1e-6, 0.95, 8
-JUMP = 1.2  # rad, m: larger second differences of coordinates are fitted again
-SPAN = 10.0  # m: markers of one frame that are farther apart are not in m
+DOUBTFUL_RATIO, ROUNDING, IMPROVEMENT_RATIO, MAX_WAVES = 1.5, 1e-6, 0.95, 8
+JUMP_THRESHOLD = 1.2  # rad, m: larger second differences of coordinates are fitted again
+MAX_MARKER_EXTENT = 10.0  # m: markers of one frame that are farther apart are not in m
 
 
 def inverse_kinematics(
@@ -301,9 +301,11 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
         raise ModelError("no frame has any marker", where=WHERE, fix="check the names and the file")
     some = chosen[np.isfinite(chosen).any(axis=(1, 2))][::STRIDE]
     span = float(np.median((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max(axis=1)))
-    if span > SPAN:
+    if span > MAX_MARKER_EXTENT:
         what, fix = f"of one frame are {span:.0f} m apart", "give positions in m; divide those in mm by 1000"
-        raise ModelError(what, argument="markers", where=recording.source, allowed=f"up to {SPAN:.0f} m", fix=fix)
+        raise ModelError(
+            what, argument="markers", where=recording.source, allowed=f"up to {MAX_MARKER_EXTENT:.0f} m", fix=fix
+        )
     return markers.only(name for name in known if name not in never), times, chosen[:, [n not in never for n in known]]
 
 
@@ -328,7 +330,7 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
         y = at_times(np.arange(count), first[good], coarse.y[good])
     else:
         y = standing_start(fit, measured, weights)
-    fitted = fit_frames(fit, y, measured, weights, tolerance, LEAST_DAMPING)
+    fitted = fit_frames(fit, y, measured, weights, tolerance, MIN_DAMPING)
     for _ in range(MAX_WAVES):
         following = _from_neighbours(fit, fitted, measured, weights, tolerance)
         if following is None:
@@ -343,14 +345,14 @@ def _between_determined(fit: Fit, fitted: Fitted, measured: Array, weights: Arra
     A frame with few markers may have two solutions that fit equally well, such as a forearm turned the other way.
     """
     jumps = np.zeros(len(fitted.y), dtype=bool)
-    jumps[1:-1] = np.abs(np.diff(fitted.y, 2, axis=0)).max(axis=1) > JUMP
+    jumps[1:-1] = np.abs(np.diff(fitted.y, 2, axis=0)).max(axis=1) > JUMP_THRESHOLD
     good = np.flatnonzero(fitted.determined & fitted.converged & ~jumps)
     undetermined = np.flatnonzero(~fitted.determined | jumps)
     if not len(good) or not len(undetermined):
         return fitted
     start = at_times(undetermined, good, fitted.y[good])
     again = fit_frames(fit, start, measured[undetermined], weights[undetermined], tolerance)
-    return fitted.replaced(undetermined, again, again.cost <= fitted.cost[undetermined] / BETTER)
+    return fitted.replaced(undetermined, again, again.cost <= fitted.cost[undetermined] / IMPROVEMENT_RATIO)
 
 
 def _from_neighbours(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
@@ -359,14 +361,14 @@ def _from_neighbours(fit: Fit, fitted: Fitted, measured: Array, weights: Array, 
     A frame in another minimum than its neighbours, such as with an elbow bent the other way, fits much worse.
     """
     rms = np.sqrt(fitted.cost / np.maximum(weights.sum(axis=1), 1e-30))
-    doubtful = ~fitted.converged | (rms > WORSE * np.median(rms) + TINY)
+    doubtful = ~fitted.converged | (rms > DOUBTFUL_RATIO * np.median(rms) + ROUNDING)
     good, bad = np.flatnonzero(~doubtful), np.flatnonzero(doubtful)
     if not len(good) or not len(bad):
         return None
     after, best = np.searchsorted(good, bad), fitted
     for nearest in (good[np.minimum(after, len(good) - 1)], good[np.maximum(after - 1, 0)]):
         again = fit_frames(fit, fitted.y[nearest], measured[bad], weights[bad], tolerance)
-        better = again.cost < best.cost[bad] * BETTER
+        better = again.cost < best.cost[bad] * IMPROVEMENT_RATIO
         if better.any():
             best = best.replaced(bad, again, better)
     return None if best is fitted else best

@@ -112,7 +112,7 @@ class MarkerSet:
 # Distance between the ASIS, and from their midpoint to that of the PSIS, of a man of 1.741 m (m). The plane through
 # these four points leans forward in standing (rad); it only sets the zero of tilt and hip flexion.
 WIDTH, DEPTH, LEAN = 0.24, 0.155, math.radians(11.0)
-NEAR, LOOSE = 0.005, 0.015  # m: accuracy of a position on the skeleton
+NEAR_SPREAD, LOOSE_SPREAD = 0.005, 0.015  # m: accuracy of a position on the skeleton
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Landmark:
     names: str
     link: str
     at: tuple[float, float, float]
-    spread: float = LOOSE
+    spread: float = LOOSE_SPREAD
     side: bool = True
     free: bool = False
 
@@ -150,7 +150,7 @@ def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, f
 
 _PELVIS = pelvis_places(WIDTH, DEPTH)
 LANDMARKS = {
-    "asis": Landmark("asis|asi", "pelvis", _PELVIS["asis"], NEAR),
+    "asis": Landmark("asis|asi", "pelvis", _PELVIS["asis"], NEAR_SPREAD),
     "psis": Landmark("psis|psi", "pelvis", _PELVIS["psis"], 0.008),
     "sacrum": Landmark("sacrum|sacr|sac|s1|s2|vsacral|sacral|midpsis", "pelvis", _PELVIS["sacrum"], side=False),
     "thigh": Landmark(r"(th|thi|thigh|tth)[a-z]?\d*", "thigh", (-0.05, -0.25, 0.06), free=True),

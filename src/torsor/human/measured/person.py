@@ -40,8 +40,8 @@ from torsor.robot.robot import Robot
 # Skin markers move by this much relative to the bone (m). They do so in the same way in each stride, so all frames
 # together count as no more than this many independent ones.
 NOISE, INDEPENDENT = 0.005, 4.0
-PLAY = 1.0  # rad: walking postures are arbitrary; this only keeps undetermined angles near zero
-STILL = 0.09  # rad, 5 degrees: accuracy of the standing posture
+POSTURE_SPREAD = 1.0  # rad: walking postures are arbitrary; this only keeps undetermined angles near zero
+STANDING_SPREAD = 0.09  # rad, 5 degrees: accuracy of the standing posture
 MAX_STEPS, TOLERANCE, MAX_DAMPING = 60, 1e-6, 1e6
 
 
@@ -83,8 +83,8 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
     """
     count, n = y.shape
     M, F = measured.shape[1], len(known.factors)
-    play = np.full((count, n), PLAY**-2)
-    play[count - standing :] = STILL**-2
+    play = np.full((count, n), POSTURE_SPREAD**-2)
+    play[count - standing :] = STANDING_SPREAD**-2
     play[:, np.flatnonzero(~np.isfinite(fit.lower) | ~np.isfinite(fit.upper)).tolist()] = 0.0
     kernel, chains, firm = _derivatives(fit), _subtree_sums(fit), known.firmness
     w = np.repeat(weights, 3, axis=1) * min(1.0, INDEPENDENT / count) / NOISE**2
@@ -170,12 +170,12 @@ def _by_person(fit: Fit, turns: Array, known: Knowledge, chains: Array) -> Array
 
 
 WHERE = "scaled person"
-FRAMES = 40  # frames of the recording that are used, evenly spaced
+MAX_FRAMES = 40  # frames of the recording that are used, evenly spaced
 MEASURED = ("pelvis", "thigh", "shank", "trunk", "shoulders", "upper_arm", "forearm")
-DOUBT = 0.10  # accuracy of factors, relative to the table lengths for the height
+FACTOR_SPREAD = 0.10  # accuracy of factors, relative to the table lengths for the height
 HIP_ERROR = 0.0035  # m, lateral error of Harrington's regression
-FEWEST = 3  # markers of a rigid body
-START = 1e-4  # tolerance of the initial postures of the calibration
+MIN_MARKERS = 3  # markers of a rigid body
+START_TOLERANCE = 1e-4  # tolerance of the initial postures of the calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +257,7 @@ def scaled_person(
     check_upright(body, recording.axes, recording.source)
     chosen = _chosen(body, recording, markers, weights)
     used, _, positions = checked_recording(chosen, recording)
-    frames = _complete(positions, FRAMES)
+    frames = _complete(positions, MAX_FRAMES)
     if standing is not None:
         frames = np.concatenate([frames, _upright(used, standing)])
     check_pelvis(used, recording)
@@ -269,14 +269,16 @@ def scaled_person(
     fit = prepared(body, used)
     # Free markers are not at their positions in the set: the first postures are fitted without them.
     fixed = np.where(np.isfinite(spread), by_marker, 1e-6 * by_marker)
-    y = fit_frames(fit, standing_start(fit, measured, fixed), measured, fixed, START).y
+    y = fit_frames(fit, standing_start(fit, measured, fixed), measured, fixed, START_TOLERANCE).y
     scaled, ends = np.array([masks[name] for name in MEASURED]), _ends(body, used)
     known = Knowledge(spread, scaled, ends, _prior(body, used, frames))
     still = 0 if standing is None else 1
     calibrated = calibrate(fit, y, measured, by_marker, known, still)
     # With all markers in place the postures are fitted again: some were in another minimum without the clusters.
     offsets = fit.offsets * (1 + np.einsum("f,fli->li", calibrated.factors - 1, scaled))
-    again = fitted_recording(replace(fit, offsets=offsets, local=calibrated.local), measured, by_marker, START)
+    again = fitted_recording(
+        replace(fit, offsets=offsets, local=calibrated.local), measured, by_marker, START_TOLERANCE
+    )
     better = again.cost < (by_marker * calibrated.errors**2).sum(axis=1)
     if better.any():
         calibrated = calibrate(fit, np.where(better[:, None], again.y, calibrated.y), measured, by_marker, known, still)
@@ -298,10 +300,10 @@ def _chosen(
     """Return the markers of a recording with weights; without a set they are recognised by name."""
     chosen = marker_set(body, recording.names, unknown="drop") if markers is None else markers
     instance_of(chosen, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
-    if len(chosen.names) < FEWEST:
+    if len(chosen.names) < MIN_MARKERS:
         what = f"only {len(chosen.names)} markers are recognised by name; the recording has {listing(recording.names)}"
         fix = "rename them (recording.renamed), or pass their positions: markers=MarkerSet(...)"
-        raise ModelError(what, where=recording.source, allowed=f"{FEWEST} or more", fix=fix)
+        raise ModelError(what, where=recording.source, allowed=f"{MIN_MARKERS} or more", fix=fix)
     if weights is None:
         return chosen
     return MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
@@ -310,11 +312,11 @@ def _chosen(
 def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
     """Warn if the pelvis markers do not determine its pose, from which the hips follow."""
     on_pelvis = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
-    if len(on_pelvis) < FEWEST:
+    if len(on_pelvis) < MIN_MARKERS:
         listed = f": {', '.join(on_pelvis)}" if on_pelvis else ""
         what = f"the pelvis has {len(on_pelvis)} markers{listed}; its hips are guesses"
         fix = "add ASIS, PSIS or sacrum markers (RASI, LASI, SACR), or do not use the moments of hips and trunk"
-        warn(what, where=recording.source, allowed=f"{FEWEST} or more", fix=fix)
+        warn(what, where=recording.source, allowed=f"{MIN_MARKERS} or more", fix=fix)
 
 
 def _upright(markers: MarkerSet, standing: Markers) -> Array:
@@ -336,7 +338,7 @@ def _ends(body: Robot, markers: MarkerSet) -> Array:
 
 def _prior(body: Robot, markers: MarkerSet, frames: Array) -> Array:
     """Return the expected factors of the measured segments, and their accuracy (F, 2)."""
-    prior = np.array([(1.0, DOUBT)] * len(MEASURED))
+    prior = np.array([(1.0, FACTOR_SPREAD)] * len(MEASURED))
     size = _pelvis(markers, frames)
     if size is not None:
         half_width = abs(float(body.joint("right_hip_flexion").placement[0, 3]))

@@ -34,13 +34,13 @@ from torsor.robot.robot import Robot
 
 WHERE = "segments"
 CHUNK = 200  # frames at a time
-EDGE = 1 / CUTOFF  # s at both ends of a recording, where accelerations are inaccurate
+EDGE_TIME = 1 / CUTOFF  # s at both ends of a recording, where accelerations are inaccurate
 ITERATIONS = 6  # of noise and estimate
 CAVEAT = (
     "Confidence intervals cover random noise only, not systematic errors: acceleration noise makes segments with few "
     "markers appear lighter and their neighbours heavier, most of all the upper arms; skin moves relative to bones."
 )
-ALIKE = 1e-3  # relative difference between left and right if they are symmetric
+SYMMETRY_TOLERANCE = 1e-3  # relative difference between left and right if they are symmetric
 UNITS = np.array(parameter_basis())
 
 
@@ -194,7 +194,7 @@ def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
     )
     heavy = [10 * k + n for k, link in enumerate(tree.links) if link.mass > 0 for n in range(10)]
     stretches = []
-    inside = (dynamics.times > dynamics.times[0] + EDGE) & (dynamics.times < dynamics.times[-1] - EDGE)
+    inside = (dynamics.times > dynamics.times[0] + EDGE_TIME) & (dynamics.times < dynamics.times[-1] - EDGE_TIME)
     for first, last in runs(np.asarray(gait.valid & inside)):
         parts = []
         for k in range(first, last + 1, CHUNK):
@@ -231,7 +231,7 @@ def _correlation(residuals: list[Array]) -> float:
 
 
 def _alike(tree: Robot) -> Array:
-    """Return equations (r, p) that are zero if the segments of both sides are mirror images, within ``ALIKE``.
+    """Return equations (r, p) that are zero if the segments of both sides are mirror images.
 
     The mirror plane is perpendicular to the axis along which the feet are apart in the standing posture.
     """
@@ -245,7 +245,7 @@ def _alike(tree: Robot) -> Array:
         signs = np.sign(np.einsum("kij,i,j,kij->k", UNITS, flip, flip, UNITS))
         m = pi[10 * one]
         length = np.sqrt(np.trace(np.einsum("k,kij->ij", pi[10 * one : 10 * one + 10], UNITS)[:3, :3]) / m)
-        sizes = ALIKE * m * length ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+        sizes = SYMMETRY_TOLERANCE * m * length ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
         for n in range(10):
             row = np.zeros(len(pi))
             row[10 * one + n], row[10 * two + n] = signs[n] / sizes[n], -1 / sizes[n]

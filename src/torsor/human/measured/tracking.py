@@ -22,7 +22,7 @@ from torsor.human.measured.inverse_kinematics import MeasuredMotion
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.recordings import GroundForces, Markers, MotionTable
 from torsor.human.recordings.axes import HUMAN
-from torsor.human.recordings.recording import LOADED, at_times
+from torsor.human.recordings.recording import LOAD_THRESHOLD, at_times
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import grounded_term, walk_of
 from torsor.motion import MotionProblem, Node, Reference
@@ -33,7 +33,7 @@ from torsor.robot.robot import Robot
 
 WHERE = "tracking"
 SLIDES = ("tx", "ty", "tz")
-SIDEWAYS = 0.7  # cosine of the rotation about the vertical beyond which a person does not walk along z
+MIN_FORWARD_COSINE = 0.7  # cosine of the rotation about the vertical beyond which a person does not walk along z
 
 
 def _weighted(values: Array, weights: Sequence[float]) -> Array:
@@ -148,7 +148,7 @@ def check_turned(names: Sequence[str], q: Array, where: str) -> None:
     if "yaw" not in names:
         return
     yaw = float(np.median(q[:, names.index("yaw")]))
-    if np.cos(yaw) < SIDEWAYS:
+    if np.cos(yaw) < MIN_FORWARD_COSINE:
         what = f"the person is turned by {np.degrees(yaw):.0f} degrees about the vertical"
         fix = 'pass inverse_kinematics the recording in body axes: recording.in_axes("left up forward")'
         raise ModelError(what, where=where, allowed="less than 45 degrees", fix=fix)
@@ -157,7 +157,7 @@ def check_turned(names: Sequence[str], q: Array, where: str) -> None:
 WHERE_FOLLOWED = "followed walk"
 KINDS = ("forces", "angles", "markers")
 SAMPLES, ROWS = 201, 15  # number of force samples, and of angle samples (spline points), over the phase
-TURN = 0.1  # rad: scale of angle differences
+ANGLE_SCALE = 0.1  # rad: scale of angle differences
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -242,7 +242,7 @@ def followed(
 def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
     """Return the foot forces (K, 2, 3) at equal time steps, zero where a foot is in the air."""
     instance_of(forces, GroundForces, WHERE_FOLLOWED, "forces", allowed="GroundForces")
-    turned = forces.in_axes(HUMAN).without_unloaded(LOADED)
+    turned = forces.in_axes(HUMAN).without_unloaded(LOAD_THRESHOLD)
     _check_within(turned.times, first, last, forces.source)
     feet = [turned.index(side) for side in SIDES]
     return at_times(np.linspace(first, last, SAMPLES), turned.times, turned.forces[:, feet])
@@ -263,7 +263,7 @@ def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: 
         raise ModelError("no marker shows a coordinate of the problem", where=WHERE_FOLLOWED, fix="add markers")
     at = np.linspace(first, last, ROWS)
     values = np.stack([np.interp(at, motion.times, motion.coordinate(name)) for name in names], axis=1)
-    return Reference(values=values, names=names, scale=TURN, weight=weight, name="measured angles")
+    return Reference(values=values, names=names, scale=ANGLE_SCALE, weight=weight, name="measured angles")
 
 
 def _placed(problem: MotionProblem, recording: Markers, markers: MarkerSet, first: float, last: float) -> Markers:

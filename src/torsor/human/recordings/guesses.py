@@ -10,11 +10,11 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
-from torsor.human.recordings.recording import LOADED, GroundForces, Markers, at_times, runs
+from torsor.human.recordings.recording import LOAD_THRESHOLD, GroundForces, Markers, at_times, runs
 
-FEWEST = 8  # markers from which the extent of a person can be determined
-CLEARLY = 1.5  # minimum ratio to the extent along other axes
-GOES = 0.5  # m: a person who moves less may be standing
+MIN_MARKERS = 8  # markers from which the extent of a person can be determined
+MIN_EXTENT_RATIO = 1.5  # minimum ratio to the extent along other axes
+MIN_DISTANCE = 0.5  # m: a person who moves less may be standing
 
 
 def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
@@ -47,7 +47,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
     along = int(np.argmax(np.abs(travel)))
     forward, upward = np.zeros((2, 3))
     upward[axis] = sign
-    if abs(travel[along]) > GOES:
+    if abs(travel[along]) > MIN_DISTANCE:
         forward[along] = np.sign(travel[along])
     else:
         forward[0 if axis else 1] = 1.0
@@ -60,24 +60,24 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
 
 def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
     """Return the axis along which an upright person extends most, and its sign, or None if it is ambiguous."""
-    if markers is None or len(markers.names) < FEWEST:
+    if markers is None or len(markers.names) < MIN_MARKERS:
         return None
-    seen = markers.positions[markers.seen.sum(axis=1) >= FEWEST]
+    seen = markers.positions[markers.seen.sum(axis=1) >= MIN_MARKERS]
     if not len(seen):
         return None
     extents = np.median(np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1), axis=0)
     axis = int(np.argmax(extents))
-    if extents[axis] < CLEARLY * np.sort(extents)[1]:
+    if extents[axis] < MIN_EXTENT_RATIO * np.sort(extents)[1]:
         return None
     return axis, 1.0 if np.nanmedian(seen[:, :, axis]) >= 0 else -1.0  # the floor is near 0
 
 
 SIDES = ("right", "left")
 _PARTS = r"(heel|hee|toe|ank|calc|cal|mt|met|foot|mal|lmal|mmal)"
-_BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
-_AFTER = re.compile(rf"(?:.*:)?{_PARTS}\w*?[ ._-](right|left|r|l)", re.IGNORECASE)
+_SIDE_BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
+_SIDE_AFTER = re.compile(rf"(?:.*:)?{_PARTS}\w*?[ ._-](right|left|r|l)", re.IGNORECASE)
 MIN_CONTACT_TIME = 0.05  # s: shorter contacts are vibrations of a plate
-FARTHEST = 0.35  # m: a centre of pressure farther from the middle of a foot is not below it
+MAX_FOOT_DISTANCE = 0.35  # m: a centre of pressure farther from the middle of a foot is not below it
 
 
 class Contact(NamedTuple):
@@ -107,7 +107,7 @@ def foot_markers(names: Sequence[str]) -> dict[str, list[str]]:
     """
     feet: dict[str, list[str]] = {side: [] for side in SIDES}
     for name in names:
-        before, after = _BEFORE.match(name), _AFTER.fullmatch(name)
+        before, after = _SIDE_BEFORE.match(name), _SIDE_AFTER.fullmatch(name)
         letter = before[1] if before else after[2] if after else ""
         if letter:
             feet["right" if letter[0].lower() == "r" else "left"].append(name)
@@ -128,7 +128,7 @@ def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence
     level = [k for k in range(3) if up is None or k != up[0]]
     places = {side: _place(markers.only(foot_names[side]), forces.times) for side in SIDES}
     loaded, shortest = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
-    for plate, on in enumerate(forces.loaded(LOADED).T):
+    for plate, on in enumerate(forces.loaded(LOAD_THRESHOLD).T):
         for first, last in runs(on):
             if last - first + 1 < shortest:
                 continue
@@ -165,7 +165,7 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
     wrenches = np.zeros((len(forces), 2, 6))
     wrench = forces.wrench()
     for contact in contacts(forces, markers, feet):
-        if contact.distances[contact.side] > FARTHEST:
+        if contact.distances[contact.side] > MAX_FOOT_DISTANCE:
             far = f"{span_of(forces, contact)} is {contact.distances[contact.side]:.2f} m from the nearer foot"
             what = f"{forces.names[contact.plate]}: its contact from {far} and is omitted"
             warn(what, where=forces.source, fix="check the corners and axes of the plate")

@@ -11,7 +11,7 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.guesses import (
-    FARTHEST,
+    MAX_FOOT_DISTANCE,
     MIN_CONTACT_TIME,
     SIDES,
     Contact,
@@ -56,11 +56,11 @@ def finding(kind: str, places: Sequence[str], source: str, fix: str, before: str
 # A foot in stance does not move, a toe is ahead of its heel, a knee above its ankle, and the ground brakes before it
 # pushes forward. There are no findings for a person who does not walk.
 
-WITHIN = 0.05  # s: time over which marker speeds are computed
-LOW = 0.02  # m: largest height of a marker of a stance foot above its lowest position
-WALKS = 0.3  # m/s: slower motion may be standing or sway
+SPEED_INTERVAL = 0.05  # s: time over which marker speeds are computed
+MAX_STANCE_HEIGHT = 0.02  # m: largest height of a marker of a stance foot above its lowest position
+MIN_WALKING_SPEED = 0.3  # m/s: slower motion may be standing or sway
 ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and share of frames, above which an order is wrong
-AROUND = 0.25  # s: a contact closer to an end of the recording may be incomplete
+CONTACT_MARGIN = 0.25  # s: a contact closer to an end of the recording may be incomplete
 CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # share of a contact at its start and end; minimum share of the vertical force
 # Landmarks from top to bottom, by names without a side.
 _LEVELS = [
@@ -87,11 +87,11 @@ def walk_of(markers: Markers) -> Walk | None:
         return None
     belts = np.array([mean for mean in standing if mean is not None]) * level
     belt = belts.mean(axis=0)
-    if np.linalg.norm(belts[0] - belts[1]) > WALKS or np.linalg.norm(belt) < WALKS:
+    if np.linalg.norm(belts[0] - belts[1]) > MIN_WALKING_SPEED or np.linalg.norm(belt) < MIN_WALKING_SPEED:
         belt = np.zeros(3)
     velocity = _mean_velocity(markers) * level - belt
     speed = float(np.linalg.norm(velocity))
-    return Walk(velocity / speed, belt) if speed > WALKS else None
+    return Walk(velocity / speed, belt) if speed > MIN_WALKING_SPEED else None
 
 
 def walking_findings(markers: Markers) -> list[Finding]:
@@ -123,12 +123,12 @@ def contact_findings(forces: GroundForces, markers: Markers, plate_contacts: lis
     walk, up = walk_of(markers), up_axis(forces.axes)
     if walk is None or up is None:
         return []
-    upward, edge = np.zeros(3), AROUND * (forces.rate or 1.0)
+    upward, edge = np.zeros(3), CONTACT_MARGIN * (forces.rate or 1.0)
     upward[up[0]] = up[1]
     right, wrong, outward = np.cross(walk.way, upward), [], []
     for contact in plate_contacts:
         is_whole = contact.first > edge and contact.last < len(forces) - edge
-        if not is_whole or contact.distances[contact.side] >= FARTHEST:
+        if not is_whole or contact.distances[contact.side] >= MAX_FOOT_DISTANCE:
             continue
         part_forces = forces.forces[contact.first : contact.last + 1, contact.plate]
         weight, count = float(np.mean(part_forces @ upward)), max(1, int(CONTACT_SHARE * len(part_forces)))
@@ -172,13 +172,13 @@ def _heights(markers: Markers) -> list[Finding]:
 
 def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
     """Return the median velocity (3,) of the markers of a foot while they are low, or None if they never are."""
-    span, velocities = max(1, round(WITHIN * markers.rate)), list[Array]()
+    span, velocities = max(1, round(SPEED_INTERVAL * markers.rate)), list[Array]()
     for k in range(len(markers.names)):
         x = markers.positions[:, k]
         height = up[1] * x[:, up[0]]
         if not np.isfinite(height).any():
             continue
-        low = height < np.nanquantile(height, 0.05) + LOW
+        low = height < np.nanquantile(height, 0.05) + MAX_STANCE_HEIGHT
         took = (markers.times[span:] - markers.times[:-span])[:, None]
         velocities.append(((x[span:] - x[:-span]) / took)[low[span:] & low[:-span]])
     rows = np.concatenate(velocities) if velocities else np.zeros((0, 3))
@@ -206,12 +206,13 @@ def _mean_velocity(markers: Markers) -> Array:
 # with which second differences of the markers average accelerations.
 
 SPAN = 0.04  # s: step of second differences
-UPPER = 0.5  # of the height of the highest marker: markers above it move like the centre of mass
-FULL = 0.5  # of the largest sum of forces: less occurs only while a foot misses the plates
+UPPER_FRACTION = 0.5  # of the height of the highest marker: markers above it move like the centre of mass
+FULL_LOAD_FRACTION = 0.5  # of the largest sum of forces: less occurs only while a foot misses the plates
 MIN_COMMON_TIME = 0.4  # s of common time
 SHIFTS = np.linspace(-0.15, 0.15, 61)  # s
-LATE = 0.03  # s: smallest reported shift; clean recordings are within 10 ms
-AGREE, BETTER = 0.6, 0.1  # largest unexplained variance at the best shift, and smallest improvement over no shift
+MIN_SHIFT = 0.03  # s: smallest reported shift; clean recordings are within 10 ms
+# Largest unexplained variance at the best shift, and smallest improvement over no shift.
+MAX_UNEXPLAINED, MIN_IMPROVEMENT = 0.6, 0.1
 
 
 def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
@@ -221,7 +222,7 @@ def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
         return []
     best, now = int(np.nanargmin(left)), int(np.argmin(np.abs(SHIFTS)))
     shift = float(SHIFTS[best])
-    if abs(shift) < LATE or left[best] > AGREE or not left[now] - left[best] > BETTER:
+    if abs(shift) < MIN_SHIFT or left[best] > MAX_UNEXPLAINED or not left[now] - left[best] > MIN_IMPROVEMENT:
         return []
     way = "before" if shift > 0 else "after"
     what = f"forces are about {1000 * abs(shift):.0f} ms {way} the motion that they cause"
@@ -237,7 +238,7 @@ def _disagreement(forces: GroundForces, markers: Markers) -> Array:
     a, step = _accelerations(markers, up), round(SPAN * markers.rate) / markers.rate
     whole = np.where(forces.loaded()[:, :, None], forces.forces, 0.0).sum(axis=1)
     upward = whole[:, up[0]] * up[1]
-    full = runs(np.asarray(upward > FULL * np.quantile(upward, 0.95)))
+    full = runs(np.asarray(upward > FULL_LOAD_FRACTION * np.quantile(upward, 0.95)))
     if not full:
         return unexplained
     width = max(1, round(step * forces.rate))
@@ -259,7 +260,7 @@ def _accelerations(markers: Markers, up: tuple[int, float]) -> Array:
     """Return the accelerations (K, 3) of the mean of the upper markers; NaN at the ends and in gaps."""
     heights = np.where(markers.seen, up[1] * markers.positions[:, :, up[0]], -np.inf)
     middle = np.median(heights, axis=0)
-    x = markers.positions[:, middle > UPPER * middle.max()].mean(axis=1)
+    x = markers.positions[:, middle > UPPER_FRACTION * middle.max()].mean(axis=1)
     half, accelerations = max(1, round(SPAN * markers.rate)), np.full((len(markers), 3), np.nan)
     if len(markers) > 2 * half:
         accelerations[half:-half] = (x[2 * half :] - 2 * x[half:-half] + x[: -2 * half]) * (markers.rate / half) ** 2
@@ -268,14 +269,15 @@ def _accelerations(markers: Markers, up: tuple[int, float]) -> Array:
 
 # Likely errors in ground forces: wrong axes, offsets, positions, and feet.
 
-STANDS = 100.0  # N: more than any noise or offset of a plate, less than any person
-OFFSET = 5.0  # N: largest force of an empty plate
-OUTSIDE = 0.1  # m: tolerance of the corners for a centre of pressure outside its plate
-FAR = 50.0  # m: larger than any laboratory
+STANDING_FORCE = 100.0  # N: more than any noise or offset of a plate, less than any person
+MAX_EMPTY_FORCE = 5.0  # N: largest force of an empty plate
+CORNER_TOLERANCE = 0.1  # m: tolerance of the corners for a centre of pressure outside its plate
+MAX_DISTANCE = 50.0  # m: larger than any laboratory
 # N: forces of standing people are far above the first limit, those of jumps below the second; in kN or mN they are not.
-TINY, HUGE = 5.0, 20_000.0
-STEADY, EMPTY = 0.8, 0.02  # forces in kN: minimum vertical share while loaded, and largest share while unloaded
-TWIST = 100.0  # N m: the free moment of a foot stays below 30
+MIN_PEAK_FORCE, MAX_PEAK_FORCE = 5.0, 20_000.0
+# Forces in kN: minimum vertical share while loaded, and largest share while unloaded.
+MIN_VERTICAL_SHARE, MAX_EMPTY_SHARE = 0.8, 0.02
+MAX_FREE_MOMENT = 100.0  # N m: the free moment of a foot stays below 30
 # share of a contact nearer to each foot, and distance between the feet (m), from which both feet are on the plate
 BOTH_FEET_SHARE, FOOT_MARGIN = 0.15, 0.1
 
@@ -308,13 +310,13 @@ def _units(forces: GroundForces) -> list[Finding]:
     size = np.linalg.norm(forces.forces, axis=2)
     largest, up = float(np.nanmax(size, initial=0.0)), up_axis(forces.axes)
     places = []
-    if largest > HUGE:
+    if largest > MAX_PEAK_FORCE:
         places.append(f"the largest force is {largest:.4g} N, which is impossible for a person")
-    elif 0 < largest < TINY and up is not None:
+    elif 0 < largest < MIN_PEAK_FORCE and up is not None:
         plate = int(np.argmax(np.nanmax(size, axis=0)))
         on = size[:, plate] > largest / 2
-        upright = np.abs(forces.forces[on, plate, up[0]]).mean() > STEADY * size[on, plate].mean()
-        if upright and np.quantile(size[:, plate], 0.05) < EMPTY * largest:
+        upright = np.abs(forces.forces[on, plate, up[0]]).mean() > MIN_VERTICAL_SHARE * size[on, plate].mean()
+        if upright and np.quantile(size[:, plate], 0.05) < MAX_EMPTY_SHARE * largest:
             places.append(f"the largest force is {largest:.3g} N: the forces are likely in kN")
     fix = "pass them in N: multiply those in kN by 1000, divide those in mN by 1000"
     findings = finding("unit", places, forces.source, fix)
@@ -323,7 +325,7 @@ def _units(forces: GroundForces) -> list[Finding]:
     turned = [
         f"{name}: its free moment reaches {largest:.4g} N m"
         for name, largest in zip(forces.names, twist, strict=True)
-        if largest > TWIST
+        if largest > MAX_FREE_MOMENT
     ]
     fix = "moments are in N m, about the centre of pressure: divide those in N mm by 1000"
     return findings + finding("unit", turned, forces.source, fix)
@@ -335,7 +337,7 @@ def _force_axes(forces: GroundForces) -> list[Finding]:
         return []
     places = []
     for k, name in enumerate(forces.names):
-        on = np.linalg.norm(forces.forces[:, k], axis=1) > STANDS
+        on = np.linalg.norm(forces.forces[:, k], axis=1) > STANDING_FORCE
         if not on.any():
             continue
         mean = forces.forces[on, k].mean(axis=0)
@@ -354,7 +356,7 @@ def _offsets(forces: GroundForces) -> list[Finding]:
     for k, name in enumerate(forces.names):
         size = np.linalg.norm(forces.forces[:, k], axis=1)
         low = float(np.quantile(size, 0.05))
-        if OFFSET < low < STANDS < size.max():
+        if MAX_EMPTY_FORCE < low < STANDING_FORCE < size.max():
             offset = ", ".join(
                 f"{component:.1f}" for component in np.median(forces.forces[size <= low * 1.5, k], axis=0)
             )
@@ -366,19 +368,19 @@ def _offsets(forces: GroundForces) -> list[Finding]:
 def _places(forces: GroundForces) -> list[Finding]:
     places, far = [], []
     for k, name in enumerate(forces.names):
-        centers = forces.centers[np.flatnonzero(forces.vertical[:, k] > STANDS), k]
+        centers = forces.centers[np.flatnonzero(forces.vertical[:, k] > STANDING_FORCE), k]
         known = np.isfinite(centers).all(axis=1)
         if not known.any():
             continue
         middle = np.median(centers[known], axis=0)
-        if np.abs(middle).max() > FAR:
+        if np.abs(middle).max() > MAX_DISTANCE:
             far.append(f"{name}: its centre of pressure is at {np.abs(middle).max():.4g} m")
         elif forces.corners is not None:
             edges = np.array([forces.corners[k].min(axis=0), forces.corners[k].max(axis=0)])
             beyond = np.maximum(edges[0] - middle, middle - edges[1])
-            level = np.flatnonzero(np.ptp(edges, axis=0) > OUTSIDE)
+            level = np.flatnonzero(np.ptp(edges, axis=0) > CORNER_TOLERANCE)
             worst = float(beyond[level].max()) if len(level) else 0.0
-            if worst > OUTSIDE:
+            if worst > CORNER_TOLERANCE:
                 places.append(f"{name}: its centre of pressure is {worst:.2f} m outside its corners")
     findings = finding("unit", far, forces.source, "positions are in m: divide those in mm by 1000")
     return findings + finding("place", places, forces.source, "check the corners, the origin and the axes of the plate")
@@ -390,7 +392,7 @@ def _swapped(forces: GroundForces, plate_contacts: list[Contact]) -> list[Findin
         f"{forces.names[contact.plate]!r} from {span_of(forces, contact)} is below the {contact.side} foot "
         f"({contact.distances[contact.side]:.2f} m, the other {max(contact.distances.values()):.2f} m)"
         for contact in named
-        if contact.side != forces.names[contact.plate] and contact.distances[contact.side] < FARTHEST
+        if contact.side != forces.names[contact.plate] and contact.distances[contact.side] < MAX_FOOT_DISTANCE
     ]
     fix = 'use forces.renamed({"right": "left", "left": "right"})'
     return finding("feet", places, forces.source, fix, "feet are swapped: ")
@@ -401,7 +403,7 @@ def _shared(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding
     places, least = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
     for one, other in combinations(plate_contacts, 2):
         first, last = max(one.first, other.first), min(one.last, other.last)
-        near = max(one.distances[one.side], other.distances[one.side]) < FARTHEST
+        near = max(one.distances[one.side], other.distances[one.side]) < MAX_FOOT_DISTANCE
         if one.plate != other.plate and one.side == other.side and last - first > least and near:
             names = f"{forces.names[one.plate]} and {forces.names[other.plate]}"
             times = span_of(forces, one._replace(first=first, last=last))
@@ -415,7 +417,7 @@ def _both_feet(forces: GroundForces, plate_contacts: list[Contact]) -> list[Find
     for contact in plate_contacts:
         ahead = contact.ways[:, 1] - contact.ways[:, 0]
         nearer = np.where(np.abs(ahead) < FOOT_MARGIN, 0, np.sign(ahead))
-        near = np.nanmin(contact.ways, axis=1, initial=np.inf) < FARTHEST
+        near = np.nanmin(contact.ways, axis=1, initial=np.inf) < MAX_FOOT_DISTANCE
         if min(np.mean(near & (nearer > 0)), np.mean(near & (nearer < 0))) > BOTH_FEET_SHARE:
             places.append(f"both feet are on {forces.names[contact.plate]} from {span_of(forces, contact)}")
     fix = "omit this contact: one plate cannot separate the forces of two feet"
@@ -427,7 +429,7 @@ def _no_foot(forces: GroundForces, plate_contacts: list[Contact]) -> list[Findin
         f"{forces.names[contact.plate]} is loaded from {span_of(forces, contact)}, "
         f"{contact.distances[contact.side]:.2f} m from the nearer foot"
         for contact in plate_contacts
-        if FARTHEST < contact.distances[contact.side] < np.inf
+        if MAX_FOOT_DISTANCE < contact.distances[contact.side] < np.inf
     ]
     return finding("place", places, forces.source, "check the corners and the axes of the plate, and the unit")
 
@@ -435,21 +437,21 @@ def _no_foot(forces: GroundForces, plate_contacts: list[Contact]) -> list[Findin
 # Likely errors in markers: the wrong unit, gaps, jumps, and exchanged names.
 
 # Extents of the markers of one person, in m, far outside of which the unit is wrong: from a hand to raised arms.
-SMALLEST, LARGEST = 0.03, 5.0
-FEWEST = 4  # markers from which the extent is meaningful
+MIN_EXTENT, MAX_EXTENT = 0.03, 5.0
+MIN_MARKERS = 4  # markers from which the extent is meaningful
 # A marker deviates from a straight line between two frames by no more than 30 g, the largest accelerations at heel
 # strike, and 30 mm, more than any skin motion.
-JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
-NEAREST = 0.01  # m: minimum distance between markers; smaller exchanges are noise
-FEWEST_PAIRS = 3  # of right and left markers: then the majority shows which way right is
+MAX_SKIN_MOTION, MAX_ACCELERATION = 0.03, 300.0  # m, m/s²
+MIN_MARKER_DISTANCE = 0.01  # m: minimum distance between markers; smaller exchanges are noise
+MIN_PAIRS = 3  # of right and left markers: then the majority shows which way right is
 # m, and share of the frames: a leg that crosses the other one is not an exchange
 EXCHANGE_MARGIN, EXCHANGE_SHARE = 0.02, 0.9
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
 # Right_heel, R.Heel, RHEE, each optionally after a person's name and a colon, and heel_r.
 _RIGHT = [re.compile(f"(?:.*:)?{pattern}") for pattern in ("(RIGHT|Right|right)", "([Rr])[ ._-]", "(R)[A-Z]")]
 _RIGHT.append(re.compile(".*[ ._-]([Rr]|Right|right)$"))
-FROZEN, FEWEST_FROZEN = 0.1, 5  # s, and frames, in which a marker is at exactly the same position
-FITS = 0.1  # share of the squared error that remains when two names are exchanged back
+MIN_FROZEN_TIME, MIN_FROZEN_FRAMES = 0.1, 5  # s, and frames, in which a marker is at exactly the same position
+SWAP_FRACTION = 0.1  # share of the squared error that remains when two names are exchanged back
 
 
 def marker_findings(markers: Markers) -> list[Finding]:
@@ -499,11 +501,11 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
     error, _ = _errors(markers)
     exchanges = list[tuple[int, str, str]]()
     last: dict[tuple[int, int], int] = {}
-    for k in np.flatnonzero((error > NEAREST).sum(axis=1) >= 2):
-        moved = np.flatnonzero(error[k] > NEAREST)
+    for k in np.flatnonzero((error > MIN_MARKER_DISTANCE).sum(axis=1) >= 2):
+        moved = np.flatnonzero(error[k] > MIN_MARKER_DISTANCE)
         keep = error[k, moved] ** 2
         other = ((positions[k, moved][None] - predicted[k, moved][:, None]) ** 2).sum(axis=2)  # (predicted, found)
-        better = other + other.T < FITS * (keep[:, None] + keep[None])
+        better = other + other.T < SWAP_FRACTION * (keep[:, None] + keep[None])
         for i, j in np.argwhere(np.triu(better, 1)):
             pair = int(moved[i]), int(moved[j])
             if k - last.get(pair, -9) > 2:  # the two frames after an exchange also look like one
@@ -515,13 +517,13 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
 def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
     """Return pairs of right and left markers on opposite sides compared with most pairs, in nearly all frames."""
     pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
-    if len(pairs) < FEWEST_PAIRS:
+    if len(pairs) < MIN_PAIRS:
         return []
     apart = np.stack([markers.position(right) - markers.position(left) for right, left in pairs], axis=1)
     length = np.linalg.norm(apart, axis=2, keepdims=True)
     ways = np.divide(apart, length, out=np.full_like(apart, np.nan), where=length > 0)
     known = ~np.isnan(ways).any(axis=2)
-    enough = known.sum(axis=1) >= FEWEST_PAIRS
+    enough = known.sum(axis=1) >= MIN_PAIRS
     if not enough.any():
         return []
     usual = np.nanmedian(ways[enough], axis=1)
@@ -553,18 +555,18 @@ def _errors(markers: Markers) -> tuple[Array, float]:
     """Return the distances (K - 2, M) from the extrapolation, 0 for missing markers, and the jump threshold."""
     error = np.linalg.norm(markers.positions[2:] - _predicted(markers), axis=2)
     step = 1 / markers.rate if markers.rate else 0.0
-    return np.nan_to_num(error), max(JUMP, ACCELERATION * step**2)
+    return np.nan_to_num(error), max(MAX_SKIN_MOTION, MAX_ACCELERATION * step**2)
 
 
 def _unit(markers: Markers) -> list[Finding]:
-    enough = markers.seen.sum(axis=1) >= FEWEST
+    enough = markers.seen.sum(axis=1) >= MIN_MARKERS
     if not enough.any():
         return []
     seen = markers.positions[enough]
     extent = float(np.median((np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1)).max(axis=1)))
-    if SMALLEST <= extent <= LARGEST:
+    if MIN_EXTENT <= extent <= MAX_EXTENT:
         return []
-    other = "mm" if extent > LARGEST and markers.unit != "mm" else "m"
+    other = "mm" if extent > MAX_EXTENT and markers.unit != "mm" else "m"
     place = f"the markers extend over {extent:.4g} m, which is implausible; the stated unit is {markers.unit}"
     fix = f'pass the unit: torsor.human.recordings.load(path, unit="{other}")'
     return finding("unit", [place], markers.source, fix)
@@ -572,7 +574,7 @@ def _unit(markers: Markers) -> list[Finding]:
 
 def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
     """Return markers, except the ``exchanged`` ones, that do not move at all while the marker nearest to them does."""
-    places, least = [], max(FEWEST_FROZEN, round(FROZEN * markers.rate))
+    places, least = [], max(MIN_FROZEN_FRAMES, round(MIN_FROZEN_TIME * markers.rate))
     x = markers.positions
     for k, name in enumerate(markers.names):
         same = np.concatenate([[False], (x[1:, k] == x[:-1, k]).all(axis=1)])
@@ -584,7 +586,7 @@ def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
             other = int(np.nanargmin(np.nan_to_num(apart, nan=np.inf)))
             if exchanged & {name, markers.names[other]}:
                 continue
-            if np.linalg.norm(x[last, other] - x[first - 1, other]) > JUMP:
+            if np.linalg.norm(x[last, other] - x[first - 1, other]) > MAX_SKIN_MOTION:
                 places.append(f"{name!r} from frame {first} to {last + 1}, while {markers.names[other]!r} moves")
     fix = "remove these frames of the marker (NaN) and call fill_gaps: some programs repeat the last position in a gap"
     return finding("frozen", places, markers.source, fix, "markers do not move: ")
@@ -615,8 +617,8 @@ def _missing(markers: Markers) -> list[Finding]:
 
 
 _ANGLE = re.compile(r"angle|flex|ext(ension)?_|rotation|adduction|abduction|tilt|_list|bending|_add|_rot|pro_sup", re.I)
-TURNS = 4 * np.pi  # rad: larger than any joint angle
-SPOILING = ("unit", "axes", "offset")  # findings that make those of feet on plates meaningless
+MAX_ANGLE = 4 * np.pi  # rad: larger than any joint angle
+SPOILING_KINDS = ("unit", "axes", "offset")  # findings that make those of feet on plates meaningless
 MAX_RADIANS = 1.6  # typical largest number in a table of angles in radians
 
 
@@ -642,7 +644,7 @@ def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Fi
     forces = [item for item in held if isinstance(item, GroundForces)]
     findings = [item for part in markers for item in marker_findings(part)]
     findings += [item for part in forces for item in force_findings(part)]
-    if not any(item.kind in SPOILING for item in findings):
+    if not any(item.kind in SPOILING_KINDS for item in findings):
         findings += [item for force in forces for marker in markers for item in foot_findings(force, marker)]
     return findings + [item for part in held if isinstance(part, MotionTable) for item in _angles(part)]
 
@@ -654,7 +656,7 @@ def _angles(table: MotionTable) -> list[Finding]:
         return []
     largest = {k: float(np.nanmax(np.abs(table.values[:, k]), initial=0.0)) for k in angles}
     if not table.in_degrees:
-        places = [f"{table.names[k]!r} reaches {size:.4g}" for k, size in largest.items() if size > TURNS]
+        places = [f"{table.names[k]!r} reaches {size:.4g}" for k, size in largest.items() if size > MAX_ANGLE]
         fix = "convert these columns (np.deg2rad), or correct inDegrees in the file"
         return finding("degrees", places, table.source, fix, "the stated angle unit is radians, but ")
     if len(angles) > 2 and 0 < max(largest.values()) < MAX_RADIANS:

@@ -13,7 +13,7 @@ from torsor.base.errors import ModelError, missing
 from torsor.human.recordings.axes import OPENSIM, rotation
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, at_times, checked_times, runs
 
-FASTEST = 15.0  # m/s: faster than any runner
+MAX_BELT_SPEED = 15.0  # m/s: faster than any runner
 Moved = TypeVar("Moved", Markers, GroundForces)
 
 
@@ -31,7 +31,7 @@ def overground(data: Moved, speed: float) -> Moved:
     if not isinstance(data, Markers | GroundForces):
         what = f"is a {type(data).__name__}"
         raise ModelError(what, argument="data", where="overground", allowed="Markers or GroundForces")
-    speed = number(speed, data.source, "speed (m/s)", least=0.0, most=FASTEST)
+    speed = number(speed, data.source, "speed (m/s)", least=0.0, most=MAX_BELT_SPEED)
     forward = rotation(OPENSIM, data.axes, data.source) @ np.array([1.0, 0.0, 0.0])
     way = (speed * data.times)[:, None, None] * forward
     if isinstance(data, Markers):
@@ -39,11 +39,11 @@ def overground(data: Moved, speed: float) -> Moved:
     return replace(data, centers=data.centers + way, corners=None)
 
 
-STILL = 0.05  # m/s: above the sway of quiet standing, far below the slowest walk
-WITHIN = 0.1  # s: time over which speeds are computed, so that noise of single frames does not count
+MAX_SWAY_SPEED = 0.05  # m/s: above the sway of quiet standing, far below the slowest walk
+SPEED_INTERVAL = 0.1  # s: time over which speeds are computed, so that noise of single frames does not count
 
 
-def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -> Markers:
+def standing(markers: Markers, shortest: float = 0.5, *, still: float = MAX_SWAY_SPEED) -> Markers:
     """Return the longest interval in which no marker is faster than ``still`` m/s, at least ``shortest`` s long.
 
     ModelError is raised if there is none, as in most recordings of walking: scaling needs a standing trial.
@@ -58,7 +58,7 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -
     if not markers.seen.any():
         raise ModelError("no marker is ever seen", where=markers.source, fix="export the markers again")
     shortest, still = positive(shortest, markers.source, "shortest (s)"), positive(still, markers.source, "still (m/s)")
-    span = max(1, round(WITHIN * markers.rate))
+    span = max(1, round(SPEED_INTERVAL * markers.rate))
     if len(markers) <= span:
         what = f"the recording has {len(markers)} frames, {markers.times[-1] - markers.times[0]:g} s"
         raise ModelError(what, where=markers.source, allowed=f"{shortest:g} s of standing")
@@ -76,8 +76,8 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -
 
 
 Sampled = TypeVar("Sampled", Markers, MotionTable, GroundForces)
-UNIFORM = 0.1  # share of a step by which times may deviate from equal steps, because they are often rounded
-FEWEST = 4  # samples on both sides of a gap that a cubic needs
+STEP_TOLERANCE = 0.1  # share of a step by which times may deviate from equal steps, because they are often rounded
+MIN_GAP_SAMPLES = 4  # samples on both sides of a gap that a cubic needs
 
 
 def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, where: str = "lowpass") -> Array:
@@ -156,7 +156,7 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
         seen = np.flatnonzero(markers.seen[:, k])
         around = np.concatenate([seen[seen < gap.first][-10:], seen[seen > gap.last][:10]])
         inside = gap.first > 0 and gap.last < len(markers) - 1
-        if inside and gap.duration <= longest and len(around) >= FEWEST:
+        if inside and gap.duration <= longest and len(around) >= MIN_GAP_SAMPLES:
             filled = slice(gap.first, gap.last + 1)
             positions[filled, k] = spline(markers.times[around], markers.positions[around, k])(markers.times[filled])
     return replace(markers, positions=positions)
@@ -218,7 +218,7 @@ def uniform_rate(times: Array, where: str) -> float:
         raise ModelError("there is a single frame", where=where, allowed="2 or more")
     usual, mean = float(np.median(steps)), float(steps.mean())
     # Rounded times deviate from equal ones by half of their last digit at any time.
-    if np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= UNIFORM * mean:
+    if np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= STEP_TOLERANCE * mean:
         return 1 / mean
     k = int(np.argmax(np.abs(steps - usual)))
     what = f"frame {k + 2} has a step of {steps[k]:.6g} s among steps of {usual:.6g} s"

@@ -16,7 +16,7 @@ from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
 MAX_BYTES = 200_000_000  # size limit of a recording; ten minutes of two plates at 1 kHz take half of it
 UNITS = ("m", "cm", "mm")
-LOADED = 20.0  # N: usual threshold of gait events; below it, the centre of pressure is inaccurate
+LOAD_THRESHOLD = 20.0  # N: usual threshold of gait events; below it, the centre of pressure is inaccurate
 Held = TypeVar("Held")
 
 
@@ -306,7 +306,7 @@ class GroundForces(TimedData):
         up = up_axis(self.axes)
         return np.linalg.norm(self.forces, axis=2) if up is None else self.forces[:, :, up[0]] * up[1]
 
-    def loaded(self, threshold: float = LOADED) -> Flags:
+    def loaded(self, threshold: float = LOAD_THRESHOLD) -> Flags:
         """Return whether plates carry more than ``threshold`` N (K, P)."""
         return self.vertical > threshold
 
@@ -316,7 +316,7 @@ class GroundForces(TimedData):
         corners = None if self.corners is None else self.corners @ R.T
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
-    def without_unloaded(self, threshold: float = LOADED) -> "GroundForces":
+    def without_unloaded(self, threshold: float = LOAD_THRESHOLD) -> "GroundForces":
         """Return forces and moments as 0, and centres of pressure as NaN, for loads up to ``threshold`` N.
 
         Example:

@@ -40,7 +40,7 @@ def _fields(row: Row) -> list[str]:
 # Ground forces as columns of a table: recognised by name, and written with OpenSim names.
 
 _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
-_SHORT = {"right": "r", "left": "l"}
+_SIDE_LETTERS = {"right": "r", "left": "l"}
 
 
 def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
@@ -67,7 +67,7 @@ def table_of(forces: GroundForces) -> MotionTable:
     """Return ground forces as OpenSim columns: ground_force_r_vx, ..., ground_torque_r_z; NaN becomes 0."""
     names, columns = list[str](), []
     for k, name in enumerate(forces.names):
-        short = _SHORT.get(name, re.sub(r"\W+", "_", name))
+        short = _SIDE_LETTERS.get(name, re.sub(r"\W+", "_", name))
         names += [f"ground_force_{short}_{kind}{axis}" for kind in "vp" for axis in "xyz"]
         names += [f"ground_torque_{short}_{axis}" for axis in "xyz"]
         columns += [values[:, k] for values in (forces.forces, forces.centers, forces.moments)]
@@ -261,7 +261,7 @@ KEYS = (
     *("OrigDataRate", "OrigDataStartFrame", "OrigNumFrames"),
 )
 MAX_TRC_HEADER_LINES = 30  # lines within which the line of names must begin
-ABSENT = "9999999"  # the number that some programs write for a missing marker
+ABSENT_VALUE = "9999999"  # the number that some programs write for a missing marker
 RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 
 
@@ -331,7 +331,7 @@ def _trc_numbers(path: Path, rows: list[Row], markers: list[str], power: int) ->
     table = NumberTable(path.name, rows, TABS_OR_BLANKS, width)
     numbers = table.numbers(range(1, width), names[1:], powers=powers, missing=True, short=True)
     positions = numbers[:, 1:].reshape(len(rows), -1, 3)
-    absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
+    absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT_VALUE, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan
     return numbers[:, 0], positions
 

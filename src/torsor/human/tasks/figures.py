@@ -9,7 +9,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.figures import Bound, Quantity, draw_panel, label_of_title, new_figure, saved, styled
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
+from torsor.human.body.drawing import ARROW, WEIGHT_ARROW_LENGTH, landmarks, skeleton
 from torsor.human.body.trunk_strength import SPINE
 from torsor.human.contact.support import Sitting
 from torsor.human.terms.forces import TrunkTorques
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SEAT = 0.4  # depth of a seat (m)
-REST = 0.25  # length of an armrest (m)
+SEAT_DEPTH = 0.4  # depth of a seat (m)
+ARMREST_LENGTH = 0.25  # length of an armrest (m)
 
 
 def draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
     """Draw the seat into a panel, seen from the right, centred where it acts and offset by ``shift`` (m)."""
-    front, back = shift - seat.back + SEAT / 2, shift - seat.back - SEAT / 2
+    front, back = shift - seat.back + SEAT_DEPTH / 2, shift - seat.back - SEAT_DEPTH / 2
     axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
     axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)
     if seat.rails is not None:  # an armrest below the hands
         front = shift + seat.rails.ahead + 0.05
-        axes.plot([front - REST, front], [seat.rails.height - 0.02] * 2, color="0.6", linewidth=3.0, zorder=0)
+        axes.plot([front - ARMREST_LENGTH, front], [seat.rails.height - 0.02] * 2, color="0.6", linewidth=3.0, zorder=0)
 
 
-SAME = 1e-3  # largest relative difference between the torques of both sides that share one curve
-POSTURES, APART, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques
+SAME_TORQUE_TOLERANCE = 1e-3  # largest relative difference between the torques of both sides that share one curve
+POSTURES, POSTURE_SPACING, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques
 
 
 def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
@@ -82,7 +82,10 @@ def _named(coordinates: Sequence[str], torques: Array, order: Sequence[int]) -> 
         side, _, name = coordinates[k].partition("_")
         other = {"right": "left", "left": "right"}.get(side)
         twin = coordinates.index(f"{other}_{name}") if other else k
-        same = twin != k and np.abs(torques[:, k] - torques[:, twin]).max() <= SAME * np.abs(torques[:, k]).max()
+        same = (
+            twin != k
+            and np.abs(torques[:, k] - torques[:, twin]).max() <= SAME_TORQUE_TOLERANCE * np.abs(torques[:, k]).max()
+        )
         words = f"{name}, both sides" if same else coordinates[k]
         named.setdefault(words.replace("_", " "), k)
     return named
@@ -97,12 +100,14 @@ def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> Non
     weight = result.robot.mass * float(np.linalg.norm(result.robot.gravity))
     for k, time in enumerate(times):
         if isinstance(support, Sitting):
-            draw_seat(axes, support, APART * k)
-        skeleton(axes, {name: positions[k] for name, positions in points.items()}, "side", APART * k, scale=0.6)
+            draw_seat(axes, support, POSTURE_SPACING * k)
+        skeleton(
+            axes, {name: positions[k] for name, positions in points.items()}, "side", POSTURE_SPACING * k, scale=0.6
+        )
         for place, force in pressed[k][np.isfinite(pressed[k]).all(axis=-1)].reshape(-1, 2, 2):
-            at = place + np.array([APART * k, 0.0])
-            axes.annotate("", at + LONG * force / weight, at, arrowprops=ARROW, zorder=9)
-        axes.text(APART * k, -0.15, f"{time:.2f} s", ha="center", fontsize=8)
+            at = place + np.array([POSTURE_SPACING * k, 0.0])
+            axes.annotate("", at + WEIGHT_ARROW_LENGTH * force / weight, at, arrowprops=ARROW, zorder=9)
+        axes.text(POSTURE_SPACING * k, -0.15, f"{time:.2f} s", ha="center", fontsize=8)
     axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     axes.set_aspect("equal")
     axes.axis("off")

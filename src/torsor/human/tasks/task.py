@@ -20,7 +20,7 @@ from torsor.human.body.coordinates import SIDES, frozen_joints, is_odd
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import MAX_HAND_FORCE, Box, HandForces
 from torsor.human.body.person import person_of
-from torsor.human.body.postures import BUTTOCKS, both, crouching, hips_apart, landmark, sitting, standing
+from torsor.human.body.postures import HIP_HEIGHT_ON_SEAT, both, crouching, hips_apart, landmark, sitting, standing
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength
 from torsor.human.contact.support import Rails, Seat, Sitting, Standing, smoothstep
 from torsor.human.terms.forces import Balance, Effort, LegPeaks, LimbTorques, Torques, TrunkTorques
@@ -45,7 +45,7 @@ from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
 MAX_JOINTS_NAMED = 4  # joints named in a message
-SLIGHT = 1e-3  # relative excess of strength that is tolerated
+STRENGTH_TOLERANCE = 1e-3  # relative excess of strength that is tolerated
 FIX = "use a smaller load, closer to the body, more time, or a stronger person"
 
 
@@ -84,7 +84,7 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
     names, weakest = result.robot.coordinate_names, dict[str, Weakness]()
     for row, relative, excess in zip(program.rows, values * program.scales, outside, strict=True):
         term = terms.get(row.title)
-        if term is None or excess <= SLIGHT:
+        if term is None or excess <= STRENGTH_TOLERANCE:
             continue
         joint, time = row.label.split()[0], time_of(program, x, row) or 0.0
         if isinstance(term, TrunkTorques):
@@ -131,7 +131,7 @@ RANGES: Ranges = {
     "elbow_flexion": (0, 130), "pronation": (-80, 80),
 }  # fmt: skip
 # The same for idle arms.
-IDLE: Ranges = {
+IDLE_ARM_RANGES: Ranges = {
     "shoulder_flexion": (-5, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10),
     "elbow_flexion": (5, 75), "pronation": (-10, 10),
 }  # fmt: skip
@@ -276,7 +276,7 @@ class TaskSettings:
 
 # Hand tasks: lifting a box, the largest lift, pushing and pulling a handle, reaching a point.
 
-TWISTED = 90.0  # largest angle of a box beside the body (degrees)
+MAX_TURN = 90.0  # largest angle of a box beside the body (degrees)
 MAX_LIFTED_MASS = 300.0  # kg: more than people can lift
 
 
@@ -317,7 +317,7 @@ def lifting(
         >>> problem.name, len(problem.model.names), round(problem.held["links.left_hand.mass"], 3)
         ('lift', 30, 7.945)
     """
-    angle = math.radians(number(turn, "lift", "turn", least=-TWISTED, most=TWISTED))
+    angle = math.radians(number(turn, "lift", "turn", least=-MAX_TURN, most=MAX_TURN))
     symmetric = instance_of(symmetric, bool, "lift", "symmetric") and not angle
     task = TaskSettings("lift", checked_body(body, "lift"), duration, points, nodes, symmetric, frozen)
     box = instance_of(Box(10.0) if box is None else box, Box, "lift", "box", allowed="a torsor.human.Box")
@@ -388,8 +388,8 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
     return LargestLift(least, best, most)
 
 
-LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half their height (rad)
-RISE = 0.7  # fraction of the duration in which the force rises
+GUESS_LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half their height (rad)
+FORCE_RISE_FRACTION = 0.7  # fraction of the duration in which the force rises
 
 
 def pushing(
@@ -470,14 +470,14 @@ def _exerting(
             raise ModelError("the forces on both hands differ", where=name, allowed=allowed, fix=fix)
     else:
         size = number(force, name, "force", above=0.0, most=MAX_HAND_FORCE)
-        hands = HandForces.ramp((0.0, 0.0, sign * size), RISE * task.duration)
+        hands = HandForces.ramp((0.0, 0.0, sign * size), FORCE_RISE_FRACTION * task.duration)
     if trunk is not None:
         instance_of(trunk, TrunkStrength, name, "trunk", allowed="a torsor.human.TrunkStrength")
     aims = [
         Placed(body=body, frame=f"{side}_knuckles", place=(x, y, z), near=0.005, name=f"{side} hand at the handle")
         for side, x in zip(SIDES, (-half, half), strict=True)
     ]
-    guess, ends = crouching(body, y, z, LEAN), [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    guess, ends = crouching(body, y, z, GUESS_LEAN), [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
     return task.problem(Standing(hips_apart(body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
 
 
@@ -516,7 +516,7 @@ def reaching(
     first = task.posture(standing(task.body))
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
     other = SIDES[1 - SIDES.index(hand)]
-    ranges = {**RANGES, **{f"{other}_{joint}": range_ for joint, range_ in IDLE.items()}}
+    ranges = {**RANGES, **{f"{other}_{joint}": range_ for joint, range_ in IDLE_ARM_RANGES.items()}}
     more: dict[str, Any] = {"posture": REACHING_POSTURE, "relax_aims_first": True, "hands": hands}
     return task.problem(Standing(hips_apart(task.body)), aims, ends, (first, first), ranges=ranges, **more)
 
@@ -569,7 +569,12 @@ def _seat_task(
     legs = sitting(task.body, positive(seat, task.name, "seat"), task.name)
     seated, upright = task.posture(both(LAP) | legs), task.posture(standing(task.body))
     support = kind(hips_apart(task.body), height=seat, back=-legs["tz"], share=share, off=off, rails=rails)
-    place, fixed, ranges, held = (0.0, seat + BUTTOCKS, legs["tz"]), seated, {**RANGES, **IDLE}, 1.0
+    place, fixed, ranges, held = (
+        (0.0, seat + HIP_HEIGHT_ON_SEAT, legs["tz"]),
+        seated,
+        {**RANGES, **IDLE_ARM_RANGES},
+        1.0,
+    )
     if rails is not None:
         instance_of(rails, Rails, task.name, "rails", allowed="a torsor.human.Rails")
         shoulder = landmark(task.body, "right_upper_arm") - landmark(task.body, "pelvis") + np.array(place)

@@ -48,9 +48,9 @@ def metres(node: Node) -> ca.SX:
     return node.shared[SPEED] * node.T if SPEED in node.shared else ca.SX(1)
 
 
-LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
-SLOW = 0.03  # m/s: body weight on a foot that slips at this speed costs as much as a torque at its strength
-ARM = 0.1  # lever arm (m) that makes moments dimensionless together with the weight
+MIN_VERTICAL_FORCE = 0.05  # lower bound of the vertical force, as a fraction of the weight
+SLIP_SPEED = 0.03  # m/s: body weight on a foot that slips at this speed costs as much as a torque at its strength
+MOMENT_ARM = 0.1  # lever arm (m) that makes moments dimensionless together with the weight
 CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in CURVED_JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
 
@@ -187,7 +187,7 @@ class Balance(Grounded, Constraint):
         """Return the edges of the box (in dm), the vertical force and the friction cones, all divided by the weight."""
         contact = self.contact(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
-        moment = ARM * contact.weight
+        moment = MOMENT_ARM * contact.weight
         rows = {"back": (-n[0] - back * f[1]) / moment, "front": (front * f[1] + n[0]) / moment}
         rows["vertical force"] = f[1] / contact.weight
         for side in SIDES:
@@ -195,7 +195,7 @@ class Balance(Grounded, Constraint):
             rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
         if self.lateral:
             rows |= {"right side": (n[2] - left * f[1]) / moment, "left side": (right * f[1] - n[2]) / moment}
-        lower = np.array([LEAST if name == "vertical force" else 0.0 for name in rows])
+        lower = np.array([MIN_VERTICAL_FORCE if name == "vertical force" else 0.0 for name in rows])
         return Rows(ca.vertcat(*rows.values()), lower, np.full(len(rows), np.inf), tuple(rows))
 
 
@@ -209,7 +209,7 @@ class Slipping(Grounded, Cost):
     def squares(self, node: Node) -> ca.SX:
         """Return the powers at both feet."""
         contact = contact_forces(node)
-        return ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / (SLOW * contact.weight)
+        return ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / (SLIP_SPEED * contact.weight)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -224,7 +224,7 @@ class Unbalance(Grounded, Cost):
         contact = contact_forces(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
         aside, ahead = n[2] - (left + right) / 2 * f[1], n[0] + (back + front) / 2 * f[1]
-        moments: ca.SX = ca.vertcat(aside, ahead) / (ARM * contact.weight)
+        moments: ca.SX = ca.vertcat(aside, ahead) / (MOMENT_ARM * contact.weight)
         return moments
 
 

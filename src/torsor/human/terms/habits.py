@@ -62,8 +62,8 @@ RELAXED: Mapping[str, Relaxed] = {
     "shoulder_flexion": Relaxed(0, 0, 0.03), "elbow_flexion": Relaxed(45, 1, 0.03, 0.8), "pronation": Relaxed(0, 1),
 }  # fmt: skip
 METRES = ("tx", "ty", "tz")
-RADIUS = 0.17  # smallest distance of the wrists from the hips (m)
-STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges widen on a slope
+MIN_HAND_DISTANCE = 0.17  # smallest distance of the wrists from the hips (m)
+SLOPE_COORDINATES = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges widen on a slope
 
 
 def _of_ending(name: str, table: Mapping[str, Entry]) -> Entry | None:
@@ -179,7 +179,7 @@ class Habits:
                 limits = _of_ending(name, HOLDING) or limits
             if limits is not None:
                 ends = limits if name in METRES else (math.radians(limits[0]), math.radians(limits[1]))
-                more = slope if name.endswith(STEEPER) else 0.0
+                more = slope if name.endswith(SLOPE_COORDINATES) else 0.0
                 # Bounds never exceed the range of the joint itself.
                 low, high = max(low, ends[0] + min(more, 0.0)), min(high, ends[1] + max(more, 0.0))
             lower[name], upper[name] = low, high
@@ -209,7 +209,7 @@ class Habits:
 def hand_clearance(node: Node) -> ca.SX:
     """Return the squared distances of the wrists from the hips, divided by the smallest allowed one."""
     ways = [node.position(f"{side}_hand") - node.position(f"{side}_thigh") for side in SIDES]
-    return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / RADIUS**2
+    return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / MIN_HAND_DISTANCE**2
 
 
 def _coupling(node: Node) -> ca.SX:

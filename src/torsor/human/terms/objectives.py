@@ -25,8 +25,10 @@ from torsor.robot.robot import Robot
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
 BASAL = 1.2  # W/kg, the metabolic power at rest (Bhargava et al. 2004)
 POWER_SMOOTHING = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
-SLIPPING = 0.005  # W/kg: above this ground power at slipping feet, a marginal increase costs more than muscle power
-SMOOTHER = 0.5, 0.2  # W/kg: the same two powers in the problem that provides the warm start
+SLIPPING_POWER = (
+    0.005  # W/kg: above this ground power at slipping feet, a marginal increase costs more than muscle power
+)
+SMOOTHER_POWERS = 0.5, 0.2  # W/kg: the same two powers in the problem that provides the warm start
 POWERS = "powers of smoothing"  # name of node data
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
@@ -36,7 +38,7 @@ def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
     return ca.sqrt(P**2 + smooth**2) - smooth
 
 
-def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING) -> ca.SX:
+def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> ca.SX:
     """Return a column whose squares penalise the ground power at slipping feet: P^2 / (2 power DRIVING)."""
     P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
     return P / ca.sqrt(2 * power * DRIVING * metres(node))
@@ -63,7 +65,7 @@ class MetabolicEnergy(Driven, Cost):
     """
 
     smooth: float = POWER_SMOOTHING
-    slipping: float = SLIPPING
+    slipping: float = SLIPPING_POWER
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the data of ``Driven``, and both powers (K, 2)."""
@@ -71,7 +73,7 @@ class MetabolicEnergy(Driven, Cost):
 
     def smoother(self) -> Self:
         """Return the same term with a rounder |P| and a lower penalty for slipping."""
-        smooth, slipping = SMOOTHER
+        smooth, slipping = SMOOTHER_POWERS
         return replace(self, smooth=smooth, slipping=slipping)
 
     def velocities(self, node: Node) -> ca.SX:
@@ -295,7 +297,7 @@ class Instability(Grounded, Cost):
 
 MASS, HEIGHT = 80.0, 1.80  # kg and m of the reference person
 STRAIN = 0.04  # tendon strain at the largest force of its muscle
-LINEAR = 0.02  # d: the relative force below which a tendon is linear
+LINEAR_FORCE = 0.02  # d: the relative force below which a tendon is linear
 
 
 class Tendon(NamedTuple):
@@ -320,8 +322,8 @@ def pull(coordinate: str) -> str:
 
 def stretch_slope(p: ca.SX) -> ca.SX:
     """Return the derivative of the relative stretch p (p^2 + d^2)^(-1/4) with respect to the relative force p."""
-    size = ca.sqrt(p**2 + LINEAR**2)
-    slope: ca.SX = (p**2 / 2 + LINEAR**2) / (size**2 * ca.sqrt(size))
+    size = ca.sqrt(p**2 + LINEAR_FORCE**2)
+    slope: ca.SX = (p**2 / 2 + LINEAR_FORCE**2) / (size**2 * ca.sqrt(size))
     return slope
 
 

@@ -15,9 +15,9 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.body.postures import landmark
 from torsor.human.contact.contact_forces import (
-    AHEAD,
-    APART,
+    FORWARD_OFFSET,
     FRACTION,
+    LATERAL_OFFSET,
     PROFILES,
     PUSH,
     RAILS,
@@ -28,7 +28,7 @@ from torsor.human.contact.contact_forces import (
 )
 from torsor.human.contact.schedule import Edge, Step, Walk, edges
 from torsor.human.contact.support import FORE, WHOLE, Foot, Rails, Stance, Support
-from torsor.human.terms.forces import ARM, LEAST, Grounded, at_least
+from torsor.human.terms.forces import MIN_VERTICAL_FORCE, MOMENT_ARM, Grounded, at_least
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node, Number, Phase
 from torsor.motion.terms.term import TOUCHING, Constraint, Rows
@@ -60,7 +60,7 @@ class OneFootBalance(Grounded, Constraint):
         """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
         contact = contact_as(OneFootContact, node)
         rows = {
-            name: row / (ARM * contact.weight)
+            name: row / (MOMENT_ARM * contact.weight)
             for name, row in contact.rows.items()
             if self.lateral or "sole" not in name
         }
@@ -200,8 +200,8 @@ def contacts(
 
 
 SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
-ROUND = 0.01  # m: rounding of the larger of two distances; where they are equal it is too large by half of this
-FINER = 3  # instants per node at which edges are checked
+EDGE_ROUNDING = 0.01  # m: rounding of the larger of two distances; where they are equal it is too large by half of this
+EDGE_CHECKS_PER_NODE = 3  # instants per node at which edges are checked
 EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
 
 
@@ -209,9 +209,9 @@ EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "cle
 class ClearsEdge(Constraint):
     """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge`` by at least ``clear`` (m).
 
-    Exactly at an edge the clearance is smaller by ``ROUND`` / 2, so a foot with the clearance of free steps never cuts
-    one. Each point of the sole is beyond the riser or above the tread: the larger of both distances counts, with a
-    smooth function. An edge between the ends of a part of the sole is below that part.
+    Exactly at an edge the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
+    never cuts one. Each point of the sole is beyond the riser or above the tread: the larger of both distances counts,
+    with a smooth function. An edge between the ends of a part of the sole is below that part.
     """
 
     body: Robot
@@ -222,14 +222,14 @@ class ClearsEdge(Constraint):
     def moments(self, phase: Phase) -> Array:
         """Return three instants per node, because toes pass an edge by some 15 mm from node to node."""
         nodes = super().moments(phase)
-        between = [nodes[:-1] + k / FINER * np.diff(nodes) for k in range(1, FINER)]
+        between = [nodes[:-1] + k / EDGE_CHECKS_PER_NODE * np.diff(nodes) for k in range(1, EDGE_CHECKS_PER_NODE)]
         return np.unique(np.concatenate([nodes, *between]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
         local = {f"{point} local": _local(self.body, f"{self.side}_{point}")[1] for point in POINTS}
         edge = np.array([self.edge.z, self.edge.y])
-        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=ROUND)}
+        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=EDGE_ROUNDING)}
 
     def rows(self, node: Node) -> Rows:
         """Return the distances in excess of the smallest one (dm): of the points of the sole, then of its parts."""
@@ -276,7 +276,7 @@ def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: flo
 # Constraints of feet that share the ground force: pressure within the soles, friction, and bounds of the sharing.
 
 # Bounds of the deviations from nominal sharing (m, m, 1/m), wide enough never to be active.
-DEVIATIONS = {APART: (-0.1, 0.1), AHEAD: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
+DEVIATIONS = {LATERAL_OFFSET: (-0.1, 0.1), FORWARD_OFFSET: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -300,13 +300,13 @@ class SharedBalance(Grounded, Constraint):
     def rows(self, node: Node) -> Rows:
         """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
         contact = contact_as(SharedContact, node)
-        moment = ARM * contact.weight
+        moment = MOMENT_ARM * contact.weight
         rows = {name: row / moment for name, row in contact.rows.items() if self.lateral or "sole" not in name}
         rows["vertical force"] = contact.force[1] / contact.weight
         for side in SIDES:
             x, y, z = ca.vertsplit(contact.directions[side] / contact.weight)
             rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
-        lower = dict.fromkeys(rows, 0.0) | {"vertical force": LEAST}
+        lower = dict.fromkeys(rows, 0.0) | {"vertical force": MIN_VERTICAL_FORCE}
         if node.clock.harmonics:
             rows["rate of time"], lower["rate of time"] = node.clock_rate, SLOWEST
         bounds = np.array(list(lower.values()))
@@ -520,7 +520,7 @@ class BoxClears(Held):
         return at_least(1.0, rows)
 
 
-NEAR = 0.005  # m: tolerance of hand positions
+HAND_TOLERANCE = 0.005  # m: tolerance of hand positions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -570,7 +570,7 @@ def rail_constraints(
 
     In a walk, the left hand holds its rail for one step and is then released (``is_released``).
     """
-    hold: dict[str, Any] = {"body": ground["body"], "near": NEAR, "during": during}
+    hold: dict[str, Any] = {"body": ground["body"], "near": HAND_TOLERANCE, "during": during}
     forces: dict[str, Any] = {"rails": rails, "sides": sides, "is_released": is_released, "during": during}
     constraints: list[Constraint] = [
         Placed(**hold, frame=f"{side}_knuckles", place=rails.place(side), name=f"{side} hand on the rail")

@@ -252,7 +252,7 @@ def _at_link(body: Robot, q: Array, link: str, force: Array, moment: Array) -> A
     return np.concatenate([np.einsum("kji,kj->ki", pose[:, :3, :3], vector) for vector in (about, force)], axis=1)
 
 
-CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
+MIN_LOAD_FRACTION = 1e-6  # fraction of the weight below which a foot has no centre of pressure
 
 
 def pressure(samples: Samples, body: Robot) -> Array:
@@ -260,7 +260,7 @@ def pressure(samples: Samples, body: Robot) -> Array:
     forces, level = samples.forces, samples.heights
     moments = samples.moments - np.cross(level[..., None] * [0.0, 1.0, 0.0], forces)
     weight = body.mass * float(np.linalg.norm(body.gravity))
-    up = np.where(forces[..., 1] > CARRIES * weight, forces[..., 1], np.nan)
+    up = np.where(forces[..., 1] > MIN_LOAD_FRACTION * weight, forces[..., 1], np.nan)
     return np.stack([moments[..., 2] / up, level + 0.0 * up, -moments[..., 0] / up], axis=-1)
 
 
@@ -280,7 +280,7 @@ def presses(result: MotionResult, s: Array) -> Array:
         parts.append(np.concatenate([seat.point, force], axis=-1)[:, None])
     if term.support.rails is not None:
         places = np.stack([body.pose(samples.q, f"{side}_knuckles")[:, :3, 3] for side in SIDES], axis=1)
-        least = CARRIES * body.mass * float(np.linalg.norm(body.gravity))
+        least = MIN_LOAD_FRACTION * body.mass * float(np.linalg.norm(body.gravity))
         pushes = np.linalg.norm(hands, axis=-1, keepdims=True) > least
         parts.append(np.concatenate([places, np.where(pushes, hands, np.nan)], axis=-1))
     return np.concatenate(parts, axis=1)
