@@ -204,7 +204,7 @@ def test_plates_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     cases = {
         "plate 1": {"FORCE_PLATFORM:TYPE": np.array([7])},
         "plate 1: the corners enclose no area": {"FORCE_PLATFORM:CORNERS": np.zeros((1, 4, 3))},
-        "plate 1 has no full CHANNEL": {"FORCE_PLATFORM:ORIGIN": np.zeros((1, 2))},
+        "plate 1 has incomplete CHANNEL": {"FORCE_PLATFORM:ORIGIN": np.zeros((1, 2))},
     }
     for words, change in cases.items():
         sample = _sample(2, analog, (0.0, 0.0, -40.0))

@@ -90,7 +90,7 @@ def test_gaps_and_markers_that_are_never_seen_are_named() -> None:
 
     found = _messages(_changed(hide))
     assert found["gap"].startswith("walk.trc: markers are missing: 'R.Toe' frames 21 to 30 (0.11 s); fix: ")
-    assert found["missing"].startswith("walk.trc: markers are never seen: 'R.ASIS'; fix: leave them out")
+    assert found["missing"].startswith("walk.trc: markers are never seen: 'R.ASIS'; fix: omit them")
 
 
 @pytest.mark.parametrize(("said", "real", "factor"), [("m", "mm", 1000.0), ("mm", "m", 0.001)])
@@ -110,7 +110,7 @@ def test_swapped_feet_are_named_with_the_time_and_both_distances() -> None:
     assert found["feet"].startswith(
         "grf.mot: feet are swapped: 'left' from 0.101 to 0.799 s is below the right foot (0."
     )
-    assert found["feet"].endswith('fix: forces.renamed({"right": "left", "left": "right"})')
+    assert found["feet"].endswith('fix: use forces.renamed({"right": "left", "left": "right"})')
 
 
 def _on_plates(*shares: float) -> GroundForces:
@@ -149,8 +149,10 @@ def test_a_plate_far_from_both_feet_is_named() -> None:
 
 def test_wrong_axes_and_signs_of_forces_are_named() -> None:
     turned = replace(FORCES, forces=FORCES.forces[:, :, [0, 2, 1]])
-    assert "right: the mean force" in _messages(turned)["axes"] and "is along z, up is y" in _messages(turned)["axes"]
-    assert "is along -y, up is y" in _messages(replace(FORCES, forces=-FORCES.forces))["axes"]
+    assert (
+        "right: the mean force" in _messages(turned)["axes"] and "is along z, but up is y" in _messages(turned)["axes"]
+    )
+    assert "is along -y, but up is y" in _messages(replace(FORCES, forces=-FORCES.forces))["axes"]
     other = MARKERS.in_axes("left up forward")
     assert "forces are in axes 'forward up right', markers in 'left up forward'" in _messages(other, FORCES)["axes"]
 
@@ -180,7 +182,7 @@ def test_centres_of_pressure_off_the_plate_or_in_mm_are_named() -> None:
     plates = replace(FORCES, corners=np.stack([square, square]))
     assert "left: its centre of pressure is 0.50 m outside its corners" in _messages(plates)["place"]
     in_mm = replace(FORCES, centers=FORCES.centers * 1000)
-    assert "its centre of pressure is at 700 m; fix: places are in m" in _messages(in_mm)["unit"]
+    assert "its centre of pressure is at 700 m; fix: positions are in m" in _messages(in_mm)["unit"]
 
 
 def test_forces_and_markers_of_other_times_are_named() -> None:
@@ -198,7 +200,7 @@ def test_angles_in_the_wrong_unit_are_named() -> None:
         "ik.sto: the stated angle unit is radians, but 'knee_angle_r_beta' reaches 72; fix: convert these columns"
     )
     small = MotionTable(names, [0.0], [[0.5, 0.4, 1.0, 99.0]], True)
-    assert "said to be in degrees, but none is above 1" in _messages(small)["degrees"]
+    assert "the stated angle unit is degrees, but no angle is above 1" in _messages(small)["degrees"]
     assert _messages(replace(small, in_degrees=None)) == {}
 
 

@@ -67,7 +67,7 @@ def test_markers_read_back_bit_for_bit_in_every_unit(unit: str, tmp_path: Path) 
         (("mm\t", "ell\t"), "a.trc: the unit is 'ell'; allowed: m, cm, mm; fix: pass it"),
         (("Frame#", "Picture"), "a.trc: no line begins with Frame#; allowed: a .trc file"),
         (("151", "15i"), "a.trc: line 8, column 'R.Toe x': '15i' is not a number"),
-        (("0.02000", "0.005"), "a.trc: frame 3: time 0.005 s follows 0.01 s; allowed: times that increase"),
+        (("0.02000", "0.005"), "a.trc: frame 3: time 0.005 s follows 0.01 s; allowed: increasing times"),
         (("\t151\t0\t3", "\t151\t0\t3\t4"), "a.trc: line 8 has 9 columns, but the table has 8; allowed: 8"),
         (("R.Heel\t\t\tR.Toe", "\t\t\t"), "a.trc: line 4: there are no marker names"),
     ],
@@ -205,7 +205,9 @@ def test_a_table_that_was_cut_off_is_used_up_to_there_with_a_warning(tmp_path: P
     with pytest.warns(ModelWarning) as caught:
         assert len(load(_written(tmp_path, "a.mot", text)).table) == 2
     messages = [str(each.message) for each in caught]
-    assert "line 7: the file ends within this row" in messages[0] and "says 9 rows, the table has 2" in messages[1]
+    assert (
+        "line 7: the file ends within this row" in messages[0] and "declares 9 rows, but the table has 2" in messages[1]
+    )
 
 
 def test_columns_of_a_csv_file_are_named_by_a_map(tmp_path: Path) -> None:
@@ -231,7 +233,7 @@ def test_suffixes_and_kinds_that_do_not_fit_are_errors(tmp_path: Path) -> None:
         "a folder": lambda: load(tmp_path),
         ".osim": lambda: load(_written(tmp_path, "a.osim", "x")),
         "columns": lambda: load(_written(tmp_path, "a.mot", "time\ta\n0\t1\n"), rate=1.0),
-        "MotionTable as '.trc'": lambda: save(table, tmp_path / "a.trc"),
+        "MotionTable cannot be written as '.trc'": lambda: save(table, tmp_path / "a.trc"),
         "a b": lambda: save(MotionTable(["a b"], [0.0], [[1.0]]), tmp_path / "a.mot"),
     }.items():
         with refused(words):

@@ -495,8 +495,8 @@ class Recording:
         (True, False)
         >>> recording.forces
         Traceback (most recent call last):
-        torsor.ModelError: walk.trc: it holds no ground forces; fix: load the file that has them, often a .mot \
-or a .c3d file
+        torsor.ModelError: walk.trc: the recording has no ground forces; fix: load the file that has them, often a \
+.mot or a .c3d file
     """
 
     source: str
