@@ -184,7 +184,7 @@ def test_a_foot_without_a_prefix_beside_a_left_one_is_the_right_one(tmp_path: Pa
         ("x\nendheader\n\n", "a.mot: endheader is not followed by data"),
         ("x\nendheader\ntime\ta\n", "a.mot: there are no rows"),
         ("x\nendheader\ntime\ta\n0\t1\t2\n", "a.mot: line 4 has 3 columns, but the table has 2; allowed: 2"),
-        ("x\nendheader\ntime\ta\n0\n1\t2\n", "a.mot: line 4 has 1 columns, and none for 'a'; allowed: 2"),
+        ("x\nendheader\ntime\ta\n0\n1\t2\n", "a.mot: line 4 has 1 columns, but none for 'a'; allowed: 2"),
         ("x\nendheader\ntime\ta\n0\t1 2\n", "a.mot: line 4, column 'a': '1 2' is not a number"),
         ("x\nendheader\ntime\ta\n0\tx\n", "a.mot: line 4, column 'a': 'x' is not a number; allowed: a finite number"),
         ("x\nendheader\ntime\ta\n1\t2\n1\t3\n", "a.mot: frame 2: time 1 s follows 1 s"),
