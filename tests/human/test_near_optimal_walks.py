@@ -218,7 +218,7 @@ def test_one_start_says_so_and_several_show_their_spread(
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"starts": 0}, "starts"), ({"workers": 2}, "--workers without several starts")],
+    [({"starts": 0}, "starts"), ({"workers": 2}, "--workers needs several initial guesses")],
 )
 def test_options_of_starts_are_checked(given: Any, words: str) -> None:
     with refused(words):
