@@ -33,8 +33,8 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
             [trc, angles, "--mass", "80"],
             "angles.mot: the file contains neither markers nor ground forces;",
         ),
-        ([trc, mot], "the mass is not given; fix: give it in kg, as in --mass 80, or give a model"),
-        ([trc, "--model", osim, "--mass", "80"], "mass is given with a model, which has its own; fix: leave out mass"),
+        ([trc, mot], "the mass is missing; fix: pass it in kg, as in --mass 80, or pass a model"),
+        ([trc, "--model", osim, "--mass", "80"], "mass cannot be combined with a model; fix: omit mass"),
         ([trc, mot, "--mass", "80", "-o", "x.txt"], "the suffix is '.txt'; allowed: .csv, .mot, .sto"),
     ):
         assert main(["measure", *given]) == 1
@@ -61,7 +61,7 @@ def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pyte
     content = json.loads(Path(outputs["json"]).read_text())
     # The walk was predicted with the masses of the tables: nothing else is found.
     assert all(abs(each["mass"] / each["tables"] - 1) < 0.15 for each in content["segments"].values())
-    assert content["caveat"].startswith("Intervals are those of random noise") and "upper arms" in shown.out
+    assert content["caveat"].startswith("Confidence intervals cover random noise only") and "upper arms" in shown.out
     assert content["findings"] == [] and len(content["curves"]["time [s]"]) == 181
     assert "<iframe" in (tmp_path / "out.html").read_text() and (tmp_path / "out.png").stat().st_size > 20_000
 
@@ -73,5 +73,5 @@ def test_mistakes_of_a_recording_are_warnings(tmp_path: Path, capsys: pytest.Cap
     save(plates, tmp_path / "plates.mot")
     assert main(["measure", str(tmp_path / "walk.trc"), str(tmp_path / "plates.mot"), "--mass", str(MASS)]) == 0
     shown = capsys.readouterr()
-    assert "right and left markers lie the other way round than others: 'RASI' and 'LASI'" in shown.err
+    assert "right and left markers are on opposite sides compared with others: 'RASI' and 'LASI'" in shown.err
     assert "motion and forces agree" in shown.out

@@ -156,7 +156,7 @@ def test_options_of_another_problem_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["walk", "--frozen", "right_knee_flexion=6"], "fix: --steps 2"),
+        (["walk", "--frozen", "right_knee_flexion=6"], "fix: use --steps 2"),
         (["walk", "--frozen", "right_knee_flexion=600"], "--frozen right_knee_flexion=600; allowed: degrees, from"),
         (["walk", "--slope", "-60"], "--slope is -60; allowed: degrees, between -45 and 45"),
         (["walk", "--slope", "nan"], "--slope is nan"),
@@ -165,12 +165,12 @@ def test_options_of_another_problem_are_refused(
         (["walk", "--speed", "-1"], "--speed is -1.0"),
         (["walk", "--compare", "nobody.mot"], "nobody.mot: no such file"),
         (["walk", "--compare", "nobody"], "no reference 'nobody'; allowed: a file, OpenSim tutorial, Schwartz 2008"),
-        (["walk", "--compare", "reach.toml"], "reach.toml: unknown kind of file '.toml'; allowed: a recording: .mot"),
+        (["walk", "--compare", "reach.toml"], "reach.toml: unknown file type '.toml'; allowed: a recording: .mot"),
         (["walk", "--compare-mass", "70"], "--compare-mass needs a recording; fix: add --compare with a recording"),
         (["walk", "--compare", "Schwartz 2008", "--compare-mass", "70"], "--compare-mass needs a recording"),
         (
             ["walk", "--compare", "a.npz", "b.npz"],
-            "a.npz: one of several files; allowed: a recording: .mot, .sto, .csv",
+            "a.npz: it cannot be one of several files; allowed: a recording: .mot, .sto, .csv",
         ),
         (["walk", "-o", "walk.avi"], "the suffix is '.avi'; allowed: .npz, .csv"),
         (["walk", "--samples", "walk.txt"], "the suffix is '.txt'; allowed: .csv"),
@@ -178,9 +178,9 @@ def test_options_of_another_problem_are_refused(
         (["walk", "--height", "9"], "--height is 9.0"),
         (["walk", "--height", "1.8", "--stature-percentile", "95"], "is 95.0; allowed: one of them"),
         (["lift", "--age", "3"], "age (years) is 3.0; allowed: a finite number, 4 or more and 110 or less"),
-        (["reach", "--stature-percentile", "99"], "percentile of the stature is 99 %; allowed: 5 to 95"),
+        (["reach", "--stature-percentile", "99"], "the stature percentile is 99 %; allowed: 5 to 95"),
         (["walk", "--lengths", "thigh=45"], "length of thigh is 45 m; allowed: from 0.169 to 0.844 m"),
-        (["walk", "--strength", "left=0.5"], "fix: --steps 2"),
+        (["walk", "--strength", "left=0.5"], "fix: use --steps 2"),
         (["walk", "--backpack", "-1"], "--backpack is -1.0"),
         (["walk", "--box", "nan"], "--box is nan"),
         (["lift", "--box", "-1"], "--box is -1.0"),
@@ -241,7 +241,7 @@ def test_a_movie_without_ffmpeg_is_told_before_the_search(
 def test_a_recording_of_a_wrong_mass_is_told_before_the_search(capsys: pytest.CaptureFixture[str]) -> None:
     recordings.save(walks.forces(walks.times()), "forces.mot")
     assert main(["predict", "walk", "--compare", "forces.mot", "--compare-mass", "50"]) == 1
-    assert "a mass of 50.0 kg, but the ground carries 70.9 kg" in capsys.readouterr().err
+    assert "the mass is 50.0 kg, but the ground carries 70.9 kg" in capsys.readouterr().err
 
 
 @pytest.mark.slow

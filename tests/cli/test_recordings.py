@@ -21,7 +21,7 @@ def test_info_shows_markers_gaps_and_rates(tmp_path: Path, capsys: pytest.Captur
     shown = capsys.readouterr()
     assert "11 markers, 150 frames at 100 Hz, 0 to 1.49 s, in m, axes: forward up right" in shown.out
     assert "[bold]C7" in shown.out and "21 to 30" in shown.out and "0.110" in shown.out
-    assert "warning: walk.trc: markers are not seen: 'R.Toe' frames 21 to 30 (0.11 s)" in shown.err
+    assert "warning: walk.trc: markers are missing: 'R.Toe' frames 21 to 30 (0.11 s)" in shown.err
 
 
 def test_info_shows_plates_with_their_contacts_as_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,7 +119,7 @@ def test_signs_and_units_of_other_files_become_ours() -> None:
     extended = recorded_walk(walks.angles(T, sign=-1.0), walks.moments(T, sign=-1.0), walks.forces(T))
     radians = walks.angles(T, factor=np.pi / 180, degrees=False)
     per_kg = recorded_walk(radians, walks.moments(T, factor=1.0), walks.forces(T))
-    with warned(what="the person goes backwards in these axes"):
+    with warned(what="the person moves backwards in these axes"):
         turned = recorded_walk(walks.angles(T), walks.forces(T, turned=-1.0))
     for other in (extended, per_kg, turned):
         for name, curve in other.curves.items():
@@ -145,7 +145,7 @@ def test_measured_dynamics_are_compared_with_their_ground_forces(stride: Stride)
     measured = MeasuredDynamics(names, T, q, rates, rates, tau, zero, zero, weight, walks.forces(T))
     found = stride.likeness(measured)
     assert found.mean.curves == 11 and found["knee_flexion"].r2 > 0.99 and found["vertical"].r2 > 0.95
-    with refused(fix="give the files of one"):
+    with refused(fix="pass the files of one"):
         stride.likeness(replace(measured, ground=None))
 
 
@@ -220,31 +220,35 @@ def _broken() -> recordings.GroundForces:
 @pytest.mark.parametrize(
     ("sources", "options", "words"),
     [
-        ([walks.angles(T)], {}, "there are no ground forces to find strides with"),
+        ([walks.angles(T)], {}, "there are no ground forces from which to detect strides"),
         (
             [walks.angles(T, factor=np.pi / 180), walks.forces(T)],
             {},
-            "through 0.9669 degrees",
+            "is 0.9669 degrees",
         ),
         (
             [walks.angles(T, degrees=False), walks.forces(T)],
             {},
-            "these are degrees: say",
+            "these are degrees: set",
         ),
         (
             [walks.angles(T[:150]), walks.forces(T[:150])],
             {},
-            "too short for one stride of the right foot: 0 to",
+            "too short for one stride of the right foot, with heel strikes",
         ),
-        ([walks.angles(T[:2])], {}, "too short for one stride: 0 to 0.005 s"),
+        ([walks.angles(T[:2])], {}, "0 to 0.005 s is too short for one stride"),
         (
             [walks.angles(T), walks.forces(T)],
             {"mass": 50.0},
             "50.0 kg, but the ground carries 70.9 kg",
         ),
         ([walks.angles(T), walks.moments(T)], {"strikes": [0.11, 1.21]}, "hip_extension"),
-        ([walks.moments(T, factor=1000.0)], {}, "the largest moment is 1186, which no walking person has in any unit"),
-        ([walks.angles(T), _swapped()], {}, "knee bends most while the right foot carries load"),
+        (
+            [walks.moments(T, factor=1000.0)],
+            {},
+            "the largest moment is 1186, which is implausible for walking in any unit",
+        ),
+        ([walks.angles(T), _swapped()], {}, "knee flexes most while the right foot is loaded"),
         ([_broken()], {}, "the vertical force is missing at 0.5 s (row 101)"),
         (
             [walks.forces(T).renamed({"right": "plate 1"})],
@@ -269,7 +273,7 @@ def test_gaps_leave_out_strides_and_then_curves() -> None:
     walk = recorded_walk(replace(angles, values=values), walks.forces(T))
     assert walk.curves["knee_flexion"].mean.max() == pytest.approx(57.8, abs=0.2)
     values[::50, 1] = np.nan
-    with warned(what="left out, with gaps or at other times: knee_flexion"):
+    with warned(what="omitted because of gaps or other times: knee_flexion"):
         walk = recorded_walk(replace(angles, values=values), walks.forces(T))
     assert "knee_flexion" not in walk.curves and "hip_flexion" in walk.curves
 
@@ -281,7 +285,7 @@ def test_gaps_leave_out_strides_and_then_curves() -> None:
         ("walk.trc", "a", "torsor.human.measured"),
         ("walk.csv", "a,b\n1,2\n", "no column is named time"),
         ("walk.csv", "percent,knee_flexion [furlong]\n0,1\n100,2\n", "furlong"),
-        ("walk.csv", "time,a\n0,1\n1,2\n", "no curve of the right side is known by its name: a"),
+        ("walk.csv", "time,a\n0,1\n1,2\n", "no column is a known curve of the right side: a"),
         ("walk.mot", "hello", "neither endheader nor a line of names"),
         ("walk.npz", "hello", "not curves of a walk"),
     ],
@@ -296,14 +300,14 @@ def test_files_that_are_no_recording_say_why(tmp_path: Path, name: str, content:
     ("given", "words"),
     [
         (3, "names of built-in references"),
-        ([], "an empty list"),
-        ({}, "an empty mapping"),
+        ([], "the list is empty"),
+        ({}, "the mapping is empty"),
         ("childrn", "childrn"),
         ("missing.mot", "no such file"),
         ({"knee": np.ones(11)}, "knee"),
         ({"knee_flexion": [1.0, 2.0]}, "values"),
         ({"knee_flexion": [np.nan] * 11}, "values"),
-        ({"knee_flexion": (np.ones(11), -np.ones(11))}, "11 numbers that are not negative"),
+        ({"knee_flexion": (np.ones(11), -np.ones(11))}, "11 non-negative numbers"),
     ],
 )
 def test_wrong_references_say_what_is_allowed(given: Any, words: str) -> None:

@@ -59,11 +59,11 @@ def test_measured_forces_are_data_in_the_axes_of_the_body_and_gaps_do_not_count(
 
 
 def test_what_cannot_be_followed_is_named(walk: motion.MotionProblem) -> None:
-    with refused(where="followed walk", fix="give forces"):
+    with refused(where="followed walk", fix="pass forces"):
         followed(walk, 0.0, 0.5)
     with refused(allowed="within 0 to 0.6 s"):
         followed(walk, 0.0, 5.0, forces=feet())
-    with refused(fix="give inverse_kinematics the recording in"):
+    with refused(fix="pass inverse_kinematics the recording in"):
         followed(walk, 0.0, 0.5, motion=standing(np.pi / 2))
     with refused(what="no marker shows a coordinate of the problem"):
         followed(walk, 0.0, 0.5, motion=standing())
@@ -88,7 +88,7 @@ def test_a_measured_motion_is_the_start_of_a_free_walk_too() -> None:
     again = measured_start(problem, MotionTable(table.names, T, slides, in_degrees=True), 0.0, 0.5)
     assert again == pytest.approx(x, abs=1e-12)
     timed = followed(problem, 0.0, 0.5, forces=feet())
-    with pytest.raises(torsor.ModelError, match=r"measured forces: a phase with a clock of its own.*Step\(timing="):
+    with pytest.raises(torsor.ModelError, match=r"measured forces: the phase has free contact times.*Step\(timing="):
         timed.solve(iterations=1)
 
 

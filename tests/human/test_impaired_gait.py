@@ -40,14 +40,14 @@ def test_the_command_has_ranges_in_degrees_and_metres():
         ({"ranges": {"knee_flexion": (1.0, 0.5)}}, "the range of knee_flexion"),
         (
             {"ranges": {"knee_flexion": (-1.0, -0.5)}},
-            "range of right_knee_flexion: -1 to -0.5",
+            "the range of right_knee_flexion is -1 to -0.5",
         ),
-        ({"ranges": {"neck_flexion": (0.0, 0.5)}}, "range of neck_flexion: 0 to 0.5"),
+        ({"ranges": {"neck_flexion": (0.0, 0.5)}}, "the range of neck_flexion is 0 to 0.5"),
         (
             {"ranges": {"right_knee_flexion": (0.0, 0.5)}},
             "ranges: right_knee_flexion differs from left",
         ),
-        ({"body": short_leg()}, "the place of joint right_knee_flexion is not the mirror image"),
+        ({"body": short_leg()}, "the origin of joint right_knee_flexion is not the mirror image"),
     ],
 )
 def test_ranges_and_sides_that_cannot_be_are_refused(options, message):

@@ -33,7 +33,7 @@ from torsor.optimisation.program import Outcome
     [
         ({"body": "human"}, "body"),
         ({"body": human(gravity=(0.0, 0.0, -9.81))}, "gravity is [0.0, 0.0, -9.81]"),
-        ({"body": human(gravity=(0.0, 0.0, 0.0))}, "a body with a weight"),
+        ({"body": human(gravity=(0.0, 0.0, 0.0))}, "a body that has weight"),
         ({"version": ["thesis"]}, "version"),
         ({"steps": 2.0}, "steps"),
         ({"steps": True}, "steps"),

@@ -53,7 +53,7 @@ def test_swapped_feet_and_wrong_axes_are_named() -> None:
     with warned(where="plates.mot", what="force acts 0.49 m from"):
         inverse_dynamics(body, t, np.zeros((20, 55)), swapped)
     tilted = GroundForces(["right", "left"], t, half, far, zero, axes="forward left up", source="plates.mot")
-    with refused(where="plates.mot", what="up is z, and gravity of the body is [0.0, -9.81, 0.0]"):
+    with refused(where="plates.mot", what="up is z, but gravity of the body is [0.0, -9.81, 0.0]"):
         inverse_dynamics(body, t, np.zeros((20, 55)), tilted)
     with refused(allowed="plate 1"):
         plate = GroundForces(["plate 1"], t, half[:, :1], far[:, :1], zero[:, :1])

@@ -23,7 +23,7 @@ def seen(positions: object = None, names: tuple[str, ...] = ("m0", "m1", "m2", "
 
 def test_recordings_that_are_no_markers_of_the_set() -> None:
     robot, markers = arm()
-    with refused(fix="name the markers as in the recording: it has a, b, c, d"):
+    with refused(fix="name the markers as in the recording, which has a, b, c, d"):
         inverse_kinematics(robot, markers, seen(names=("a", "b", "c", "d")))
     with refused(argument="markers", where="arm.trc", allowed="up to 10 m", fix="give positions in m"):
         inverse_kinematics(robot, markers, seen(1000 * np.random.default_rng(0).normal(size=(3, 4, 3))))
@@ -31,7 +31,7 @@ def test_recordings_that_are_no_markers_of_the_set() -> None:
         inverse_kinematics(robot, markers, seen(np.full((3, 4, 3), np.nan)))
     with refused(argument="recording", allowed="Markers"):
         inverse_kinematics(robot, markers, np.zeros((3, 4, 3)))  # type: ignore[arg-type]
-    with refused(where="arm.trc", what="up is z, and gravity of the body"):
+    with refused(where="arm.trc", what="up is z, but gravity of the body"):
         inverse_kinematics(torsor.library.human(), markers, seen(axes="forward left up"))
 
 
@@ -55,11 +55,11 @@ def test_options_of_inverse_kinematics() -> None:
         inverse_kinematics(robot, markers, seen(), frozen={"knee": 0.0})
     with refused(argument="smooth"):
         inverse_kinematics(robot, markers, seen(), smooth=-1.0)
-    with refused(what="no coordinate is left to be found"):
+    with refused(what="all coordinates are frozen"):
         inverse_kinematics(robot, markers, seen(), frozen={first: 0.0, second: 0.0})
     with refused(argument="joint1", fix="tie both to the same coordinate"):
         inverse_kinematics(robot, markers, seen(), tied={first: second, second: first})
-    with refused(value="four_bar", allowed="a tree of hinges and slides"):
+    with refused(value="four_bar", allowed="a tree of revolute and prismatic joints"):
         on_crank = MarkerSet({f"m{k}": ("crank", (0.0, 0.0, 0.1 * k)) for k in range(4)})
         inverse_kinematics(torsor.library.four_bar(), on_crank, seen())
 
@@ -69,7 +69,7 @@ def test_people_without_known_markers() -> None:
         scaled_person(seen(), 80.0)
     walk = Markers(["R.ASIS", "L.ASIS", "R.Heel", "L.Heel"], np.arange(3) / 100, seen().positions)
     still = Markers(["R.ASIS", "L.ASIS", "R.Heel"], [0.0], walk.positions[:1, :3], source="still.trc")
-    with refused(where="still.trc", what="the standing trial has no L.Heel"):
+    with refused(where="still.trc", what="the standing trial does not have L.Heel"):
         scaled_person(walk, 80.0, standing=still)
 
 
@@ -77,9 +77,9 @@ def test_a_pelvis_without_three_markers_is_named() -> None:
     names = ["R.ASIS", "L.ASIS", "R.Knee", "L.Knee", "R.Heel", "L.Heel"]
     walk = Markers(names, [0.0], np.zeros((1, 6, 3)), source="walk.trc")
     body = torsor.library.human()
-    with warned(where="walk.trc", what="2 markers on the pelvis: R.ASIS, L.ASIS; its hips are gue"):
+    with warned(where="walk.trc", what="the pelvis has 2 markers: R.ASIS, L.ASIS; its hips are gue"):
         check_pelvis(marker_set(body, names), walk)
-    with warned(fix="add markers of ASIS, PSIS or sacrum"):
+    with warned(fix="add ASIS, PSIS or sacrum markers"):
         check_pelvis(marker_set(body, names[2:]), walk)
 
 
@@ -98,7 +98,7 @@ def test_ground_forces_that_do_not_cover_the_motion() -> None:
     zero = np.zeros((10, 2, 3))
     ground = GroundForces(["right", "left"], np.arange(10) / 100, zero, zero, zero)
     body, t = torsor.library.human(), np.arange(30) / 100
-    with refused(what="ground forces from 0 to 0.09 s, motion from 0 to 0.29 s"):
+    with refused(what="ground forces cover 0 to 0.09 s, but the motion from 0 to 0.29 s"):
         inverse_dynamics(body, t, np.zeros((30, 55)), ground)
     with refused(argument="q"):
         inverse_dynamics(body, t, np.zeros((30, 5)), ground)

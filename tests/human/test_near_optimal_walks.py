@@ -118,7 +118,7 @@ def test_tables_say_what_is_known(found: NearOptimalWalks) -> None:
         assert words in shown, words
     alone = replace(found, within=0.0)
     alone.__dict__["strides"] = found.strides[:1]
-    assert "one near-optimal walk: no spread is known" in alone.report()
+    assert "one near-optimal walk, no spread" in alone.report()
     assert "3 of 4 starts (stopped)" in repr(replace(found, results=found.results[:3], seeds=(0, 1, 2), starts=4))
     assert "0.7 to 0.79 m" in found._repr_html_()
 
@@ -137,7 +137,7 @@ def test_documents_follow_their_schema(found: NearOptimalWalks, tmp_path: Path) 
 def test_the_figure_has_bands_of_the_near_optimal_walks(
     found: NearOptimalWalks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "SHOWN", ("knee_flexion",))  # one panel takes less time than all
+    monkeypatch.setattr(figures, "SHOWN_CURVES", ("knee_flexion",))  # one panel takes less time than all
     monkeypatch.setattr(figures, "_postures", lambda axes, stride: None)
     figure = found.plot()
     knee = next(axes for axes in figure.axes if axes.get_title().startswith("knee flexion"))
@@ -218,7 +218,7 @@ def test_one_start_says_so_and_several_show_their_spread(
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"starts": 0}, "starts"), ({"workers": 2}, "--workers without several starts")],
+    [({"starts": 0}, "starts"), ({"workers": 2}, "--workers needs several initial guesses")],
 )
 def test_options_of_starts_are_checked(given: Any, words: str) -> None:
     with refused(words):

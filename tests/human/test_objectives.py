@@ -16,7 +16,15 @@ from torsor.human.body.coordinates import GLOBAL
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES
 from torsor.human.terms.forces import metres, muscle_torques
-from torsor.human.terms.objectives import BASAL, DRIVING, POWER_SMOOTHING, SLIPPING, joint_rates, margins, pendulum_rate
+from torsor.human.terms.objectives import (
+    BASAL,
+    DRIVING,
+    POWER_SMOOTHING,
+    SLIPPING_POWER,
+    joint_rates,
+    margins,
+    pendulum_rate,
+)
 from torsor.human.terms.problem import sampled
 from torsor.motion import MotionProblem
 from torsor.motion.encoding import decoded, encoded
@@ -99,7 +107,7 @@ def test_values_are_those_of_the_formulas(problem: MotionProblem) -> None:
     P, slips = torques * v[places] / BODY.mass, ground / BODY.mass
     heat = 0.283 * (size(P) + P) / 2 + 1.423 * (size(P) - P) / 2
     held = size(torques * [rates[name] for name in names] / BODY.mass)
-    power = (P + heat).sum() + 0.058 * held.sum() + (slips**2).sum() / (2 * SLIPPING * DRIVING) + BASAL
+    power = (P + heat).sum() + 0.058 * held.sum() + (slips**2).sum() / (2 * SLIPPING_POWER * DRIVING) + BASAL
     assert found[0] == pytest.approx(power / way, rel=1e-12)
     relative = 0.0
     for name, k, torque in zip(names, places, torques, strict=True):
@@ -163,7 +171,7 @@ def test_invalid_objectives_are_refused(problem: MotionProblem) -> None:
         walking(version="free", objective={"heat": -1})
     with refused(what="no weight is above 0"):
         walking(version="free", objective={"heat": 0.0, "balance": 0.0})
-    with refused(fix="leave it out, or choose another version (points: 8 or more)"):
+    with refused(fix="omit it, or choose another version (points: 8 or more)"):
         walking(version="free", objective={"energy": 1.0, "balance": 1.0}, planar=True)
     heat = _term(problem, "heat")
     for wrong, words in (

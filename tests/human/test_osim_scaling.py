@@ -72,7 +72,7 @@ def test_what_cannot_be_scaled_is_named() -> None:
         scale_factors(LEG, still.only(["pelvis0"]), [MEASURED[1]])
     with refused(value="shin", where="leg.osim: factors", allowed="shank"):
         scaled_model(LEG, {"shin": 1.0})
-    with refused(allowed="0.3 to 3", fix="check the pairs"):
+    with refused(allowed="0.3 to 3", fix="check the marker pairs"):
         scaled_model(LEG, {"shank": 1000.0})
     with refused(value="long"):
         scale_factors(LEG, still, [Measurement([("shank1", "shank2")], {"shank": "long"})])

@@ -89,9 +89,9 @@ def test_a_body_of_a_child_knows_its_age(age: float) -> None:
 
 def test_a_child_within_the_growth_charts_does_not_warn_and_one_outside_of_them_does() -> None:
     Person.of_percentile(age=7).warn_outside_of_tables("lift")
-    with warned(allowed="as 98 % of the boys of 7 years"):
+    with warned(allowed="the range of 98 % of boys aged 7 years"):
         Person(1.22, 50.0, "male", age=7).body()
-    with warned(fix="of a child, give the age"):
+    with warned(fix="for a child, give the age"):
         Person(1.2, 25.0, "male").body()
 
 
@@ -245,9 +245,9 @@ def test_people_of_all_sizes_walk_alike_at_the_same_froude_number() -> None:
 
 def test_speeds_at_which_people_run_warn_and_two_metres_a_second_do_not() -> None:
     warn_of_running(torsor.library.human(), 2.0)
-    with warned(what="Froude number of 0.66: people of this size run from 2.15 m/s on"):
+    with warned(what="Froude number of 0.66: people of this size run above 2.15 m/s"):
         walking(step=Step(speed=2.47, length=0.9))
-    with warned(what="run from 1."):
+    with warned(what="run above 1."):
         warn_of_running(Person.of_percentile(age=6).body(), 2.0)
 
 
@@ -272,7 +272,7 @@ def test_speeds_at_which_people_run_warn_and_two_metres_a_second_do_not() -> Non
         ({"strength": {"all": 0}}, "strength of all"),
         ({"strength": {"all": 80}}, "strength of all"),
         ({"largest_torque": {"elbow_flexion": -3}}, "largest torque of elbow_flexion (N m)"),
-        ({"largest_torque": {"elbow_flexion": 3, "left": 5}}, "two largest torques of left_elbow_flexion"),
+        ({"largest_torque": {"elbow_flexion": 3, "left": 5}}, "left_elbow_flexion has two largest torques"),
     ],
 )
 def test_invalid_people_are_named(given: dict[str, Any], message: str) -> None:

@@ -69,9 +69,9 @@ def test_sizes_rise_with_the_percentile_and_with_the_age_of_children() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"stature": 99}, "percentile of the stature is 99 %"),
+        ({"stature": 99}, "the stature percentile is 99 %"),
         ({"mass": 0}, "percentile of the mass (%)"),
-        ({"stature": 95, "age": 85}, "percentile of the stature is 95 %"),
+        ({"stature": 95, "age": 85}, "the stature percentile is 95 %"),
         ({"age": 1.0}, "age (years)"),
         ({"age": 8, "population": "NHANES"}, "NHANES"),
         ({"age": 70, "population": "ANSUR II"}, "ANSUR II"),

@@ -194,12 +194,12 @@ def test_the_printed_equations_end_with_the_least_violation(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"habits": Habits()}, "habits with a version that has the printed objective"),
-        ({"objective": {"effort": 1.0}}, "objective with"),
-        ({"curves": StrengthCurves()}, "curves with"),
-        ({"load": Box(5.0)}, "a box with"),
-        ({"planar": True}, "`planar=True` with a version that has the printed"),
-        ({"steps": 2}, "`steps=2` with a version that has the printed"),
+        ({"habits": Habits()}, "habits cannot be used with a version that has only the printed objective"),
+        ({"objective": {"effort": 1.0}}, "objective cannot be used with"),
+        ({"curves": StrengthCurves()}, "curves cannot be used with"),
+        ({"load": Box(5.0)}, "a box cannot be used with"),
+        ({"planar": True}, "`planar=True` cannot be used with a version that has only the printed"),
+        ({"steps": 2}, "`steps=2` cannot be used with a version that has only the printed"),
         ({"slip": -0.1}, "slip"),
     ],
 )

@@ -12,7 +12,7 @@ from torsor.human import Foot, Person, Stride, running
 from torsor.human.contact.contact_forces import ONE_FOOT, contact_forces
 from torsor.human.contact.schedule import Run, RunningStep
 from torsor.human.gait.stride import free_fall
-from torsor.human.terms.objectives import LINEAR, springs, stretch_slope
+from torsor.human.terms.objectives import LINEAR_FORCE, springs, stretch_slope
 from torsor.human.terms.problem import sampled
 from torsor.motion.transcription.splines import Spline
 
@@ -117,12 +117,12 @@ def test_the_pelvis_has_as_many_accelerations_in_flight_as_there_are_equations()
 def test_a_tendon_stretches_by_the_root_of_its_force_and_gives_all_work_back():
     p = np.linspace(0.2, 1.0, 2001)
     slope = np.array([float(stretch_slope(each)) for each in p[::400]])
-    stretch = p * (p**2 + LINEAR**2) ** -0.25
+    stretch = p * (p**2 + LINEAR_FORCE**2) ** -0.25
     np.testing.assert_allclose(stretch, np.sqrt(p), rtol=0.003)
     np.testing.assert_allclose(slope, np.gradient(stretch, p)[::400], rtol=2e-3)
     t = np.linspace(0.0, 2 * np.pi, 4001)
     pulled = 0.5 - 0.4 * np.cos(t)
-    rate = (pulled**2 / 2 + LINEAR**2) * (pulled**2 + LINEAR**2) ** -1.25 * np.gradient(pulled, t)
+    rate = (pulled**2 / 2 + LINEAR_FORCE**2) * (pulled**2 + LINEAR_FORCE**2) ** -1.25 * np.gradient(pulled, t)
     power = pulled * rate
     assert abs(np.trapezoid(power, t)) < 1e-3 * np.trapezoid(np.maximum(power, 0.0), t)
 
@@ -156,7 +156,7 @@ def test_given_and_free_steps():
         (lambda: running(timing="late"), "timing"),
         (lambda: running(tendons=1), "tendons"),
         (lambda: running(strength={"right_knee_flexion": 0.5}), "strength"),
-        (lambda: RunningStep(toe_off=0.3), "numbers that rise"),
+        (lambda: RunningStep(toe_off=0.3), "increasing numbers"),
     ],
 )
 def test_runs_that_cannot_be_are_refused(make, words):
@@ -216,7 +216,7 @@ def test_a_run_obeys_the_laws_of_mechanics(run, tmp_path):
     assert friction.max() < 0.02
     stride.save(tmp_path / "stride.npz")
     assert Stride.load(tmp_path / "stride.npz").step == stride.step
-    assert "force left over in flight" in stride.report() and not stride.likeness()
+    assert "residual force in flight" in stride.report() and not stride.likeness()
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ def test_masses_with_intervals_say_which_errors_the_intervals_do_not_know(body):
     columns = np.arange(550)
     own = body.inertial.values, columns, 1e-4 * np.eye(550), (1.0, 1.0), (1.0, 1.0), (9, 0), np.ones(6), 1.0
     assert str(Segments(body, body, *own)).splitlines()[-1] == CAVEAT
-    assert "errors that repeat: noise of accelerations" in CAVEAT and "upper arms" in CAVEAT
+    assert "systematic errors: acceleration noise" in CAVEAT and "upper arms" in CAVEAT
 
 
 def test_mistakes_are_named(body):

@@ -10,7 +10,7 @@ import pytest
 
 import torsor
 from torsor.human import Habits, Stride, ground_reaction, joint_torques, standing_up, walking
-from torsor.human.body.postures import BUTTOCKS
+from torsor.human.body.postures import HIP_HEIGHT_ON_SEAT
 from torsor.motion import MotionProblem, MotionResult
 
 from .ground import equilibrium
@@ -83,7 +83,7 @@ def test_a_small_task_is_solved() -> None:
     forces = equilibrium(result)
     assert np.abs(forces[:, :6]).max() < 1e-8 and np.abs(joint_torques(result) - forces).max() < 1e-8
     hips = BODY.pose(result.q[[0, -1]], "pelvis")[:, 1, 3]
-    assert hips == pytest.approx([0.45 + BUTTOCKS, BODY.pose(BODY.neutral(), "pelvis")[1, 3]], abs=1e-9)
+    assert hips == pytest.approx([0.45 + HIP_HEIGHT_ON_SEAT, BODY.pose(BODY.neutral(), "pelvis")[1, 3]], abs=1e-9)
 
 
 @pytest.mark.slow

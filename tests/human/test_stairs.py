@@ -10,7 +10,7 @@ from torsor.human import Foot, Step, Stride, walking
 from torsor.human.contact.contact_forces import SHARED, contact_forces
 from torsor.human.contact.schedule import edges, highest_rise, stairs_of, tread
 from torsor.human.gait.settings import CLEARANCE
-from torsor.human.terms.places import EDGE, POINTS, ROUND, ClearsEdge
+from torsor.human.terms.places import EDGE, EDGE_ROUNDING, POINTS, ClearsEdge
 from torsor.human.terms.problem import pressure
 from torsor.library import human
 
@@ -91,7 +91,7 @@ def test_the_swinging_foot_is_beyond_the_riser_or_above_the_tread(rise):
             below = (a[1] * (b - a)[0] - a[0] * (b - a)[1]) / np.linalg.norm(b - a)
             exact.append(max(a[0], -b[0], below))
         over = found - exact
-        assert over.min() > -1e-12 and over[:3].max() <= ROUND / 2 + 1e-12 and over.max() <= ROUND
+        assert over.min() > -1e-12 and over[:3].max() <= EDGE_ROUNDING / 2 + 1e-12 and over.max() <= EDGE_ROUNDING
         step_size = 1e-6
         for k in range(6):
             way = step_size * np.eye(6)[k]
@@ -127,7 +127,10 @@ def test_a_step_ends_a_rise_higher_with_the_soles_on_their_treads(problem):
         (lambda: Step(landing="toe"), "landing"),
         (lambda: stairs(0.7), "at most 0.532 m"),
         (lambda: stairs(slope=0.1), "rise is 0.17 m and slope is 0.1 rad"),
-        (lambda: walking(step=Step(length=0.15, rise=0.17), version="free"), "the ball of a foot of 0.255 m does not"),
+        (
+            lambda: walking(step=Step(length=0.15, rise=0.17), version="free"),
+            "too short for the ball of a foot of 0.255 m",
+        ),
     ],
 )
 def test_stairs_that_cannot_be_climbed_are_refused(make, words):
@@ -136,7 +139,7 @@ def test_stairs_that_cannot_be_climbed_are_refused(make, words):
 
 
 def test_treads_shorter_than_the_foot_warn():
-    with warned(fix="heel hang over"):
+    with warned(fix="overhang of the heel"):
         walking(step=Step(length=0.22, rise=0.17, speed=0.5), version="free")
 
 

@@ -20,7 +20,16 @@ from torsor.human import (
     joint_strength,
     walking,
 )
-from torsor.human.body.strength import AGES, BLEND, CEILING, CURVED_JOINTS, FLOOR, HALF, SEXES, Curve
+from torsor.human.body.strength import (
+    AGES,
+    BLEND_VELOCITY,
+    CURVED_JOINTS,
+    MAX_CURVE_FACTOR,
+    MIN_CURVE_FACTOR,
+    SEXES,
+    TRANSITION_HALF_WIDTH,
+    Curve,
+)
 from torsor.human.terms.forces import Strengths
 
 GROUPS = [(sex, age) for sex in SEXES for age in AGES]
@@ -54,7 +63,11 @@ def test_curves_equal_the_law_away_from_rest_and_from_the_limits(curve: Curve) -
     for q in np.linspace(-0.8, 2.2, 13):
         for v in np.linspace(-9.0, 9.0, 37):
             angle, speed = math.cos(curve.width * (q - curve.angle)), _law(curve, curve.angle, v) / curve.peak
-            if abs(v) >= BLEND and angle > FLOOR + HALF and FLOOR + HALF < speed < CEILING - HALF:
+            if (
+                abs(v) >= BLEND_VELOCITY
+                and angle > MIN_CURVE_FACTOR + TRANSITION_HALF_WIDTH
+                and MIN_CURVE_FACTOR + TRANSITION_HALF_WIDTH < speed < MAX_CURVE_FACTOR - TRANSITION_HALF_WIDTH
+            ):
                 assert curve.torque(q, v) == pytest.approx(_law(curve, q, v), rel=1e-12)
                 compared += 1
     assert compared > 100
@@ -64,7 +77,7 @@ def test_curves_equal_the_law_away_from_rest_and_from_the_limits(curve: Curve) -
 def test_curves_stay_within_their_limits_and_peak_at_their_angle(curve: Curve) -> None:
     q, v = np.meshgrid(np.linspace(-4.0, 4.0, 161), np.linspace(-60.0, 60.0, 241))
     factor = curve.torque(q, v) / curve.peak
-    assert factor.min() >= FLOOR**2 * (1 - 1e-12) and factor.max() <= CEILING * (1 + 1e-12)
+    assert factor.min() >= MIN_CURVE_FACTOR**2 * (1 - 1e-12) and factor.max() <= MAX_CURVE_FACTOR * (1 + 1e-12)
     still = curve.torque(q[0], 0.0)
     assert still.max() <= curve.peak * (1 + 1e-12) and abs(q[0][still.argmax()] - curve.angle) <= 0.05
 
@@ -81,9 +94,13 @@ def test_first_and_second_derivatives_agree_with_differences_and_are_continuous(
 
     # Transitions between formulas: ends of the blend, of the lower limits and of the upper limit.
     speeds = np.linspace(-20.0, 20.0, 40001)
-    levels = (FLOOR + HALF, CEILING - HALF)
-    seams = [-BLEND, BLEND, *(speeds[k] for level in levels for k in _crossings(curve.at_speed(speeds), level))]
-    turns = [curve.angle + sign * math.acos(FLOOR + HALF) / curve.width for sign in (-1, 1)]
+    levels = (MIN_CURVE_FACTOR + TRANSITION_HALF_WIDTH, MAX_CURVE_FACTOR - TRANSITION_HALF_WIDTH)
+    seams = [
+        -BLEND_VELOCITY,
+        BLEND_VELOCITY,
+        *(speeds[k] for level in levels for k in _crossings(curve.at_speed(speeds), level)),
+    ]
+    turns = [curve.angle + sign * math.acos(MIN_CURVE_FACTOR + TRANSITION_HALF_WIDTH) / curve.width for sign in (-1, 1)]
     for q, v in [*((curve.angle + 0.3, v) for v in seams), *((q, 1.0) for q in turns), (0.4, 2.0), (0.1, -3.0)]:
         for k, (dq, dv) in enumerate(((1e-5, 0.0), (0.0, 1e-5))):
             after, before = at(q + dq, v + dv), at(q - dq, v - dv)
@@ -234,7 +251,7 @@ def test_joint_loads_need_a_walk() -> None:
     arm = motion.MotionProblem(
         torsor.library.two_link(), motion.Phase(1.0), motion.Effort(), ends, name="reach"
     ).solve()
-    with refused(value="reach", allowed="one of torsor"):
+    with refused(value="reach", allowed="a result of torsor"):
         joint_loads(arm)
 
 

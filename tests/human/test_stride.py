@@ -156,7 +156,7 @@ def test_mirroring_twice_is_the_identity(one: Stride) -> None:
 def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     text = one.report()
-    assert "Right stride: 1.2 m/s, steps of 0.6 m, 73.0 kg" in text and "residual of the balance" in text
+    assert "Right stride: 1.2 m/s, steps of 0.6 m, 73.0 kg" in text and "residual of the energy balance" in text
     plain = json.loads(json.dumps(one.to_dict(), allow_nan=False))
     assert plain["likeness"].keys() == REFERENCES.keys() and len(plain["curves"]["pressure"]) == 401
     figure = one.plot()
@@ -202,7 +202,7 @@ def test_unknown_names_raise(one: Stride, tmp_path: Path) -> None:
             call()
     body = torsor.library.human()
     still = MotionProblem(body, Phase(1.0), Unbalance(body=body, support=Standing()), name="standing")
-    with refused(value="standing", allowed="one of torsor.human.walking"):
+    with refused(value="standing", allowed="a result of torsor.human.walking"):
         Stride(MotionResult(still, one.result.outcome, "none"))
 
 

@@ -9,7 +9,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.human import TASKS, Box, Foot, Sitting, Standing, joint_torques, lifting, plot_task, reaching, standing_up
-from torsor.human.body.postures import BUTTOCKS, crouching, sitting, standing
+from torsor.human.body.postures import HIP_HEIGHT_ON_SEAT, crouching, sitting, standing
 from torsor.human.body.trunk_strength import SPINE
 from torsor.human.contact.support import Support
 
@@ -73,7 +73,7 @@ def test_postures_are_on_flat_feet_with_hips_and_hands_at_their_places(height: f
             assert body.pose(q, f"right_{name}")[1, 3] == pytest.approx(0.0, abs=1e-12)
         assert body.pose(q, "left_heel")[2, 3] == pytest.approx(0.0, abs=1e-12)
         if posture.get("left_hip_flexion", 0.0) > 1.0:
-            assert body.pose(q, "pelvis")[1, 3] == pytest.approx(0.45 + BUTTOCKS, abs=1e-12)
+            assert body.pose(q, "pelvis")[1, 3] == pytest.approx(0.45 + HIP_HEIGHT_ON_SEAT, abs=1e-12)
     np.testing.assert_allclose(body.pose(q, "left_knuckles")[1:3, 3], [high, 0.4], atol=1e-10)
 
 
@@ -158,7 +158,7 @@ def test_a_body_stands_up_in_equilibrium_with_seat_and_ground() -> None:
     assert np.abs(equilibrium(result)[:, :6]).max() < 1e-8
     assert np.abs(joint_torques(result) - equilibrium(result)).max() < 1e-8
     body, names = result.robot, result.robot.coordinate_names
-    assert body.pose(result.q[0], "pelvis")[1, 3] == pytest.approx(0.45 + BUTTOCKS, abs=1e-9)
+    assert body.pose(result.q[0], "pelvis")[1, 3] == pytest.approx(0.45 + HIP_HEIGHT_ON_SEAT, abs=1e-9)
     assert np.degrees(result.q[:, names.index("tilt")].max()) > 20  # the trunk leans forward first
     assert _mirrored(result, "knee") < 1e-3
 

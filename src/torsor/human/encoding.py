@@ -1,4 +1,4 @@
-"""Registration of the classes and functions of ``torsor.human`` that files of motion problems may name."""
+"""Registration of the classes and functions of ``torsor.human`` that motion problem files may contain."""
 
 from torsor.human.body import loads, person, strength, trunk_strength
 from torsor.human.contact import contact_forces, schedule, support

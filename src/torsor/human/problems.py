@@ -1,4 +1,4 @@
-"""Problems of the human by name: each is declared here once, for Python, sweeps, TOML files and the command line."""
+"""Human motion problems by name, declared once for Python, sweeps, TOML files and the command line."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -103,7 +103,7 @@ _ARMRESTS = Argument("armrests", float, "height of armrests that the hands push 
 
 
 def body_of(**person: Any) -> Robot:
-    """Return the body of a person (``PERSON``); a number as ``strength`` is a factor of all strengths."""
+    """Return the body of a person (``PERSON``); a number as ``strength`` scales all strengths."""
     strength = person.get("strength")
     if strength is not None and not isinstance(strength, Mapping):
         person["strength"] = {"all": strength}
@@ -119,42 +119,44 @@ def walk(
     timing: str | None = None,
     backpack: float = 0.0,
     box: float = 0.0,
-    **own: Any,
+    **settings: Any,
 ) -> MotionProblem:
     """Return ``torsor.human.walking`` with a load of a mass (kg), 0 for none; length and width may be "free"."""
     if backpack and box:
         raise ModelError("backpack and box are both given", where="walk", allowed="one of them")
     load = Backpack(backpack) if backpack else Box(box) if box else None
     step = Step(length=length, width=width, speed=speed, rise=rise, timing=timing)
-    return walking(body, step, load=load, **_spelt(own))
+    return walking(body, step, load=load, **_spelt(settings))
 
 
-def run(body: Robot, **own: Any) -> MotionProblem:
+def run(body: Robot, **settings: Any) -> MotionProblem:
     """Return ``torsor.human.running``."""
-    return running(body=body, **_spelt(own))
+    return running(body=body, **_spelt(settings))
 
 
-def _spelt(given: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments with the objective "joint loads" for joint_loads: a shell would split it."""
-    weights = given.get("objective")
+def _spelt(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments with the objective "joint loads" for joint_loads, because a shell would split it."""
+    weights = settings.get("objective")
     if not isinstance(weights, Mapping):
-        return given
-    return given | {"objective": {name.replace("_", " "): weight for name, weight in weights.items()}}
+        return settings
+    return settings | {"objective": {name.replace("_", " "): weight for name, weight in weights.items()}}
 
 
-def lift(body: Robot, box: float = 10.0, **own: Any) -> MotionProblem:
-    """Return ``torsor.human.lifting`` of a box of a mass (kg)."""
-    return lifting(body, Box(box), **own)
+def lift(body: Robot, box: float = 10.0, **settings: Any) -> MotionProblem:
+    """Return ``torsor.human.lifting`` of a box with a mass (kg)."""
+    return lifting(body, Box(box), **settings)
 
 
-def exert(function: Make, body: Robot, push_force: float = 100.0, handle: float = 1.0, **own: Any) -> MotionProblem:
+def exert(
+    function: Make, body: Robot, push_force: float = 100.0, handle: float = 1.0, **settings: Any
+) -> MotionProblem:
     """Return ``torsor.human.pushing`` or ``pulling`` of a handle at a height (m) with a force (N)."""
-    return function(body, push_force, handle, **own)
+    return function(body, push_force, handle, **settings)
 
 
-def use_seat(function: Make, body: Robot, armrests: float | None = None, **own: Any) -> MotionProblem:
+def use_seat(function: Make, body: Robot, armrests: float | None = None, **settings: Any) -> MotionProblem:
     """Return ``torsor.human.standing_up`` or ``sitting_down``, with armrests at a height (m)."""
-    return function(body, rails=None if armrests is None else Rails(height=armrests), **own)
+    return function(body, rails=None if armrests is None else Rails(height=armrests), **settings)
 
 
 # Figures of a stride, and their units.
@@ -162,57 +164,57 @@ _STRIDE = {
     "cost_of_transport": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg", "knee_extension": "N m/kg",
     "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights", "knee_in_swing": "degrees",
 }  # fmt: skip
-# Figures of a lift, and their units: the largest loads of L5/S1, and the part of the people who are strong enough.
+# Figures of a lift, and their units: the largest loads of L5/S1, and the fraction of people who are strong enough.
 _BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
 
 
 def stride_figures(result: MotionResult) -> dict[str, Any]:
-    """Return figures of a walk: work, largest moments and forces; NaN where the walk is infeasible."""
+    """Return figures of a walk: work, largest moments and forces; NaN if the walk is infeasible."""
     if not result.is_feasible:
         return dict.fromkeys(_STRIDE, np.nan)
     stride = Stride(result)
-    found, energy = peaks(stride), stride.energy
-    moments = {name: each["most"] for name, each in found["moments"].items() if name in _STRIDE}
+    values, energy = peaks(stride), stride.energy
+    moments = {name: moment["most"] for name, moment in values["moments"].items() if name in _STRIDE}
     return moments | {
         "cost_of_transport": energy.cost_of_transport,
         "positive_work": energy.positive,
-        "vertical_peak": max(found["vertical"]["first"], found["vertical"]["second"]),
-        "knee_in_swing": found["knee_in_swing"],
+        "vertical_peak": max(values["vertical"]["first"], values["vertical"]["second"]),
+        "knee_in_swing": values["knee_in_swing"],
     }
 
 
 def back_figures(result: MotionResult) -> dict[str, Any]:
-    """Return figures of a lift: loads of the back, lifting index, and who is capable; NaN where it is infeasible."""
+    """Return figures of a lift: back loads, lifting index, and fraction of capable people; NaN if it is infeasible."""
     if not result.is_feasible:
         return dict.fromkeys(_BACK, np.nan)
     from torsor.human.ergonomics import assess
 
-    found = assess(result)
+    assessment = assess(result)
     return {
-        "lumbar_moment": float(found.loads.extension.max()),
-        "compression": float(found.loads.compression.max()),
-        "shear": float(np.abs(found.loads.shear).max()),
-        "lifting_index": np.nan if isinstance(found.niosh, str) else found.niosh.index,
-        "capable": found.capable,
+        "lumbar_moment": float(assessment.loads.extension.max()),
+        "compression": float(assessment.loads.compression.max()),
+        "shear": float(np.abs(assessment.loads.shear).max()),
+        "lifting_index": np.nan if isinstance(assessment.niosh, str) else assessment.niosh.index,
+        "capable": assessment.capable,
     }
 
 
-def _of_person(make: Make, body: Robot | None = None, **given: Any) -> MotionProblem:
-    """Return the problem of a body, or of a person who is described."""
-    person = {each.name: given.pop(each.name) for each in PERSON if each.name in given}
-    return make(body_of(**person) if body is None else body, **given)
+def _of_person(make: Make, body: Robot | None = None, **settings: Any) -> MotionProblem:
+    """Return the problem of a body, or of a described person."""
+    person = {argument.name: settings.pop(argument.name) for argument in PERSON if argument.name in settings}
+    return make(body_of(**person) if body is None else body, **settings)
 
 
 def _named(name: str, make: Make, function: Make, *arguments: Argument, **report: Any) -> NamedProblem:
-    """Return a declared problem; defaults are those of ``make``, the person, and the function of Python."""
+    """Return a declared problem; defaults are those of ``make``, the person, and the Python function."""
     defaults = defaults_of(function) | defaults_of(described_person) | defaults_of(make)
     return NamedProblem(name, partial(_of_person, make), PERSON + arguments, defaults=defaults, **report)
 
 
 _SEATED, _HANDLED = (_SEAT, _ARMRESTS, DURATION, POINTS), (_FORCE, _HANDLE, DURATION, POINTS)
 PROBLEMS: dict[str, NamedProblem] = {
-    each.name: each
-    for each in (
+    problem.name: problem
+    for problem in (
         _named("walk", walk, walking, *_WALK, figures=_STRIDE, report=stride_figures),
         _named("run", run, running, SPEED, LENGTH, WIDTH, FRICTION, PLANAR, FROZEN, OBJECTIVE, _TENDONS),
         _named("lift", lift, lifting, BOX, _TURN, DURATION, POINTS, figures=_BACK, report=back_figures),

@@ -1,4 +1,4 @@
-"""Named parts of a vector: which entries of one long vector belong to which quantity."""
+"""Named parts of a vector: the entries of one long vector that belong to each quantity."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 
 
 class VectorLayout:
-    """Ordered names with the number of entries of each: packs parts into one vector, and unpacks it again."""
+    """Ordered names with their numbers of entries; packs parts into one vector, and unpacks it."""
 
     def __init__(self, sizes: Mapping[str, int] | None = None, **more: int):
         self.sizes = {**(sizes or {}), **more}
@@ -24,7 +24,7 @@ class VectorLayout:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """The entries of each part."""
+        """The entries of each part, as slices."""
         ends = np.cumsum([0, *self.sizes.values()]).tolist()
         return {name: slice(first, last) for name, first, last in zip(self.sizes, ends[:-1], ends[1:], strict=True)}
 

@@ -168,17 +168,17 @@ def test_markers_are_written_with_the_precision_of_the_format(tmp_path: Path) ->
 def test_damaged_files_are_errors_or_warnings(tmp_path: Path) -> None:
     path = _sample(2, _measured((0.0, 0.0, -40.0)), (0.0, 0.0, -40.0)).write(tmp_path / "a.c3d")
     whole = path.read_bytes()
-    with warned(what="the header says 12 frames, the file ends after 7, which are used"):
+    with warned(what="the header declares 12 frames, but the file ends after 7, which are used"):
         assert len(load(cut(path, len(whole) - 2100), check=False).markers) == 7
     for size in (0, 1, 300, 512, 700, 1024):
         path.write_bytes(whole[:size])
         with refused(where="a.c3d", allowed="a .c3d file"):
             load(path)
     path.write_bytes(b"\x02\x50" + bytes(510))
-    with refused(where="a.c3d", what="its parameters cannot be read"):
+    with refused(where="a.c3d", what="the parameters cannot be read"):
         load(path)
     path.write_bytes(whole)
-    with warned(what="the header says 60000 frames"):
+    with warned(what="the header declares 60000 frames"):
         load(patched(path, 8, "<H", 60000), check=False)
 
 
@@ -203,8 +203,8 @@ def test_plates_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     analog = _measured((0.0, 0.0, -40.0))
     cases = {
         "plate 1": {"FORCE_PLATFORM:TYPE": np.array([7])},
-        "plate 1: its corners enclose no area": {"FORCE_PLATFORM:CORNERS": np.zeros((1, 4, 3))},
-        "plate 1 has no full CHANNEL": {"FORCE_PLATFORM:ORIGIN": np.zeros((1, 2))},
+        "plate 1: the corners enclose no area": {"FORCE_PLATFORM:CORNERS": np.zeros((1, 4, 3))},
+        "plate 1 has incomplete CHANNEL": {"FORCE_PLATFORM:ORIGIN": np.zeros((1, 2))},
     }
     for words, change in cases.items():
         sample = _sample(2, analog, (0.0, 0.0, -40.0))
@@ -215,7 +215,7 @@ def test_plates_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     sample.parameters["FORCE_PLATFORM:CHANNEL"] = np.arange(5, 11)[None]
     with refused(allowed="1 to 6"):
         load(sample.write(tmp_path / "a.c3d"))
-    with refused(value="ell", allowed="m, cm, mm", fix="say it"):
+    with refused(value="ell", allowed="m, cm, mm", fix="pass the unit"):
         load(Sample(*_body(), unit="ell ").write(tmp_path / "a.c3d"))
 
 

@@ -40,7 +40,7 @@ def test_a_table_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     with refused(where="a.mot", allowed="20000 columns and 100000000"):
         load(tmp_path / "a.mot")
     (tmp_path / "a.trc").write_text("Frame#\tTime" + "\ta\t\t" * 9_000 + "\n1\t0\n")
-    with refused(what="the unit is not given"):
+    with refused(what="the unit is missing"):
         load(tmp_path / "a.trc")
     with refused(what="1 rows of 27002 columns"):
         load(tmp_path / "a.trc", unit="mm")

@@ -50,7 +50,7 @@ def test_two_markers_that_exchange_places_are_named_with_the_frame() -> None:
     found = _messages(_changed(swap))
     assert list(found) == ["swap"]
     assert found["swap"].startswith(
-        "walk.trc: markers exchange their places: 'R.Heel' and 'L.Toe' at frame 51 (0.5 s); 'R.Heel' and 'L.Toe' at "
+        "walk.trc: markers exchange places: 'R.Heel' and 'L.Toe' at frame 51 (0.5 s); 'R.Heel' and 'L.Toe' at "
         "frame 91 (0.9 s); fix: exchange them in these frames"
     )
 
@@ -62,8 +62,8 @@ def test_a_right_and_a_left_marker_that_are_exchanged_in_all_frames_are_named(si
     assert inspect(renamed) == []
     right, left = names["R.Heel"], names["L.Heel"]
     found = _messages(renamed.renamed({right: left, left: right}))
-    assert list(found) == ["sides"] and f"than others: {left!r} and {right!r}" not in found["sides"]
-    assert f"than others: {right!r} and {left!r}; fix: exchange" in found["sides"]
+    assert list(found) == ["sides"] and f"compared with others: {left!r} and {right!r}" not in found["sides"]
+    assert f"compared with others: {right!r} and {left!r}; fix: exchange" in found["sides"]
 
 
 def test_every_pair_of_markers_is_seen_to_exchange() -> None:
@@ -89,15 +89,15 @@ def test_gaps_and_markers_that_are_never_seen_are_named() -> None:
         x[:, 6] = np.nan
 
     found = _messages(_changed(hide))
-    assert found["gap"].startswith("walk.trc: markers are not seen: 'R.Toe' frames 21 to 30 (0.11 s); fix: ")
-    assert found["missing"].startswith("walk.trc: markers are never seen: 'R.ASIS'; fix: leave them out")
+    assert found["gap"].startswith("walk.trc: markers are missing: 'R.Toe' frames 21 to 30 (0.11 s); fix: ")
+    assert found["missing"].startswith("walk.trc: markers are never seen: 'R.ASIS'; fix: omit them")
 
 
 @pytest.mark.parametrize(("said", "real", "factor"), [("m", "mm", 1000.0), ("mm", "m", 0.001)])
 def test_a_wrong_unit_is_named_with_the_right_one(said: str, real: str, factor: float, tmp_path: Path) -> None:
     wrong = replace(MARKERS, positions=MARKERS.positions * factor, unit=said)
     save(wrong, tmp_path / "walk.trc")
-    with pytest.warns(ModelWarning, match=rf'which no person does; the unit is said to be {said}; fix.*unit="{real}"'):
+    with pytest.warns(ModelWarning, match=rf'which is implausible; the stated unit is {said}; fix.*unit="{real}"'):
         load(tmp_path / "walk.trc")
     right = load(tmp_path / "walk.trc", unit=real)
     assert np.abs(right.markers.positions - MARKERS.positions).max() < 1e-12
@@ -110,7 +110,7 @@ def test_swapped_feet_are_named_with_the_time_and_both_distances() -> None:
     assert found["feet"].startswith(
         "grf.mot: feet are swapped: 'left' from 0.101 to 0.799 s is below the right foot (0."
     )
-    assert found["feet"].endswith('fix: forces.renamed({"right": "left", "left": "right"})')
+    assert found["feet"].endswith('fix: use forces.renamed({"right": "left", "left": "right"})')
 
 
 def _on_plates(*shares: float) -> GroundForces:
@@ -149,8 +149,10 @@ def test_a_plate_far_from_both_feet_is_named() -> None:
 
 def test_wrong_axes_and_signs_of_forces_are_named() -> None:
     turned = replace(FORCES, forces=FORCES.forces[:, :, [0, 2, 1]])
-    assert "right: the mean force" in _messages(turned)["axes"] and "is along z, up is y" in _messages(turned)["axes"]
-    assert "is along -y, up is y" in _messages(replace(FORCES, forces=-FORCES.forces))["axes"]
+    assert (
+        "right: the mean force" in _messages(turned)["axes"] and "is along z, but up is y" in _messages(turned)["axes"]
+    )
+    assert "is along -y, but up is y" in _messages(replace(FORCES, forces=-FORCES.forces))["axes"]
     other = MARKERS.in_axes("left up forward")
     assert "forces are in axes 'forward up right', markers in 'left up forward'" in _messages(other, FORCES)["axes"]
 
@@ -158,7 +160,7 @@ def test_wrong_axes_and_signs_of_forces_are_named() -> None:
 def test_markers_of_a_person_who_lies_across_the_vertical_are_named() -> None:
     up_is_z = replace(MARKERS.in_axes("forward left up"), axes="forward up right")
     assert _messages(up_is_z)["axes"] == (
-        "walk.trc: the person extends along z, but up is said to be y; fix: say the axes: "
+        "walk.trc: the person extends along z, but the stated vertical axis is y; fix: pass the axes: "
         'torsor.human.recordings.load(path, axes="forward left up")'
     )
 
@@ -166,7 +168,7 @@ def test_markers_of_a_person_who_lies_across_the_vertical_are_named() -> None:
 def test_the_offset_of_a_plate_is_named_and_removed() -> None:
     wrench = FORCES.wrench() + np.array([0.0, 3.0, -1.0, 2.0, 15.0, -4.0])
     shifted = FORCES.with_wrench(wrench)
-    assert "right: 16 N while nobody is on it (x, y, z: 2.0, 15.0, -4.0)" in _messages(shifted)["offset"]
+    assert "right: 16 N while the plate is empty (x, y, z: 2.0, 15.0, -4.0)" in _messages(shifted)["offset"]
     clean = shifted.without_offset(0.0, 0.09)
     on = FORCES.loaded()
     for name in ("forces", "centers", "moments"):
@@ -178,15 +180,15 @@ def test_the_offset_of_a_plate_is_named_and_removed() -> None:
 def test_centres_of_pressure_off_the_plate_or_in_mm_are_named() -> None:
     square = np.array([[0.2, 0, 0.2], [-0.2, 0, 0.2], [-0.2, 0, -0.2], [0.2, 0, -0.2]])
     plates = replace(FORCES, corners=np.stack([square, square]))
-    assert "left: its centre of pressure is 0.50 m outside of its corners" in _messages(plates)["place"]
+    assert "left: its centre of pressure is 0.50 m outside its corners" in _messages(plates)["place"]
     in_mm = replace(FORCES, centers=FORCES.centers * 1000)
-    assert "its centre of pressure is at 700 m; fix: places are in m" in _messages(in_mm)["unit"]
+    assert "its centre of pressure is at 700 m; fix: positions are in m" in _messages(in_mm)["unit"]
 
 
 def test_forces_and_markers_of_other_times_are_named() -> None:
     later = replace(FORCES, times=FORCES.times + 9.0)
     assert (
-        "forces from 9 to 10.499 s and markers from 0 to 1.49 s have no time in common"
+        "forces from 9 to 10.499 s and markers from 0 to 1.49 s do not overlap in time"
         in _messages(MARKERS, later)["times"]
     )
 
@@ -195,10 +197,10 @@ def test_angles_in_the_wrong_unit_are_named() -> None:
     names = ["knee_angle_r", "knee_angle_r_beta", "hip_flexion_r", "pelvis_tx"]
     table = MotionTable(names, [0.0, 0.1], [[0.5, 40.0, 1.0, 99.0], [0.6, 72.0, 1.1, 99.0]], False, source="ik.sto")
     assert _messages(table)["degrees"].startswith(
-        "ik.sto: angles are said to be in radians, but 'knee_angle_r_beta' reaches 72; fix: convert these columns"
+        "ik.sto: the stated angle unit is radians, but 'knee_angle_r_beta' reaches 72; fix: convert these columns"
     )
     small = MotionTable(names, [0.0], [[0.5, 0.4, 1.0, 99.0]], True)
-    assert "said to be in degrees, but none is above 1" in _messages(small)["degrees"]
+    assert "the stated angle unit is degrees, but no angle is above 1" in _messages(small)["degrees"]
     assert _messages(replace(small, in_degrees=None)) == {}
 
 

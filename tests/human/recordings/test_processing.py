@@ -35,7 +35,7 @@ def test_settings_of_the_filter_are_checked() -> None:
     for words, call in {
         "cutoff (Hz, below half the rate)": lambda: lowpass(np.zeros(99), 100.0, 50.0),
         "order": lambda: lowpass(np.zeros(99), 100.0, 6.0, order=3),
-        "frame 51: a step of 0.11 s among steps of 0.01 s": lambda: smooth(
+        "frame 51 has a step of 0.11 s among steps of 0.01 s": lambda: smooth(
             MotionTable(["a"], np.arange(99) / 100 + 0.1 * (np.arange(99) >= 50), np.zeros((99, 1))), 6.0
         ),
     }.items():
@@ -95,7 +95,7 @@ def test_rates_by_splines_are_those_of_the_function() -> None:
 def test_wrenches_need_to_know_what_is_vertical() -> None:
     zero = np.zeros((9, 1, 3))
     unknown = GroundForces(["a"], np.arange(9) / 9, zero, zero, zero)
-    with refused(fix="say the axes"):
+    with refused(fix="pass the axes"):
         resample(unknown, [0.1])
 
 

@@ -64,12 +64,12 @@ def test_markers_read_back_bit_for_bit_in_every_unit(unit: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("mm\t", "ell\t"), "a.trc: the unit is 'ell'; allowed: m, cm, mm; fix: say it"),
+        (("mm\t", "ell\t"), "a.trc: the unit is 'ell'; allowed: m, cm, mm; fix: pass it"),
         (("Frame#", "Picture"), "a.trc: no line begins with Frame#; allowed: a .trc file"),
         (("151", "15i"), "a.trc: line 8, column 'R.Toe x': '15i' is not a number"),
-        (("0.02000", "0.005"), "a.trc: frame 3: time 0.005 s follows 0.01 s; allowed: times that increase"),
+        (("0.02000", "0.005"), "a.trc: frame 3: time 0.005 s follows 0.01 s; allowed: increasing times"),
         (("\t151\t0\t3", "\t151\t0\t3\t4"), "a.trc: line 8 has 9 columns, but the table has 8; allowed: 8"),
-        (("R.Heel\t\t\tR.Toe", "\t\t\t"), "a.trc: line 4: there are no names of markers"),
+        (("R.Heel\t\t\tR.Toe", "\t\t\t"), "a.trc: line 4: there are no marker names"),
     ],
 )
 def test_a_damaged_trc_file_is_an_error_that_names_the_line(
@@ -85,9 +85,12 @@ def test_a_damaged_trc_file_is_an_error_that_names_the_line(
     [
         (
             ("    3\t\t ", "   30\t\t "),
-            "the header says 30 frames, the table has 3, which are used; fix: copy or export",
+            "the header declares 30 frames, but the table has 3, which are used; fix: copy or export",
         ),
-        (("  100.0\t\t  100", "  50.0\t\t  100"), "the header says 50 Hz, but times step by 0.01 s, 100 Hz, which is"),
+        (
+            ("  100.0\t\t  100", "  50.0\t\t  100"),
+            "the header declares 50 Hz, but times step by 0.01 s, 100 Hz, which is",
+        ),
         (("R.Toe", "R.Heel"), "two markers are named 'R.Heel'; the later one is now 'R.Heel_2'"),
         (("-650.1\t1529\t-94\t\t\t", "-650.1"), "a.trc: line 9: the file ends within this frame"),
     ],
@@ -125,7 +128,7 @@ def test_every_header_of_a_motion_file_is_read(kind: str, tmp_path: Path) -> Non
 def test_a_table_of_simm_without_times_takes_them_from_its_range(tmp_path: Path) -> None:
     table = load(_written(tmp_path, "a.mot", OLD + "hip knee\n1 2\n3 4\n"), check=False).table
     assert table.times.tolist() == [0.0, 0.5] and table.column("knee").tolist() == [2.0, 4.0]
-    with refused(what="does not say whether angles are in degrees"):
+    with refused(what="does not state whether angles are in degrees"):
         table.to_radians()
 
 
@@ -178,16 +181,16 @@ def test_a_foot_without_a_prefix_beside_a_left_one_is_the_right_one(tmp_path: Pa
     ("text", "words"),
     [
         ("hello\nworld\n", "a.mot: there is neither endheader nor a line of names"),
-        ("x\nendheader\n\n", "a.mot: nothing follows endheader"),
+        ("x\nendheader\n\n", "a.mot: endheader is not followed by data"),
         ("x\nendheader\ntime\ta\n", "a.mot: there are no rows"),
         ("x\nendheader\ntime\ta\n0\t1\t2\n", "a.mot: line 4 has 3 columns, but the table has 2; allowed: 2"),
         ("x\nendheader\ntime\ta\n0\n1\t2\n", "a.mot: line 4 has 1 columns, but none for 'a'; allowed: 2"),
         ("x\nendheader\ntime\ta\n0\t1 2\n", "a.mot: line 4, column 'a': '1 2' is not a number"),
         ("x\nendheader\ntime\ta\n0\tx\n", "a.mot: line 4, column 'a': 'x' is not a number; allowed: a finite number"),
         ("x\nendheader\ntime\ta\n1\t2\n1\t3\n", "a.mot: frame 2: time 1 s follows 1 s"),
-        ("x\nendheader\na\tb\n1\t2\n", "a.mot: there is no column of times"),
+        ("x\nendheader\na\tb\n1\t2\n", "a.mot: there is no time column"),
         ("x\nDataType=Cat\nendheader\ntime\ta\n1\t2\n", "a.mot: DataType is 'cat'; allowed: double, vec3"),
-        ("x\nendheader\ntime\n1\n2\n", "a.mot: there is no column but time"),
+        ("x\nendheader\ntime\n1\n2\n", "a.mot: there are no columns except time"),
         ("\n\n", "a.mot: it is empty"),
     ],
 )
@@ -202,7 +205,9 @@ def test_a_table_that_was_cut_off_is_used_up_to_there_with_a_warning(tmp_path: P
     with pytest.warns(ModelWarning) as caught:
         assert len(load(_written(tmp_path, "a.mot", text)).table) == 2
     messages = [str(each.message) for each in caught]
-    assert "line 7: the file ends within this row" in messages[0] and "says 9 rows, the table has 2" in messages[1]
+    assert (
+        "line 7: the file ends within this row" in messages[0] and "declares 9 rows, but the table has 2" in messages[1]
+    )
 
 
 def test_columns_of_a_csv_file_are_named_by_a_map(tmp_path: Path) -> None:
@@ -228,7 +233,7 @@ def test_suffixes_and_kinds_that_do_not_fit_are_errors(tmp_path: Path) -> None:
         "a folder": lambda: load(tmp_path),
         ".osim": lambda: load(_written(tmp_path, "a.osim", "x")),
         "columns": lambda: load(_written(tmp_path, "a.mot", "time\ta\n0\t1\n"), rate=1.0),
-        "MotionTable as '.trc'": lambda: save(table, tmp_path / "a.trc"),
+        "MotionTable cannot be written as '.trc'": lambda: save(table, tmp_path / "a.trc"),
         "a b": lambda: save(MotionTable(["a b"], [0.0], [[1.0]]), tmp_path / "a.mot"),
     }.items():
         with refused(words):
@@ -239,7 +244,7 @@ def test_a_recording_says_what_it_does_not_hold(tmp_path: Path) -> None:
     found = load(_written(tmp_path, "a.mot", "time\ta\n0\t1\n"))
     with refused(where="a.mot", fix="load the file that has them"):
         _ = found.markers
-    with refused(what="it holds no ground forces"):
+    with refused(what="the recording has no ground forces"):
         _ = found.forces
 
 
@@ -253,7 +258,7 @@ def test_data_of_the_wrong_shape_are_errors() -> None:
         "positions[0, 0, 1] is infinite": lambda: Markers(["a"], [0], [[[0.0, np.inf, 0.0]]]),
         "frame 2: the time is nan": lambda: Markers(["a"], [0, np.nan], zero),
         "no marker 'b'": lambda: Markers(["a"], [0, 1], zero).position("b"),
-        "the axes of the recording are not known": lambda: Markers(["a"], [0, 1], zero).in_axes("left up forward"),
+        "the axes of the recording are unknown": lambda: Markers(["a"], [0, 1], zero).in_axes("left up forward"),
         "forces": lambda: GroundForces(["a"], [0.0], zero, zero, zero),
         "no plate 'b'": lambda: GroundForces(["a"], [0, 1], zero, zero, zero).only(["b"]),
     }.items():

@@ -1,1 +1,1 @@
-"""The body: names of coordinates, landmarks, loads, postures, strength, fatigue, pictures, kernels for all bodies."""
+"""The human body: coordinate names, landmarks, loads, postures, strength, fatigue, pictures and shared kernels."""

@@ -1,4 +1,4 @@
-"""Names of the coordinates of the human: sides, the mirror image, and the joints that are frozen by default."""
+"""Coordinate names of the human body: sides, the mirror image, and the joints that are frozen by default."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -11,35 +11,35 @@ from torsor.robot.robot import Robot
 
 GLOBAL = ("tx", "ty", "tz", "yaw", "tilt", "list")  # of the whole body: the first coordinates
 SIDES = ("right", "left")
-FROZEN = ("clavicle", "wrist", "neck", "head", "spine4", "spine3_axial")  # parts of names of coordinates
+FROZEN = ("clavicle", "wrist", "neck", "head", "spine4", "spine3_axial")  # substrings of coordinate names
 
-# Signs of a vector and of a moment in the mirror image across the plane x = 0.
+# Signs of a vector and of a moment after reflection in the plane x = 0.
 FLIP, TURN = np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0])
 
 
 def other_side(name: str) -> str:
-    """Return the name of the same coordinate or link on the other side; names of the trunk stay the same."""
+    """Return the name of the same coordinate or link on the other side; names of the trunk are unchanged."""
     side, separator, rest = name.partition("_")
     return f"{SIDES[1 - SIDES.index(side)]}{separator}{rest}" if side in SIDES else name
 
 
 def is_odd(name: str) -> bool:
-    """Whether a coordinate changes its sign in the mirror image."""
+    """Return whether a coordinate changes sign in the mirror image."""
     return name in ("tx", "yaw", "list") or name.endswith(("lateral", "axial"))
 
 
 @lru_cache(maxsize=8)
 def mirror(names: tuple[str, ...]) -> tuple[list[int], Array]:
-    """Return the order and the signs of the mirror image of coordinates: q[order] * signs."""
+    """Return the order and the signs of mirrored coordinates: q[order] * signs."""
     return [names.index(other_side(name)) for name in names], np.where([is_odd(name) for name in names], -1.0, 1.0)
 
 
 def frozen_joints(body: Robot, frozen: Mapping[str, float] | None, where: str) -> dict[str, float]:
-    """Return the joints that do not move: those frozen by default at 0, and {coordinate: angle (rad)} of a user."""
-    given = table(frozen, where, "frozen")
-    indices_of(list(given), body.coordinate_names[len(GLOBAL) :], f"{where}: frozen")
+    """Return the frozen joints as {coordinate: angle (rad)}: the defaults at 0, and those of the user."""
+    angles = table(frozen, where, "frozen")
+    indices_of(list(angles), body.coordinate_names[len(GLOBAL) :], f"{where}: frozen")
     for k, name in enumerate(body.coordinate_names):
-        if name in given:
+        if name in angles:
             low, high = float(body.lower[k]), float(body.upper[k])
-            given[name] = number(given[name], where, f"frozen {name}", least=low, most=high)
-    return {name: 0.0 for name in body.coordinate_names if any(part in name for part in FROZEN)} | given
+            angles[name] = number(angles[name], where, f"frozen {name}", least=low, most=high)
+    return {name: 0.0 for name in body.coordinate_names if any(part in name for part in FROZEN)} | angles

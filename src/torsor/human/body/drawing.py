@@ -1,4 +1,4 @@
-"""Pictures of a body in a posture: skeletons from three sides (matplotlib, the extra ``plot``)."""
+"""Pictures of a body in a posture: skeletons from three directions (matplotlib, extra ``plot``)."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,64 +21,64 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-DEPTH = 0.3  # depth and height of a box in pictures (m); only its width is known
+DEPTH = 0.3  # depth and height of a box in pictures (m); only the width is part of the model
 CORNERS = np.array(list(product((-0.5, 0.5), repeat=3)))
 EDGES = [(a, b) for a in range(8) for b in range(a) if np.abs(CORNERS[a] - CORNERS[b]).sum() == 1]
 COLOUR = "#a9794a"
 
 
 def load_size(load: Backpack | Box) -> Array:
-    """Return the edges (3,) of a load in pictures (m): across, up, forward."""
+    """Return the edge lengths (3,) of a load in pictures (m): lateral, vertical, forward."""
     return np.full(3, load.size) if isinstance(load, Backpack) else np.array([load.width, DEPTH, DEPTH])
 
 
 def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
-    """Return the pose (..., 4, 4) of the centre of a load, from the poses (..., L, 4, 4) of the links of the body.
+    """Return the pose (..., 4, 4) of the centre of a load, from the link poses (..., L, 4, 4) of the body.
 
-    Its axes point across, up and forward.
+    Its axes point left, up and forward.
     """
-    found = np.zeros((*poses.shape[:-3], 4, 4))
-    found[..., 3, 3] = 1.0
+    pose = np.zeros((*poses.shape[:-3], 4, 4))
+    pose[..., 3, 3] = 1.0
     if isinstance(load, Backpack):
         trunk = poses[..., body.link_names.index("spine4"), :3, :]
-        found[..., :3, :3] = trunk[..., :3]
-        found[..., :3, 3] = trunk @ np.array([0.0, load.height, -load.behind, 1.0])
-        return found
+        pose[..., :3, :3] = trunk[..., :3]
+        pose[..., :3, 3] = trunk @ np.array([0.0, load.height, -load.behind, 1.0])
+        return pose
     places = [body.place(f"{side}_knuckles") for side in SIDES]
-    right, left = (poses[..., each.link, :3, :] @ each.pose[:, 3] for each in places)
+    right, left = (poses[..., place.link, :3, :] @ place.pose[:, 3] for place in places)
     across = (left - right) / np.linalg.norm(left - right, axis=-1, keepdims=True)
     forward = np.cross(across, [0.0, 1.0, 0.0])
     forward = forward / np.linalg.norm(forward, axis=-1, keepdims=True)
-    found[..., :3, :3] = np.stack([across, np.cross(forward, across), forward], axis=-1)
-    found[..., :3, 3] = (right + left) / 2
-    return found
+    pose[..., :3, :3] = np.stack([across, np.cross(forward, across), forward], axis=-1)
+    pose[..., :3, 3] = (right + left) / 2
+    return pose
 
 
 COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}
 ARROW = {"arrowstyle": "-|>", "color": "#2c8c4a", "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
-LONG = 0.5  # length of the arrow of a force of the whole weight (m)
-DOTTED = 1.0  # joints have dots from this scale on
+WEIGHT_ARROW_LENGTH = 0.5  # arrow length of a force equal to body weight (m)
+MIN_DOTTED_SCALE = 1.0  # smallest scale at which joints are drawn as dots
 
-# Lines through links and landmarks of each side, and their widths (points).
+# Lines through links and landmarks of each side, and their line widths (points).
 LIMBS = (
     (("pelvis", "thigh"), 3.0),
     (("thigh", "shank", "foot"), 4.5),
     (("spine4", "clavicle", "upper_arm"), 3.0),
     (("upper_arm", "forearm", "hand", "knuckles"), 3.5),
 )
-# Faces of a foot: "-" and "+" mark the inner and outer edge.
+# Faces of a foot: "-" and "+" mark the medial and the lateral edge.
 FACES = (
     ("heel-", "heel+", "ball+", "ball-"), ("heel-", "foot", "ball-"), ("heel+", "foot", "ball+"),
     ("heel-", "foot", "heel+"), ("ball-", "foot", "ball+"), ("ball-", "ball+", "toe+", "toe-"),
 )  # fmt: skip
-ASIDE = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the width
+EDGE_FRACTIONS = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the foot width
 SIGNS = {"-": -1.0, "+": 1.0}
 CHEST = ("right_upper_arm", "left_upper_arm", "left_thigh", "right_thigh")
 TRUNK = ("pelvis", "spine1", "spine2", "spine3", "spine4", "neck", "head")
 MIDDLE = (*TRUNK, "vertex")
-LOAD = tuple(f"load{k}" for k in range(8))  # corners of what the body carries
+LOAD = tuple(f"load{k}" for k in range(8))  # corners of the load
 
-# Of each view: the axes (with signs) to the right, upwards and towards the viewer, and the labels of the axes.
+# For each view: the axes (with signs) to the right, upwards and towards the viewer, and the axis labels.
 VIEWS: dict[str, tuple[tuple[int, float], tuple[int, float], tuple[int, float], tuple[str, str]]] = {
     "front": ((0, 1.0), (1, 1.0), (2, 1.0), ("x, left (m)", "y, up (m)")),
     "side": ((2, 1.0), (1, 1.0), (0, -1.0), ("z, forward (m)", "y, up (m)")),
@@ -89,34 +89,36 @@ VIEWS: dict[str, tuple[tuple[int, float], tuple[int, float], tuple[int, float], 
 def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> dict[str, Array]:
     """Return the positions (..., 3) of links and landmarks of a body by name, for postures q (..., 55).
 
-    The edges of the feet are included: ``right_heel-`` is the inner, ``right_heel+`` the outer edge of the heel; so are
-    the corners of a ``load``.
+    The edges of the feet are included (``right_heel-`` is the medial and ``right_heel+`` the lateral edge of the heel),
+    as are the corners of a ``load``.
     """
     names = [link.name for link in body.links if "/" not in link.name and link.name != "ground"]
     names += [frame.name for frame in body.frames]
     places = [body.place(name) for name in names]
     poses = _drawn(body).poses(np.asarray(q, dtype=float))
-    found = {name: poses[..., at.link, :3, :] @ at.pose[:, 3] for name, at in zip(names, places, strict=True)}
+    points = {name: poses[..., at.link, :3, :] @ at.pose[:, 3] for name, at in zip(names, places, strict=True)}
     for side in SIDES:
-        half = found[f"{side}_ball"] - found[f"{side}_ball_medial"]
-        for name, fraction in ASIDE.items():
-            found |= {f"{side}_{name}{end}": found[f"{side}_{name}"] + k * fraction * half for end, k in SIGNS.items()}
+        half = points[f"{side}_ball"] - points[f"{side}_ball_medial"]
+        for name, fraction in EDGE_FRACTIONS.items():
+            points |= {
+                f"{side}_{name}{end}": points[f"{side}_{name}"] + k * fraction * half for end, k in SIGNS.items()
+            }
     if load is not None:
         pose = load_pose(body, poses, load)
         local = load_size(load) * CORNERS
         corners = np.asarray(local @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3])
-        found |= {name: corners[..., k, :] for k, name in enumerate(LOAD)}
-    return found
+        points |= {name: corners[..., k, :] for k, name in enumerate(LOAD)}
+    return points
 
 
 @lru_cache(maxsize=8)
 def _drawn(body: Robot) -> Robot:
-    """Return the body in CasADi's virtual machine: for the few postures of a picture, compiling takes too long."""
+    """Return the body in CasADi's virtual machine, because compiling takes too long for a few postures."""
     return body.to(device="casadi")
 
 
 def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0, scale: float = 1.0) -> None:
-    """Draw one posture into a panel, seen from the "front", the right "side" or the "top", moved aside by a shift."""
+    """Draw one posture into a panel, seen from the "front", the right "side" or the "top", offset by ``shift`` (m)."""
     (across, right), (along, up), (depth, near), _ = VIEWS[view]
 
     def flat(names: Sequence[str]) -> tuple[Array, Array]:
@@ -124,23 +126,23 @@ def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0,
         return right * at[:, across] + shift, up * at[:, along]
 
     def order(names: Sequence[str]) -> float:
-        """Return the drawing order of a line: nearer to the viewer is later."""
+        """Return the drawing order of a line; lines nearer to the viewer are drawn later."""
         return 3.0 + near * float(np.mean([points[name][depth] for name in names]))
 
     style: dict[str, Any] = {"solid_capstyle": "round", "solid_joinstyle": "round"}
     for side in SIDES:
         colour = COLOURS[side]
         for names, width in LIMBS:
-            own = [name if name in MIDDLE else f"{side}_{name}" for name in names]
-            axes.plot(*flat(own), color=colour, linewidth=width * scale, zorder=order(own), **style)
-            if scale >= DOTTED:
-                axes.plot(*flat(own[1:]), "o", color="white", markersize=1.5 * scale, zorder=order(own) + 0.01)
+            line = [name if name in MIDDLE else f"{side}_{name}" for name in names]
+            axes.plot(*flat(line), color=colour, linewidth=width * scale, zorder=order(line), **style)
+            if scale >= MIN_DOTTED_SCALE:
+                axes.plot(*flat(line[1:]), "o", color="white", markersize=1.5 * scale, zorder=order(line) + 0.01)
         for face in FACES:
             foot = [f"{side}_{name}" for name in face]
             axes.fill(*flat(foot), color=colour, linewidth=1.0 * scale, joinstyle="round", zorder=order(foot))
     axes.fill(*flat(CHEST), color=COLOURS[""], alpha=0.13, linewidth=0, zorder=1)
     axes.plot(*flat(TRUNK), color=COLOURS[""], linewidth=5.0 * scale, zorder=order(TRUNK), **style)
-    if scale >= DOTTED:
+    if scale >= MIN_DOTTED_SCALE:
         axes.plot(*flat(TRUNK[1:-1]), "o", color="white", markersize=1.5 * scale, zorder=order(TRUNK) + 0.01)
     if LOAD[0] in points:
         corners, near_the_eye = np.column_stack(flat(LOAD)), order(LOAD) + 0.1
@@ -160,8 +162,8 @@ def draw(
 ) -> "Figure":
     """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
 
-    The default is the standing posture. The right side is red, the left blue, a ``load`` brown; ``path`` saves the
-    figure.
+    The default is the standing posture. The right side is red, the left side blue and a ``load`` brown. If ``path`` is
+    given, the figure is saved there.
 
     Example:
         >>> figure = draw(torsor.library.human())

@@ -1,18 +1,18 @@
-"""Muscle fatigue: strength falls under load and recovers at rest, by the three-compartment law (Xia, Frey Law 2008).
+"""Muscle fatigue: strength decreases under load and recovers at rest (three-compartment model of Xia, Frey Law 2008).
 
-It is applied to each direction of a joint. With L the load as a fraction of the initial strength, c the remaining
-fraction of that strength, and F and R the rates of fatigue and recovery (1/s),
+The model is applied to each direction of a joint. L is the load as a fraction of the initial strength, c the remaining
+fraction of that strength, and F and R are the rates of fatigue and recovery (1/s):
 
-    dc/dt = R (1 - c) - F L      while L <= c: the joint sustains the load
-    dc/dt = R (1 - c) - F c      while L > c: the remaining strength is not enough
+    dc/dt = R (1 - c) - F L      if L <= c: the joint sustains the load
+    dc/dt = R (1 - c) - F c      if L > c: the remaining strength is insufficient
 
-and where L = 0 recovery is r times as fast (Looft et al. 2018). This is their law with instant recruitment. For a
-constant load the solutions are exponentials, which are used here: steps may have any length. A constant load can be
+If L = 0, recovery is r times as fast (Looft et al. 2018). This is their model with instant recruitment. For a
+constant load the solutions are exponentials, which are used here, so steps may have any length. A constant load can be
 sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and without limit if L <= R / (F + R).
 
-The rates are those of Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the documentation of MyoSuite, with
-r = 15; they were fitted to isometric loads. Hips have no rates of their own and take the general ones. The loads are
-torques of inverse dynamics, in which co-contraction cancels; this is a choice of this library: real bodies tire sooner.
+The rates are those of Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
+r = 15. They were fitted to isometric loads. Hips have no rates of their own and use the general ones. The loads are
+net joint torques from inverse dynamics, in which co-contraction cancels, so real bodies fatigue sooner.
 """
 
 import math
@@ -27,7 +27,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, number, positive
 from torsor.base.errors import ModelError
 
-# F and R (1/s) by parts of the names of coordinates: the rates of the trunk for the spine, those of grip for wrists.
+# F and R (1/s) by substrings of coordinate names: trunk rates for the spine, grip rates for the wrists.
 RATES: Mapping[str, tuple[float, float]] = {
     "ankle": (0.00589, 0.00058), "knee": (0.01500, 0.00149), "spine": (0.00755, 0.00075),
     "shoulder": (0.01820, 0.00168), "elbow": (0.00912, 0.00094), "wrist": (0.00980, 0.00064),
@@ -36,7 +36,7 @@ RATES: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Fatigue:
-    """The law for one direction of a joint: ``tiring`` F and ``recovery`` R (1/s), and the factor ``rest`` r.
+    """Fatigue model of one joint direction: rates ``tiring`` F and ``recovery`` R (1/s), and the factor ``rest`` r.
 
     Example:
         >>> ankle = Fatigue.of("right_ankle_flexion")
@@ -57,29 +57,29 @@ class Fatigue:
 
     @classmethod
     def of(cls, name: str) -> "Fatigue":
-        """Return the law of a coordinate by its name: with the rates of its joint, or the general ones."""
+        """Return the model of a coordinate by its name, with the rates of its joint or else the general ones."""
         return next((cls(*rates) for part, rates in RATES.items() if part in name), cls())
 
     def after(self, load: ArrayLike, dt: float, capacity: float = 1.0) -> Array:
         """Return the remaining fraction of strength (K,) after each of K intervals of ``dt`` (s).
 
-        ``load`` (K,), as a fraction of the initial strength, is constant in each interval; ``capacity`` is the fraction
+        ``load`` (K,), as a fraction of the initial strength, is constant in each interval. ``capacity`` is the fraction
         of strength at the start.
         """
         loads, dt = _loads(load), positive(dt, "fatigue", "dt")
         rates = np.where(loads > 0, self.recovery, self.rest * self.recovery)
         decays, limits = np.exp(-rates * dt).tolist(), (1 - self.tiring * loads / rates).tolist()
-        found, c = np.empty(len(loads)), number(capacity, "fatigue", "capacity", above=0.0, most=1.0)
-        for k, (each, decay, limit) in enumerate(zip(loads.tolist(), decays, limits, strict=True)):
+        remaining, c = np.empty(len(loads)), number(capacity, "fatigue", "capacity", above=0.0, most=1.0)
+        for k, (fraction, decay, limit) in enumerate(zip(loads.tolist(), decays, limits, strict=True)):
             after = limit + (c - limit) * decay
-            c = after if min(c, after) >= each else self._after_overload(c, each, dt)
-            found[k] = c
-        return found
+            c = after if min(c, after) >= fraction else self._after_overload(c, fraction, dt)
+            remaining[k] = c
+        return remaining
 
     def _after_overload(self, c: float, load: float, dt: float) -> float:
-        """Return the capacity after an interval in which the load exceeds it for some time."""
+        """Return the capacity after an interval in which the load exceeds it part of the time."""
         both, held = self.tiring + self.recovery, 1 - self.tiring * load / self.recovery
-        failed = self.recovery / both  # the limit of c while the load is not sustained
+        failed = self.recovery / both  # limit of c while the load exceeds it
         if c >= load:
             before = math.log((c - held) / (load - held)) / self.recovery
             return failed + (load - failed) * math.exp(-both * (dt - before))
@@ -90,7 +90,7 @@ class Fatigue:
         return held + (load - held) * math.exp(-self.recovery * (dt - before))
 
     def rested(self, seconds: float, capacity: float) -> float:
-        """Return the fraction of strength after a rest (s) that begins with a fraction ``capacity``."""
+        """Return the fraction of strength after a rest (s) that starts at the fraction ``capacity``."""
         seconds = number(seconds, "fatigue", "rest", least=0.0, finite=False)
         capacity = number(capacity, "fatigue", "capacity", above=0.0, most=1.0)
         return 1 - (1 - capacity) * math.exp(-self.rest * self.recovery * seconds)
@@ -103,16 +103,16 @@ class Fatigue:
 
 
 def _loads(load: ArrayLike) -> Array:
-    found = finite_vector(load)
-    if found is None or np.ndim(load) != 1 or (found < 0).any():
+    loads = finite_vector(load)
+    if loads is None or np.ndim(load) != 1 or (loads < 0).any():
         raise ModelError(argument="load", value=load, where="fatigue", allowed="(K,) numbers, 0 or more")
-    return found
+    return loads
 
 
 class JointLoads(NamedTuple):
-    """Torques of joints as fractions of their strengths, by coordinate: (K,) each, in K intervals of ``seconds``.
+    """Joint torques as fractions of joint strength, by coordinate: (K,) each, in K intervals of ``seconds``.
 
-    Extension is negative and flexion positive: other muscles work. Strengths are those of a rested body.
+    Extension is negative and flexion positive, because different muscles act. Strengths are those of a rested body.
     """
 
     seconds: float

@@ -1,7 +1,7 @@
-"""One set of compiled kernels for all bodies: masses, lengths and gravity are inputs of the kernels.
+"""One set of compiled kernels for all bodies: masses, lengths and gravity are kernel inputs.
 
-The walk of another person, with another load or on another slope has the same expressions with other numbers, and
-therefore compiles nothing.
+The walk of another person, with another load or on another slope, has the same expressions with other numbers. It
+therefore needs no new compilation.
 """
 
 from dataclasses import replace
@@ -21,28 +21,32 @@ UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limi
 
 
 def checked_body(body: Robot | None, where: str) -> Robot:
-    """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight."""
+    """Return the body, or the default body for None; raise ModelError if it is not a ``library.human`` with weight."""
     body = library.human() if body is None else body
     instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
     if body.coordinate_names != _default().robot.coordinate_names:
-        allowed, fix = "a body with the coordinates of torsor.library.human()", "freeze coordinates, do not remove them"
-        raise ModelError(f"robot {body.name!r}", value=body.name, where=where, allowed=allowed, fix=fix)
+        allowed, fix = (
+            "a body with the coordinates of torsor.library.human()",
+            "freeze coordinates, do not remove them",
+        )
+        what = f"robot {body.name!r} does not have the coordinates of the human body"
+        raise ModelError(what, value=body.name, where=where, allowed=allowed, fix=fix)
     if not body.gravity.any():
         fix = "torsor.library.human(gravity=...)"
-        raise ModelError("gravity is 0", where=where, allowed="a body with a weight", fix=fix)
+        raise ModelError("gravity is 0", where=where, allowed="a body that has weight", fix=fix)
     return body
 
 
 def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
-    """Return the parametric body that the kernels are compiled for, and the parameters of this body.
+    """Return the parametric body for which the kernels are compiled, and the parameters of this body.
 
-    A body that differs in more than these parameters gets kernels of its own.
+    A body that differs in other properties gets its own kernels.
     """
     for model in (_default(), body.parametric(_paths(body))):
-        own = body.parametric(list(model.names)).values
-        if _has_same_dynamics(model.at(own), body):
+        values = body.parametric(list(model.names)).values
+        if _has_same_dynamics(model.at(values), body):
             break
-    numbers = {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)}
+    numbers = {name: Number(value, value, value) for name, value in zip(model.names, values.tolist(), strict=True)}
     return model, numbers
 
 
@@ -53,21 +57,21 @@ def _default() -> Parametric[Robot]:
 
 
 def _paths(body: Robot) -> list[str]:
-    """Return the paths of all parameters that are not zero."""
-    found = []
+    """Return the paths of all non-zero parameters."""
+    paths = []
     for link in body.links:
         if link.mass > 0:
-            found.append(f"links.{link.name}.mass")
-            found += [f"links.{link.name}.com.{axis}" for k, axis in enumerate("xyz") if link.com[k]]
+            paths.append(f"links.{link.name}.mass")
+            paths += [f"links.{link.name}.com.{axis}" for k, axis in enumerate("xyz") if link.com[k]]
             entries = [(a, b) for a in range(3) for b in range(a, 3) if link.inertia[a, b]]
-            found += [f"links.{link.name}.inertia.{'xyz'[a]}{'xyz'[b]}" for a, b in entries]
+            paths += [f"links.{link.name}.inertia.{'xyz'[a]}{'xyz'[b]}" for a, b in entries]
     for joint in body.joints:
-        found += [f"joints.{joint.name}.origin.{axis}" for k, axis in enumerate("xyz") if joint.placement[k, 3]]
-    return [*found, "gravity.y", "gravity.z"]
+        paths += [f"joints.{joint.name}.origin.{axis}" for k, axis in enumerate("xyz") if joint.placement[k, 3]]
+    return [*paths, "gravity.y", "gravity.z"]
 
 
 def _has_same_dynamics(one: Robot, other: Robot) -> bool:
-    """Whether two bodies have the same dynamics: frames and limits are not part of the kernels."""
+    """Return whether two bodies have the same dynamics; frames and limits are not part of the kernels."""
     links = [[np.hstack([link.mass, link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)]
     joints = [[replace(joint, **UNBOUND) for joint in body.joints] for body in (one, other)]
     same = np.array_equal(one.gravity, other.gravity) and all(map(np.array_equal, *links))

@@ -1,4 +1,4 @@
-"""Loads of a body: a backpack, a box in both hands, and forces on the hands over time."""
+"""Loads carried by a body: a backpack, a box in both hands, and time-varying hand forces."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
-STRONGEST = 3000.0  # N: more than two hands of anybody exert
+MAX_HAND_FORCE = 3000.0  # N: more than a person can exert with two hands
 
 
 @dataclass(frozen=True, eq=False)
 class HandForces:
-    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear between them and constant outside.
+    """Forces (N) on the knuckles of both hands at ``times`` (K,) (s), linear in between and constant outside.
 
-    ``right`` and ``left`` (K, 3) are in base axes: x to the left, y up, z forward. They are what the load exerts on the
-    hand: who pushes a cart forward with 100 N has (0, 0, -50) on each hand, who holds 10 kg (0, -49, 0).
+    ``right`` and ``left`` (K, 3) are in base axes: x to the left, y up, z forward. They act from the load on the hand.
+    Pushing a cart forward with 100 N gives (0, 0, -50) on each hand; holding 10 kg gives (0, -49, 0).
 
     Example:
         >>> push = HandForces.ramp((0.0, 0.0, -120.0), 0.5)
@@ -34,16 +34,16 @@ class HandForces:
     def __post_init__(self) -> None:
         times = np.atleast_1d(arrays(self.times, (), "hand forces", "times"))
         if times.ndim != 1 or not (np.diff(times) > 0).all():
-            found, allowed = f"are {times.tolist()[:6]}", "increasing times (s)"
-            raise ModelError(found, argument="times", where="hand forces", allowed=allowed)
+            what, allowed = f"are {times.tolist()[:6]}", "increasing times (s)"
+            raise ModelError(what, argument="times", where="hand forces", allowed=allowed)
         object.__setattr__(self, "times", times)
         for side in SIDES:
             force = frozen_array(getattr(self, side), (len(times), 3), "hand forces", side)
             largest = float(np.linalg.norm(force, axis=1).max())
-            if largest > STRONGEST:
-                found = f"the force on the {side} hand is {largest:.4g} N"
-                allowed = f"at most {STRONGEST:g} N: more than anybody exerts"
-                raise ModelError(found, where="hand forces", allowed=allowed, fix="give forces in newtons")
+            if largest > MAX_HAND_FORCE:
+                what = f"the force on the {side} hand is {largest:.4g} N"
+                allowed = f"at most {MAX_HAND_FORCE:g} N, the limit of human strength"
+                raise ModelError(what, where="hand forces", allowed=allowed, fix="give forces in newtons")
             object.__setattr__(self, side, force)
 
     @classmethod
@@ -59,7 +59,7 @@ class HandForces:
 
     @classmethod
     def ramp(cls, force: ArrayLike, rise: float) -> "HandForces":
-        """Return a force (3,) (N) that rises linearly from 0 in a time (s), half of it on each hand."""
+        """Return a force (3,) (N) that rises linearly from 0 within a time (s), half of it on each hand."""
         half = np.outer([0.0, 1.0], frozen_array(force, (3,), "hand forces", "force") / 2)
         return cls(np.array([0.0, number(rise, "hand forces", "rise", above=0.0)]), half, half)
 
@@ -73,7 +73,7 @@ class HandForces:
 def hand_wrenches(body: Robot, q: ArrayLike, forces: ArrayLike) -> Array:
     """Return the external wrenches (..., L, 6) of forces (..., 2, 3) (N, base axes) on the right and left knuckles.
 
-    They are moment and force at the links' origins in the links' axes, as inverse dynamics takes them.
+    Each wrench is a moment and a force at the link origin in link axes, as expected by inverse dynamics.
 
     Example:
         >>> body, q = torsor.library.human(), np.zeros(55)
@@ -84,24 +84,24 @@ def hand_wrenches(body: Robot, q: ArrayLike, forces: ArrayLike) -> Array:
     instance_of(body, Robot, "hand forces", "body", allowed="a torsor.library.human()")
     q, force = arrays(q, (body.nq,), "hand forces", "q"), arrays(forces, (2, 3), "hand forces", "forces")
     lead = np.broadcast_shapes(q.shape[:-1], force.shape[:-2])
-    found = np.zeros((*lead, len(body.links), 6))
+    wrenches = np.zeros((*lead, len(body.links), 6))
     for k, side in enumerate(SIDES):
         link = body.place(f"{side}_knuckles").link
         R, at = body.pose(q, link)[..., :3, :3], body.place(f"{side}_knuckles").pose[:3, 3]
-        own = np.einsum("...ji,...j->...i", R, force[..., k, :])
-        found[..., link, :3], found[..., link, 3:] = np.cross(at, own), own
-    return found
+        local_force = np.einsum("...ji,...j->...i", R, force[..., k, :])
+        wrenches[..., link, :3], wrenches[..., link, 3:] = np.cross(at, local_force), local_force
+    return wrenches
 
 
-HEAVIEST = 600.0  # kg: more than anybody has ever lifted
+MAX_MASS = 600.0  # kg: heavier than any load that a person has lifted
 
 
 @dataclass(frozen=True)
 class Backpack:
-    """A backpack of a ``mass`` (kg), its centre of mass ``behind`` (m) the upper trunk.
+    """A backpack with a ``mass`` (kg), whose centre of mass is ``behind`` (m) the upper trunk.
 
-    ``height`` (m) is that of the centre of mass above the lowest joint of the upper trunk; ``size`` (m) is the edge of
-    a homogeneous cube with the same inertia.
+    ``height`` (m) is the height of the centre of mass above the lowest joint of the upper trunk. ``size`` (m) is the
+    edge length of a homogeneous cube with the same inertia.
 
     Example:
         >>> round(Backpack(15.0).on(torsor.library.human()).mass, 9)
@@ -114,7 +114,7 @@ class Backpack:
     size: float = 0.3
 
     def __post_init__(self) -> None:
-        number(self.mass, "backpack", "mass", above=0.0, most=HEAVIEST)
+        number(self.mass, "backpack", "mass", above=0.0, most=MAX_MASS)
         for name in ("behind", "size"):
             positive(getattr(self, name), "backpack", name)
         number(self.height, "backpack", "height")
@@ -127,9 +127,9 @@ class Backpack:
 
 @dataclass(frozen=True)
 class Box:
-    """A box of a ``mass`` (kg), held by both hands on its sides, ``width`` (m) apart.
+    """A box with a ``mass`` (kg), held by both hands on its sides, ``width`` (m) apart.
 
-    Each hand carries half of the mass, as a point mass. While walking, the box is held between ``near`` and ``far`` (m)
+    Each hand carries half of the mass as a point mass. During walking, the box is held between ``near`` and ``far`` (m)
     in front of the upper trunk, and between ``low`` and ``high`` (m) above the lowest joint of the upper trunk.
 
     Example:
@@ -145,7 +145,7 @@ class Box:
     high: float = 0.0
 
     def __post_init__(self) -> None:
-        number(self.mass, "box", "mass", above=0.0, most=HEAVIEST)
+        number(self.mass, "box", "mass", above=0.0, most=MAX_MASS)
         positive(self.width, "box", "width")
         interval((self.near, self.far), "box", "near, far")
         interval((self.low, self.high), "box", "low, high")

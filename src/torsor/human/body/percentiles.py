@@ -1,8 +1,8 @@
-"""Percentiles of stature and mass: which height and mass a given part of a population does not exceed.
+"""Percentiles of stature and mass: the height and mass that a given share of a population does not exceed.
 
-"NHANES": adults of the United States, August 2021 to August 2023, by decades of age (Fryar et al. 2025, tables 3 and 7,
-weighted). "ANSUR II": personnel of the US Army, 2012, 17 to 58 years (Gordon et al. 2014), computed from the public
-data of 4,082 men and 1,986 women. "CDC": children and youths of 2 to 20 years (``growth_curves``). Between tabled
+"NHANES": adults in the United States, August 2021 to August 2023, by decade of age (Fryar et al. 2025, tables 3 and 7,
+weighted). "ANSUR II": US Army personnel, 2012, 17 to 58 years (Gordon et al. 2014), computed from the public data of
+4,082 men and 1,986 women. "CDC": children and youths from 2 to 20 years (``growth_curves``). Between tabulated
 percentiles, stature and the logarithm of the mass are linear in the standard normal deviate.
 """
 
@@ -17,19 +17,19 @@ from torsor.base.checks import number, one_of
 from torsor.base.errors import ModelError
 from torsor.library.anthropometry import BODY_TABLES
 
-# Stature and mass of children and youths of 2 to 20 years: the growth charts of the CDC (Kuczmarski et al. 2002).
+# Stature and mass of children and youths from 2 to 20 years: the CDC growth charts (Kuczmarski et al. 2002).
 #
-# The charts are curves L, M and S of the age, by sex: with z the standard normal deviate of a percentile, a measure is
+# The charts are curves L, M and S of age, by sex. With z the standard normal deviate of a percentile, a measure is
 #
 #     M (1 + L S z)^(1/L)
 #
-# M is the median. The published tables have a row for each month; here is every sixth row, rounded, and the cubic
+# M is the median. The published tables have one row per month. Every sixth row is stored here, rounded, with a cubic
 # through the four rows around an age in between. It reproduces all published percentiles to 0.1 cm and 0.02 kg.
 
-YOUNGEST, OLDEST = 2.0, 20.0  # years
+MIN_CHART_AGE, MAX_CHART_AGE = 2.0, 20.0  # years
 MONTHS = 12.0
 
-# Age (months); L, M (cm), S of the stature and L, M (kg), S of the mass of boys; the same six numbers of girls.
+# Age (months); L, M (cm), S of stature and L, M (kg), S of mass for boys; the same six numbers for girls.
 _ROWS: tuple[tuple[float, ...], ...] = (
     (24, 0.9415, 86.452, 0.04032, -0.2062, 12.6708, 0.10813, 1.0724, 84.976, 0.04079, -0.7353, 12.0550, 0.10740),
     (30.5, 0.1745, 91.332, 0.04097, -0.3976, 13.5609, 0.10938, 0.8145, 90.333, 0.04175, -0.9147, 13.0436, 0.11302),
@@ -72,38 +72,38 @@ _ROWS: tuple[tuple[float, ...], ...] = (
 
 
 class Growth(NamedTuple):
-    """The curves of a measure at an age: ``power`` L, ``median`` M and ``variation`` S."""
+    """The growth curves of a measure at an age: ``power`` L, ``median`` M and ``variation`` S."""
 
     power: float
     median: float
     variation: float
 
     def at(self, z: float) -> float:
-        """Return the measure at a standard normal deviate: 0 is the median."""
+        """Return the measure at a standard normal deviate; 0 is the median."""
         return float(self.median * (1 + self.power * self.variation * z) ** (1 / self.power))
 
 
 def growth_curves(age: float, sex: str) -> tuple[Growth, Growth]:
-    """Return the curves of stature (cm) and mass (kg) at an age (years, 2 to 20) of a sex."""
+    """Return the growth curves of stature (cm) and mass (kg) for an age (years, 2 to 20) and a sex."""
     table = np.array([(row[0], *(row[1:7] if sex == "male" else row[7:])) for row in _ROWS])
     first = int(np.clip(np.searchsorted(table[:, 0], MONTHS * age) - 2, 0, len(table) - 4))
     near = table[first : first + 4]
     apart = near[:, None, 0] - near[None, :, 0] + np.eye(4)
     ahead = np.where(np.eye(4, dtype=bool), 1.0, MONTHS * age - near[:, 0])
-    found = (ahead / apart).prod(axis=1) @ near[:, 1:]  # Lagrange's polynomials
-    return Growth(*found[:3].tolist()), Growth(*found[3:].tolist())
+    values = (ahead / apart).prod(axis=1) @ near[:, 1:]  # Lagrange polynomials
+    return Growth(*values[:3].tolist()), Growth(*values[3:].tolist())
 
 
 NHANES, ANSUR, CDC = "NHANES", "ANSUR II", "CDC"
 POPULATIONS = (NHANES, ANSUR, CDC)
-ARMY = (17.0, 58.0)  # years of age of the soldiers
-CHILDREN = (1.0, 99.0)  # percentiles for which growth charts are used
-DECADES = (20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0)  # youngest age of each group of adults
-DEVIATE = NormalDist().inv_cdf
+ARMY_AGES = (17.0, 58.0)  # age range of the soldiers (years)
+CHILD_PERCENTILES = (1.0, 99.0)  # percentile range in which growth charts are used
+DECADES = (20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0)  # youngest age of each adult group
+normal_deviate = NormalDist().inv_cdf
 
 
 class Sizes(NamedTuple):
-    """Percentiles of the stature (cm) and of the mass (kg) of a group of people."""
+    """Percentiles of stature (cm) and mass (kg) of a group of people."""
 
     stature: tuple[float, ...]
     mass: tuple[float, ...]
@@ -111,7 +111,7 @@ class Sizes(NamedTuple):
 
 _CIVIL = (5, 10, 15, 25, 50, 75, 85, 90, 95)
 _SOLDIERS = (1, 5, 10, 15, 25, 50, 75, 85, 90, 95, 99)
-# All adults, then the decades; the survey does not give the 95th percentile of the stature from 80 years.
+# All adults, then the decades. The survey does not report the 95th percentile of stature from 80 years.
 _ADULTS: Mapping[str, tuple[Sizes, ...]] = {
     "male": (
         Sizes((162.2, 165.2, 167.5, 170.0, 175.2, 180.1, 183.0, 184.8, 187.2),
@@ -165,10 +165,10 @@ def size_of_percentile(
     age: float | None = None,
     population: str | None = None,
 ) -> tuple[float, float]:
-    """Return height (m) and mass (kg) of given percentiles (%) of a population.
+    """Return height (m) and mass (kg) at given percentiles (%) of a population.
 
-    ``age`` (years) chooses the group of adults, or the children; without it, the percentiles are those of all adults.
-    By default the population is "CDC" below 20 years, else "NHANES".
+    ``age`` (years) selects the group of adults, or the children. Without it, the percentiles are those of all adults.
+    The default population is "CDC" below 20 years, otherwise "NHANES".
 
     Example:
         >>> [round(each, 3) for each in size_of_percentile(95, 50)]
@@ -178,49 +178,49 @@ def size_of_percentile(
     """
     where = "percentiles"
     one_of(sex, tuple(BODY_TABLES), where, "sex")
-    years = None if age is None else number(age, where, "age (years)", least=YOUNGEST)
-    child = years is not None and years < OLDEST
+    years = None if age is None else number(age, where, "age (years)", least=MIN_CHART_AGE)
+    child = years is not None and years < MAX_CHART_AGE
     population = (CDC if child else NHANES) if population is None else population
     one_of(population, POPULATIONS, where, "population")
     if population == CDC:
-        if years is None or not years <= OLDEST:
-            found = f"is {age!r} for the population 'CDC'"
-            allowed = f"children and youths of {YOUNGEST:g} to {OLDEST:g} years"
-            fix = "`population='NHANES'` for adults"
-            raise ModelError(found, value=age, argument="age", where=where, allowed=allowed, fix=fix)
+        if years is None or not years <= MAX_CHART_AGE:
+            what = f"is {age!r}, which the population 'CDC' does not cover"
+            allowed = f"{MIN_CHART_AGE:g} to {MAX_CHART_AGE:g} years"
+            fix = "use `population='NHANES'` for adults"
+            raise ModelError(what, value=age, argument="age", where=where, allowed=allowed, fix=fix)
         tall, heavy = growth_curves(years, sex)
-        deviates = [_deviate(each, CHILDREN, name) for each, name in ((stature, "stature"), (mass, "mass"))]
+        deviates = [_deviate(value, CHILD_PERCENTILES, name) for value, name in ((stature, "stature"), (mass, "mass"))]
         return tall.at(deviates[0]) / 100, heavy.at(deviates[1])
     group, levels = _adults(sex, years, population)
     cm = _between(stature, levels, group.stature, "stature")
-    return cm / 100, math.exp(_between(mass, levels, [math.log(each) for each in group.mass], "mass"))
+    return cm / 100, math.exp(_between(mass, levels, [math.log(value) for value in group.mass], "mass"))
 
 
 def _adults(sex: str, years: float | None, population: str) -> tuple[Sizes, tuple[int, ...]]:
-    """Return the percentiles of a group of adults, and for which parts of the people they are (%)."""
-    least, most = ARMY if population == ANSUR else (DECADES[0], math.inf)
+    """Return the percentile table of a group of adults, and its percentiles (%)."""
+    least, most = ARMY_AGES if population == ANSUR else (DECADES[0], math.inf)
     if years is not None and not least <= years <= most:
-        people = f"people of {least:g} to {most:g} years" if most < math.inf else f"people of {least:g} years and more"
-        found = f"age is {years:g} for the population {population!r}"
-        fix = "leave out population, or the age"
-        raise ModelError(found, value=population, where="percentiles", allowed=people, fix=fix)
+        people = f"{least:g} to {most:g} years" if most < math.inf else f"{least:g} years and more"
+        what = f"age is {years:g}, which the population {population!r} does not cover"
+        fix = "omit population or age"
+        raise ModelError(what, value=population, where="percentiles", allowed=people, fix=fix)
     if population == ANSUR:
         return _ARMY[sex], _SOLDIERS
     return _ADULTS[sex][0 if years is None else int(np.searchsorted(DECADES, years, side="right"))], _CIVIL
 
 
 def _deviate(value: float, bounds: tuple[float, float], name: str) -> float:
-    """Return the normal deviate of a percentile (%) that the table of a population has."""
-    found = number(value, "percentiles", f"percentile of the {name} (%)", above=0.0, below=100.0)
-    if not bounds[0] <= found <= bounds[1]:
-        allowed = f"{bounds[0]:g} to {bounds[1]:g}, where the table of this population ends"
+    """Return the standard normal deviate of a percentile (%) within the table of a population."""
+    percentile = number(value, "percentiles", f"percentile of the {name} (%)", above=0.0, below=100.0)
+    if not bounds[0] <= percentile <= bounds[1]:
+        allowed = f"{bounds[0]:g} to {bounds[1]:g} %, the range of this population's table"
         fix = f"give the size, or for adults `population={ANSUR!r}` (soldiers, {_SOLDIERS[0]} to {_SOLDIERS[-1]} %)"
-        raise ModelError(f"percentile of the {name} is {found:g} %", where="percentiles", allowed=allowed, fix=fix)
-    return DEVIATE(found / 100)
+        raise ModelError(f"the {name} percentile is {percentile:g} %", where="percentiles", allowed=allowed, fix=fix)
+    return normal_deviate(percentile / 100)
 
 
 def _between(value: float, levels: tuple[int, ...], row: Sequence[float], name: str) -> float:
-    """Return the measure at a percentile, linear in the normal deviate between those of the table."""
+    """Return the measure at a percentile, interpolated linearly in the standard normal deviate."""
     known = levels[: len(row)]
     z = _deviate(value, (known[0], known[-1]), name)
-    return float(np.interp(z, [DEVIATE(each / 100) for each in known], row))
+    return float(np.interp(z, [normal_deviate(level / 100) for level in known], row))

@@ -1,6 +1,6 @@
-"""People: height, mass, sex, age, limb lengths and strengths, by percentiles or as read from a body.
+"""People: height, mass, sex, age, limb lengths and strengths, from percentiles or from a body.
 
-Who is outside of the tables is named. Strengths of other ages than young are ``age_ratio`` of those of the young.
+A warning names people outside the tables. ``age_ratio`` scales the strengths of young people to other ages.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, instance_of, known_name, number, one_of, positive, table
 from torsor.base.errors import ModelError, warn
 from torsor.human.body.coordinates import GLOBAL, SIDES
-from torsor.human.body.percentiles import OLDEST as ADULT
+from torsor.human.body.percentiles import MAX_CHART_AGE as ADULT
 from torsor.human.body.percentiles import size_of_percentile
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import (
@@ -27,7 +27,7 @@ from torsor.human.body.strength import (
     strength_factors,
     with_strength,
 )
-from torsor.human.body.strength import MAX_FACTOR as STRONGEST
+from torsor.human.body.strength import MAX_FACTOR as MAX_STRENGTH_FACTOR
 from torsor.library.anthropometry import AGES as JENSEN_AGES
 from torsor.library.anthropometry import BODY_TABLES, OLDEST, YOUNGEST
 from torsor.library.anthropometry import Body as Segments
@@ -36,53 +36,53 @@ from torsor.mechanism import Frame, Joint
 from torsor.mechanism.edit import rebuilt
 from torsor.robot.robot import Robot
 
-# The segments with lengths of their own, and the links that belong to each.
+# Segments with individual lengths, and the links that belong to each.
 SEGMENTS: dict[str, tuple[str, ...]] = {
     "pelvis": (), "thigh": ("thigh",), "shank": ("shank",), "foot": ("foot", "toes"),
     "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"), "shoulders": ("clavicle",),
     "upper_arm": ("upper_arm",), "forearm": ("forearm",), "hand": ("hand",), "head": ("neck", "head"),
 }  # fmt: skip
-MIN_FACTOR, MAX_FACTOR = 0.4, 2.0  # factors that a person may have
-# Segments of both sides, with the two points between which their length is measured.
+MIN_FACTOR, MAX_FACTOR = 0.4, 2.0  # range of length factors
+# Limb segments, with the two points between which their length is measured.
 LIMBS: dict[str, tuple[str, str]] = {
     "thigh": ("thigh", "shank"), "shank": ("shank", "foot"), "foot": ("heel", "toe"),
     "upper_arm": ("upper_arm", "forearm"), "forearm": ("forearm", "wrist"), "hand": ("wrist", "knuckles"),
 }  # fmt: skip
-NAMES = (*SEGMENTS, *(f"{side}_{name}" for side in SIDES for name in LIMBS))  # what has a length
+NAMES = (*SEGMENTS, *(f"{side}_{name}" for side in SIDES for name in LIMBS))  # segments with a length
 
 
 def segment_of(link: str) -> str:
-    """Return the segment that a link of ``library.human`` belongs to."""
+    """Return the segment to which a link of ``library.human`` belongs."""
     plain = link.split("/")[0].removeprefix("right_").removeprefix("left_")
     return next((name for name, links in SEGMENTS.items() if plain in links), "")
 
 
 def offset_factors(body: Robot) -> dict[str, Array]:
-    """Return, for each segment, which parts of the origins of joints (links, 3) its factor scales: 0 or 1.
+    """Return, for each segment, the joint origin components (links, 3) that its factor scales: 0 or 1.
 
-    The factor of "pelvis" is that of the distance between the hips, the factor of "shoulders" that of the width of the
-    shoulders. All other lengths of a segment, such as those of the feet, are scaled alike.
+    The "pelvis" factor scales the distance between the hips, the "shoulders" factor the shoulder width. All other
+    lengths of a segment, such as those of the feet, are scaled uniformly.
     """
-    found = {name: np.zeros((len(body.joints), 3)) for name in SEGMENTS}
+    masks = {name: np.zeros((len(body.joints), 3)) for name in SEGMENTS}
     for k, joint in enumerate(body.joints):
         if body.parents[k] < 0:
             continue
         if joint.name.endswith("hip_flexion"):
-            found["pelvis"][k] = 1.0
+            masks["pelvis"][k] = 1.0
         elif joint.name.endswith("clavicle_elevation"):
-            found["shoulders"][k, [0, 2]], found["trunk"][k, 1] = 1.0, 1.0
+            masks["shoulders"][k, [0, 2]], masks["trunk"][k, 1] = 1.0, 1.0
         else:
-            found[segment_of(joint.parent)][k] = 1.0
-    return found
+            masks[segment_of(joint.parent)][k] = 1.0
+    return masks
 
 
 def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
-    """Return a body (``library.human``) with segments that are longer or shorter by factors, {segment: factor}.
+    """Return a body (``library.human``) with longer or shorter segments, from {segment: factor}.
 
-    Segments are pelvis (the distance between the hips), thigh, shank, foot, trunk, shoulders (their width), upper_arm,
-    forearm, hand and head; those of the limbs may be of one side ("left_thigh"). Masses stay; centres of mass and radii
-    of gyration stay fractions of the length, as in de Leva's tables (1996). The standing height of the whole body
-    follows the legs, the longer one if they differ.
+    Segments are pelvis (distance between the hips), thigh, shank, foot, trunk, shoulders (shoulder width), upper_arm,
+    forearm, hand and head. Limb segments may be of one side ("left_thigh"). Masses do not change. Centres of mass and
+    radii of gyration remain fractions of the length, as in de Leva's tables (1996). The standing height follows the leg
+    length, of the longer leg if they differ.
 
     Example:
         >>> body = torsor.library.human()
@@ -93,8 +93,8 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
     known = _factors(factors, "resized")
     scales = np.ones((len(body.joints), 3))
     for name, mask in offset_factors(body).items():
-        own = np.array([known[_sided(name, joint.name)] for joint in body.joints])
-        scales += (own[:, None] - 1.0) * mask
+        factor_of_joint = np.array([known[_sided(name, joint.name)] for joint in body.joints])
+        scales += (factor_of_joint[:, None] - 1.0) * mask
     joints, links, frames = list[Joint](), [body.base], list[Frame]()
     for joint, scale in zip(body.joints, scales, strict=True):
         joints.append(replace(joint, placement=_moved(joint.placement, joint.placement[:3, 3] * scale)))
@@ -104,7 +104,7 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
     for frame in body.frames:
         x = known.get(_sided(segment_of(frame.link), frame.link), 1.0)
         frames.append(replace(frame, pose=_moved(frame.pose, frame.pose[:3, 3] * x)))
-    # Hips stand at the height of thigh, shank and ankle, of the longer leg.
+    # The hips stand at the height of ankle, shank and thigh of the longer leg.
     placed, legs = {joint.name: joint.placement for joint in joints}, list[float]()
     for side in SIDES:
         bones = sum(-float(placed[f"{side}_{name}"][1, 3]) for name in ("knee_flexion", "ankle_flexion"))
@@ -115,11 +115,11 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
 
 
 def segment_lengths(body: Robot) -> dict[str, float]:
-    """Return the lengths (m) of all segments of a body (``library.human``), of limbs for both sides.
+    """Return the lengths (m) of all segments of a body (``library.human``), with limbs for both sides.
 
-    Limbs are measured between the centres of their joints, feet from heel to toe, hands to the knuckles; the pelvis
-    between the hips, the shoulders between their joints, the trunk from the middle of the hips to the neck (C7), the
-    head from there to the vertex.
+    Limbs are measured between joint centres, feet from heel to toe, and hands to the knuckles. The pelvis is measured
+    between the hips, the shoulders between their joints, the trunk from the midpoint of the hips to the neck (C7), and
+    the head from C7 to the vertex.
 
     Example:
         >>> found = segment_lengths(torsor.library.human())
@@ -128,7 +128,7 @@ def segment_lengths(body: Robot) -> dict[str, float]:
     """
     right, left = SIDES
     hips, neck = landmark(body, "pelvis")[1], landmark(body, "neck")[1]
-    found = {
+    lengths = {
         "pelvis": landmark(body, f"{left}_thigh")[0] - landmark(body, f"{right}_thigh")[0],
         "shoulders": landmark(body, f"{left}_upper_arm")[0] - landmark(body, f"{right}_upper_arm")[0],
         "trunk": neck - hips,
@@ -137,54 +137,54 @@ def segment_lengths(body: Robot) -> dict[str, float]:
     for name, ends in LIMBS.items():
         for side in SIDES:
             first, last = (landmark(body, f"{side}_{place}") for place in ends)
-            found[f"{side}_{name}"] = np.linalg.norm((last - first)[[0, 2]] if name == "foot" else last - first)
-        found[name] = found[f"{right}_{name}"]
-    return {name: float(found[name]) for name in NAMES}
+            lengths[f"{side}_{name}"] = np.linalg.norm((last - first)[[0, 2]] if name == "foot" else last - first)
+        lengths[name] = lengths[f"{right}_{name}"]
+    return {name: float(lengths[name]) for name in NAMES}
 
 
 def with_lengths(body: Robot, lengths: Mapping[str, float], where: str = "lengths") -> Robot:
-    """Return a body whose segments have given lengths, {segment: m}, measured as in ``segment_lengths``.
+    """Return a body with given segment lengths, {segment: m}, measured as in ``segment_lengths``.
 
     Example:
         >>> found = segment_lengths(with_lengths(torsor.library.human(), {"thigh": 0.45, "left_shank": 0.40}))
         >>> [round(found[name], 3) for name in ("left_thigh", "right_thigh", "left_shank", "right_shank")]
         [0.45, 0.45, 0.4, 0.44]
     """
-    given = table(lengths, where, "lengths")
-    _check_names(given, where)
+    wanted_lengths = table(lengths, where, "lengths")
+    _check_names(wanted_lengths, where)
     usual = segment_lengths(body)
-    for name, length in given.items():
+    for name, length in wanted_lengths.items():
         factor = positive(length, where, f"length of {name} (m)") / usual[name]
         if not MIN_FACTOR <= factor <= MAX_FACTOR:
-            found = f"length of {name} is {length:.4g} m"
+            what = f"the length of {name} is {length:.4g} m"
             least, most = MIN_FACTOR * usual[name], MAX_FACTOR * usual[name]
-            allowed = f"from {least:.3g} to {most:.3g} m, for a person of this height"
-            raise ModelError(found, where=where, allowed=allowed, fix="give it in metres, between joints")
-    return resized(body, {name: length / usual[name] for name, length in given.items()})
+            allowed = f"from {least:.3g} to {most:.3g} m for a person of this height"
+            raise ModelError(what, where=where, allowed=allowed, fix="give the distance between joints in m")
+    return resized(body, {name: length / usual[name] for name, length in wanted_lengths.items()})
 
 
-def _check_names(given: Mapping[str, float], where: str) -> None:
-    """Raise ModelError for what is no segment, and for a segment of both sides and of one."""
-    for name in given:
+def _check_names(names: Mapping[str, float], where: str) -> None:
+    """Raise ModelError for an unknown segment, and for a segment given for both sides and for one side."""
+    for name in names:
         known_name(name, NAMES, where, "segment")
         both = name.split("_", 1)[-1]
-        if name.startswith(SIDES) and both in given:
+        if name.startswith(SIDES) and both in names:
             raise ModelError(f"{name} and {both} are both given", where=where, allowed="one of them")
 
 
 def _factors(factors: Mapping[str, float], where: str) -> dict[str, float]:
-    """Return the factors of all segments, of limbs for each side, 1 for those that are not given."""
-    given = table(factors, where, "factors")
-    _check_names(given, where)
-    for name, factor in given.items():
+    """Return the factors of all segments, with limbs for each side; the default is 1."""
+    checked = table(factors, where, "factors")
+    _check_names(checked, where)
+    for name, factor in checked.items():
         number(factor, where, f"factor of {name}", least=MIN_FACTOR, most=MAX_FACTOR)
-    return {name: given.get(name, given.get(name.split("_", 1)[-1], 1.0)) for name in NAMES} | {
-        name: given.get(name, 1.0) for name in SEGMENTS
+    return {name: checked.get(name, checked.get(name.split("_", 1)[-1], 1.0)) for name in NAMES} | {
+        name: checked.get(name, 1.0) for name in SEGMENTS
     }
 
 
 def _sided(segment: str, name: str) -> str:
-    """Return the segment of a limb on the side of a link or joint, other segments as they are."""
+    """Return a limb segment with the side of a link or joint, and other segments unchanged."""
     side = name.split("_", 1)[0]
     return f"{side}_{segment}" if segment in LIMBS and side in SIDES else segment
 
@@ -195,24 +195,24 @@ def _moved(pose: Array, origin: Array) -> Array:
     return changed
 
 
-GRAVITY = 9.81  # m/s^2, of the products m g h by which strengths are scaled
-# m, kg/m^2: de Leva's subjects were students of 19 to 25 years
+GRAVITY = 9.81  # m/s^2, in the products m g h that scale strengths
+# m, kg/m^2: de Leva's subjects were students from 19 to 25 years
 STATURES, BODY_MASS_INDICES = (1.45, 2.00), (17.0, 35.0)
 AGES = (YOUNGEST, OLDEST)  # years
-RARE = 1.0  # %: a child that is smaller or larger than this part of all children is outside of the growth charts
-TALLER = 0.03  # of the height: lengths that change it by more contradict it
-SAME = 1e-9  # relative difference of strengths that are equal
+RARE_PERCENTILE = 1.0  # %: children below this percentile, or above its complement, are outside the growth charts
+HEIGHT_TOLERANCE = 0.03  # relative height change above which lengths contradict the height
+SAME_STRENGTH_TOLERANCE = 1e-9  # relative tolerance for equal strengths
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex``, and what differs from the usual.
+    """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex``, and deviations from the average.
 
-    ``age`` (years): below 18, masses of segments are those of children; from 40, strengths those of older people; by
-    default people are young adults. ``lengths`` {segment: m} replace those that follow from the height: pelvis (between
-    the hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand, head, limbs also of one side
-    ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change strengths: a joint is a
-    coordinate, one of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
+    ``age`` (years) selects the segment masses of children below 18, and the strengths of older people from 40. The
+    default is a young adult. ``lengths`` {segment: m} replace those that follow from the height: pelvis (between the
+    hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be of one side
+    ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint strengths. A joint is
+    a coordinate, a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
 
     Example:
         >>> Person(1.75, 80.0, "male").weight_times_height.__round__(1)
@@ -252,11 +252,11 @@ class Person:
         strength: Mapping[str, float] | None = None,
         largest_torque: Mapping[str, float] | None = None,
     ) -> "Person":
-        """Return a person of percentiles (%) of stature and mass: 95 is taller or heavier than 95 % of the people.
+        """Return a person at percentiles (%) of stature and mass; 95 is taller or heavier than 95 % of the population.
 
-        ``population`` is "NHANES" (adults of the United States), "ANSUR II" (soldiers) or "CDC" (children of 2 to 20
-        years); by default "CDC" below 20 years, else "NHANES", with ``age`` those of the same decade. The two
-        percentiles are independent: a very tall person of median mass is slim.
+        ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
+        years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
+        are independent: a very tall person of median mass is slim.
 
         Example:
             >>> tall = Person.of_percentile(stature=95, mass=50, sex="male")
@@ -268,17 +268,17 @@ class Person:
 
     @property
     def weight_times_height(self) -> float:
-        """Weight times height, m g h (N m): strengths of the trunk and of the legs are proportional to it."""
+        """Weight times height, m g h (N m), to which trunk and leg strengths are proportional."""
         return GRAVITY * self.mass * self.height
 
     @property
     def curves(self) -> StrengthCurves:
-        """The strength curves of people of this sex and age, for ``walking(person.body(), curves=person.curves)``."""
+        """The strength curves for this sex and age, for ``walking(person.body(), curves=person.curves)``."""
         group = age_group(self.age)
         return StrengthCurves(self.sex, group, group)
 
     def factor(self, name: str) -> float:
-        """Return the strength of a coordinate divided by the usual one of young people of this weight and height.
+        """Return the strength of a coordinate relative to the average of young people of this weight and height.
 
         Example:
             >>> round(Person(1.62, 58.0, "female", age=70, strength={"all": 1.1}).factor("spine1_flexion"), 3)
@@ -289,13 +289,13 @@ class Person:
         torque = largest_torques(self.largest_torque, tuple(usual), "person").get(name)
         if torque is not None:
             return torque * MASS * HEIGHT / (usual[name] * self.mass * self.height)
-        own = strength_factors(self.strength, tuple(usual), "person").get(name, 1.0)
-        return own * age_ratio(name, self.sex, age_group(self.age))
+        individual = strength_factors(self.strength, tuple(usual), "person").get(name, 1.0)
+        return individual * age_ratio(name, self.sex, age_group(self.age))
 
     def body(self) -> Robot:
         """Return the body, a ``library.human`` with the lengths and strengths of the person.
 
-        There is a warning for a person outside of the tables, and for lengths that contradict the height.
+        A warning is given for a person outside the tables, and for lengths that contradict the height.
 
         Example:
             >>> child = Person.of_percentile(sex="female", age=8).body()
@@ -307,17 +307,17 @@ class Person:
         if self.lengths:
             body = with_lengths(body, self.lengths, "person")
             height = _height(body, self.sex)
-            if abs(height / self.height - 1) > TALLER:
-                found = f"with the given lengths the body is {height:.3g} m tall, not {self.height:.4g} m"
-                fix = "give the height that belongs to the lengths, or the length of the trunk as well"
-                warn(found, where="person", fix=fix)
-        own, group = strength_factors(self.strength, body.coordinate_names, "person"), age_group(self.age)
+            if abs(height / self.height - 1) > HEIGHT_TOLERANCE:
+                what = f"with the given lengths the body is {height:.3g} m tall, not {self.height:.4g} m"
+                fix = "give the height that matches the lengths, or also the trunk length"
+                warn(what, where="person", fix=fix)
+        individual, group = strength_factors(self.strength, body.coordinate_names, "person"), age_group(self.age)
         joints = body.coordinate_names[len(GLOBAL) :]
-        factors = {name: own.get(name, 1.0) * age_ratio(name, self.sex, group) for name in joints}
+        factors = {name: individual.get(name, 1.0) * age_ratio(name, self.sex, group) for name in joints}
         return with_strength(body, factors, self.largest_torque, "person")
 
     def warn_outside_of_tables(self, where: str) -> None:
-        """Warn of a person for whom the tables of segments and strengths were not made.
+        """Warn about a person who is not covered by the tables of segments and strengths.
 
         Example:
             >>> import warnings
@@ -330,29 +330,32 @@ class Person:
             people = "adults of {}, for whom the tables were measured"
             limits = {"height": STATURES, "body mass index": BODY_MASS_INDICES}
         else:
-            small, large = (size_of_percentile(each, each, self.sex, self.age) for each in (RARE, 100 - RARE))
+            small, large = (
+                size_of_percentile(percentile, percentile, self.sex, self.age)
+                for percentile in (RARE_PERCENTILE, 100 - RARE_PERCENTILE)
+            )
             limits = {"height": (small[0], large[0]), "mass": (small[1], large[1])}
             whom = "boys" if self.sex == "male" else "girls"
-            people = f"{{}}, as {100 - 2 * RARE:g} % of the {whom} of {self.age:g} years"
+            people = f"{{}}, the range of {100 - 2 * RARE_PERCENTILE:g} % of {whom} aged {self.age:g} years"
         values = {"height": self.height, "body mass index": self.mass / self.height**2, "mass": self.mass}
         units = {"height": "m", "body mass index": "kg/m^2", "mass": "kg"}
         outside = [name for name, (least, most) in limits.items() if not least <= values[name] <= most]
         if outside:
-            found = " and ".join(f"the {name} is {values[name]:.3g} {units[name]}" for name in outside)
+            what = " and ".join(f"the {name} is {values[name]:.3g} {units[name]}" for name in outside)
             ranges = " and ".join(f"{low:.3g} to {high:.3g} {units[name]}" for name, (low, high) in limits.items())
-            fix = "take the results as a trend, or give segments and strengths of your own"
+            fix = "treat the results as a trend, or give segment lengths and strengths"
             if self.age is None and self.height < STATURES[0]:
-                fix = "of a child, give the age; otherwise " + fix
-            warn(found, where=where, allowed=people.format(ranges), fix=fix)
+                fix = "for a child, give the age; otherwise " + fix
+            warn(what, where=where, allowed=people.format(ranges), fix=fix)
 
 
 def person_of(body: Robot, carried: float = 0.0) -> Person:
-    """Return who a body (``library.human``) is, if it carries a mass (kg) in addition to its own.
+    """Return the person that a body (``library.human``) represents, if it carries a mass (kg) in addition to its own.
 
-    The sex is that of the table whose thighs have their centre of mass at the same part of the length. The height is
-    that of the table scaled to the height of the vertex. ``strength`` has the factors of all strengths that differ from
-    those of young people of the same weight and height. The ``age`` is known of children from 6 years, by the masses of
-    head and thighs.
+    The sex is that of the table with the same relative centre of mass of the thigh. The height is that of the table,
+    scaled to the height of the vertex. ``strength`` has the factors of all strengths that differ from those of young
+    people of the same weight and height. The ``age`` is determined for children from 6 years, from the masses of head
+    and thighs.
 
     Example:
         >>> person = person_of(torsor.library.human(1.62, 58.0, "female"))
@@ -364,29 +367,31 @@ def person_of(body: Robot, carried: float = 0.0) -> Person:
     side, masses = SIDES[0], {link.name: link.mass for link in body.links}
     thigh = float(landmark(body, f"{side}_thigh")[1] - landmark(body, f"{side}_shank")[1])
     centre = -float(body.links[body.link_names.index(f"{side}_thigh")].com[1]) / thigh
-    sex = min(BODY_TABLES, key=lambda each: abs(BODY_TABLES[each].rows["thigh"].centre / 100 - centre))
+    sex = min(BODY_TABLES, key=lambda sex: abs(BODY_TABLES[sex].rows["thigh"].centre / 100 - centre))
     height, mass = _height(body, sex), body.mass - carried
     if not mass > 0:
-        found = f"the body has {body.mass:.4g} kg and carries {carried:.4g} kg"
-        raise ModelError(found, where="person", allowed="a load that is part of the mass of the body")
+        what = f"the body has a mass of {body.mass:.4g} kg, of which the load is {carried:.4g} kg"
+        raise ModelError(what, where="person", allowed="a load that is part of the body mass")
     age = _age((masses["neck"] + masses["head"]) / mass, masses[f"{side}_thigh"] / mass, sex)
     unit = mass * height / (MASS * HEIGHT)
     limits = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
     factors = {name: limits[name] / (unit * usual) for name, usual in default_strengths().items() if name not in GLOBAL}
-    own = {name: x for name, x in factors.items() if abs(x - 1) > SAME and 0 < x <= STRONGEST}  # others: no limit
-    return Person(height, mass, sex, age, strength=own)
+    strength = {
+        name: x for name, x in factors.items() if abs(x - 1) > SAME_STRENGTH_TOLERANCE and 0 < x <= MAX_STRENGTH_FACTOR
+    }  # others: unlimited
+    return Person(height, mass, sex, age, strength=strength)
 
 
 def _age(head: float, thigh: float, sex: str) -> float | None:
-    """Return the age (years) at which head and thigh have such parts of the mass of children, None for adults."""
+    """Return the age (years) from the mass fractions of head and thigh of children, or None for adults."""
 
     def part(segment: str, age: float | None) -> float:
         return Segments(1.0, MASS, sex, age)[segment].mass / MASS
 
     low, high = JENSEN_AGES[0], JENSEN_AGES[-1]
-    if part("head", None) > head / (1 + SAME):
+    if part("head", None) > head / (1 + SAME_STRENGTH_TOLERANCE):
         return None
-    while high - low > 1e-9:  # heads take up a smaller part of the mass with age
+    while high - low > 1e-9:  # the mass fraction of the head decreases with age
         middle = (low + high) / 2
         low, high = (middle, high) if part("head", middle) > head else (low, middle)
     is_child = high < JENSEN_AGES[-1] - 1e-6 and abs(part("thigh", high) / thigh - 1) < 1e-6
@@ -394,14 +399,14 @@ def _age(head: float, thigh: float, sex: str) -> float | None:
 
 
 def _height(body: Robot, sex: str) -> float:
-    """Return the stature (m): the segments of the tables sum to another height, in the same proportion for all."""
+    """Return the stature (m); the table segments sum to a different height, by the same ratio for everyone."""
     soles = min(landmark(body, f"{side}_heel")[1] for side in SIDES)
     return float(landmark(body, "vertex")[1] - soles) / _vertex(sex)
 
 
 @cache
 def _vertex(sex: str) -> float:
-    """Return the height of the vertex of a body, divided by its stature."""
+    """Return the vertex height of a body divided by its stature."""
     return float(landmark(human(1.0, MASS, sex), "vertex")[1])
 
 
@@ -421,10 +426,10 @@ def described_person(
     strength: Mapping[str, float] | None = None,
     largest_torque: Mapping[str, float] | None = None,
 ) -> Person:
-    """Return the person of which some things are known.
+    """Return a person from partial data.
 
-    A height (m) or mass (kg) that is not given is that of its percentile (%). Without a percentile it is the median of
-    the ``population`` and ``age`` (years), if one of these or the other percentile is given, else 1.741 m or 73 kg.
+    A missing height (m) or mass (kg) is taken from its percentile (%). Without a percentile it is the median of the
+    ``population`` and ``age`` (years), if one of these or the other percentile is given, otherwise 1.741 m or 73 kg.
     Lengths and strengths are those of ``Person``.
 
     Example:
@@ -435,19 +440,19 @@ def described_person(
         Traceback (most recent call last):
         torsor.ModelError: person: height is 1.8 and stature_percentile is 95; allowed: one of them
     """
-    given = {"height": height, "mass": mass}
+    sizes = {"height": height, "mass": mass}
     percentiles = {"height": ("stature_percentile", stature_percentile), "mass": ("mass_percentile", mass_percentile)}
     for name, (other, percentile) in percentiles.items():
-        if given[name] is not None and percentile is not None:
-            found = f"{name} is {given[name]!r} and {other} is {percentile!r}"
-            raise ModelError(found, where="person", allowed="one of them")
+        if sizes[name] is not None and percentile is not None:
+            what = f"{name} is {sizes[name]!r} and {other} is {percentile!r}"
+            raise ModelError(what, where="person", allowed="one of them")
     if population is not None and height is not None and mass is not None:
-        found, allowed = f"is {population!r}, and height and mass are given", "a population with percentiles"
-        raise ModelError(found, value=population, argument="population", where="person", allowed=allowed)
+        what, allowed = f"is {population!r}, but height and mass are given", "a population together with percentiles"
+        raise ModelError(what, value=population, argument="population", where="person", allowed=allowed)
     usual = HEIGHT, MASS
-    is_known = any(each is not None for each in (age, population, stature_percentile, mass_percentile))
+    is_known = any(value is not None for value in (age, population, stature_percentile, mass_percentile))
     if is_known and (height is None or mass is None):
-        tall, heavy = (MEDIAN if each is None else each for each in (stature_percentile, mass_percentile))
+        tall, heavy = (MEDIAN if value is None else value for value in (stature_percentile, mass_percentile))
         usual = size_of_percentile(tall, heavy, sex, age, population)
     size = (usual[0] if height is None else height), (usual[1] if mass is None else mass)
-    return Person(*size, sex, age, *({} if each is None else each for each in (lengths, strength, largest_torque)))
+    return Person(*size, sex, age, *({} if value is None else value for value in (lengths, strength, largest_torque)))

@@ -1,7 +1,7 @@
 """Postures on flat feet, symmetric about the sagittal plane: standing, sitting and crouching.
 
-Tasks use them as given start or end postures, and for initial guesses. Each is {coordinate: angle (rad) or m}.
-The positions of ``landmark`` follow from the placements of the joints: nothing is compiled.
+Tasks use them as start or end postures, and as initial guesses. Each is {coordinate: angle (rad) or position (m)}.
+``landmark`` computes positions from the joint placements, without compilation.
 """
 
 import math
@@ -16,14 +16,14 @@ from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
 
-HANGING = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arms (rad)
-BUTTOCKS = 0.085  # height of the hips above the seat (m)
-SHANKS = 18.0  # forward inclination of the shanks while sitting (degrees)
-BENT, ROUND = 115.0, 24.0  # largest flexion of the hips, and of each joint of the spine (degrees)
+HANGING_ARMS = {"shoulder_adduction": -0.15, "elbow_flexion": 0.35}  # arm angles (rad)
+HIP_HEIGHT_ON_SEAT = 0.085  # height of the hips above the seat (m)
+SHANK_INCLINATION = 18.0  # forward inclination of the shanks in sitting (degrees)
+MAX_HIP_FLEXION, MAX_SPINE_FLEXION = 115.0, 24.0  # largest flexion of the hips, and of each spine joint (degrees)
 
 
 def landmark(body: Robot, place: str) -> Array:
-    """Return the position (3,) of a link or frame in base axes (m), with all coordinates at 0."""
+    """Return the position (3,) (m) of a link or frame in base axes, with all coordinates at 0."""
     instance_of(body, Robot, "body", "it", allowed="a torsor.library.human()")
     link, within = body.place(place)
     at = within[:3, 3]
@@ -47,27 +47,27 @@ def hips_apart(body: Robot) -> float:
 
 
 def standing(body: Robot) -> dict[str, float]:
-    """Return the standing posture: upright, with hanging arms, heels at z = 0."""
-    return both(HANGING) | {"tz": _heights(body).ahead}
+    """Return the standing posture: upright, arms hanging, heels at z = 0."""
+    return both(HANGING_ARMS) | {"tz": _heights(body).ahead}
 
 
 def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
-    """Return the upright sitting posture on a seat of a height (m)."""
-    size, lean = _heights(body), math.radians(SHANKS)
+    """Return the upright sitting posture on a seat at a height (m)."""
+    size, lean = _heights(body), math.radians(SHANK_INCLINATION)
     knees = size.ankle + size.shank * math.cos(lean)
-    least, most = knees - 0.5 * size.thigh - BUTTOCKS, knees + 0.9 * size.thigh - BUTTOCKS
+    least, most = knees - 0.5 * size.thigh - HIP_HEIGHT_ON_SEAT, knees + 0.9 * size.thigh - HIP_HEIGHT_ON_SEAT
     if not least <= seat <= most:
-        allowed = f"from {least:.2f} to {most:.2f} m, for a body of this size"
+        allowed = f"from {least:.2f} to {most:.2f} m for a body of this size"
         raise ModelError(argument="seat", value=seat, where=where, allowed=allowed)
-    return _legs(size, seat + BUTTOCKS, lean, 0.0)
+    return _legs(size, seat + HIP_HEIGHT_ON_SEAT, lean, 0.0)
 
 
 def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str, float]:
-    """Return the posture that bends legs and back just enough for the hands to be at a height (m).
+    """Return the posture with legs and back bent just enough for the hands to be at a height (m).
 
-    ``ahead`` (m) is the distance of the hands in front of the heels. The chest leans forward by ``lean`` (rad) when the
-    hips are at half of their standing height, and less when they are higher. If the point is out of reach, the arms
-    point at it.
+    ``ahead`` (m) is the distance of the hands in front of the heels. The chest leans forward by ``lean`` (rad) if the
+    hips are at half their standing height, and less if they are higher. If the point is out of reach, the arms
+    point towards it.
     """
     size = _heights(body)
     shoulder, elbow, hand = (float(landmark(body, f"right_{at}")[1]) for at in ("upper_arm", "forearm", "knuckles"))
@@ -98,18 +98,18 @@ class _Sizes(NamedTuple):
 
 
 def _heights(body: Robot) -> _Sizes:
-    hip, knee, foot, heel = (landmark(body, f"right_{each}") for each in ("thigh", "shank", "foot", "heel"))
+    hip, knee, foot, heel = (landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot", "heel"))
     values = hip[1] - heel[1], foot[1] - heel[1], hip[1] - knee[1], knee[1] - foot[1], foot[2] - heel[2]
-    return _Sizes(*(float(each) for each in values))
+    return _Sizes(*(float(value) for value in values))
 
 
 def _legs(size: _Sizes, hips: float, lean: float, bent: float) -> dict[str, float]:
-    """Return legs, pelvis and spine for hips at a height (m), shanks and chest leaning forward by angles (rad)."""
+    """Return legs, pelvis and spine for a hip height (m), with shanks and chest leaning forward by angles (rad)."""
     knees = size.ankle + size.shank * math.cos(lean)
     up = math.asin(min(max((knees - hips) / size.thigh, -1.0), 1.0))  # elevation of the thigh above the horizontal
-    tilt = min(bent, max(math.radians(BENT) - math.pi / 2 - up, 0.0))
-    spine = min((bent - tilt) / 3, math.radians(ROUND))
+    tilt = min(bent, max(math.radians(MAX_HIP_FLEXION) - math.pi / 2 - up, 0.0))
+    spine = min((bent - tilt) / 3, math.radians(MAX_SPINE_FLEXION))
     angles = {"hip_flexion": math.pi / 2 + up + tilt, "knee_flexion": math.pi / 2 + up + lean, "ankle_flexion": lean}
     back = size.thigh * math.cos(up) - size.shank * math.sin(lean) - size.ahead
-    found = {"ty": hips - size.hip, "tz": -back, "tilt": tilt}
-    return both(angles) | found | {f"spine{k}_flexion": spine for k in (1, 2, 3)}
+    globals_ = {"ty": hips - size.hip, "tz": -back, "tilt": tilt}
+    return both(angles) | globals_ | {f"spine{k}_flexion": spine for k in (1, 2, 3)}

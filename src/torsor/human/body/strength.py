@@ -1,23 +1,23 @@
-"""Strength curves of hips, knees and ankles: the largest voluntary torque by joint angle and angular velocity.
+"""Strength curves of hips, knees and ankles: the largest voluntary torque as a function of joint angle and velocity.
 
 With q the angle (flexion and dorsiflexion positive) and v the velocity in the direction of the torque, the largest
 torque is
 
-    C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  where v >= 0 (concentric)
-                                        f(v) = r(-v) (1 - C6 v)      where v < 0 (eccentric)
+    C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  if v >= 0 (concentric)
+                                        f(v) = r(-v) (1 - C6 v)      if v < 0 (eccentric)
     r(v) = (2 C4 C5 + v (C5 - 3 C4)) / (2 C4 C5 + v (2 C5 - 4 C4))
 
-for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The law is from Anderson, Madigan
-and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J. Biomechanics 40
-(2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL (addons/muscle,
-Millard2016TorqueMuscle). Passive torques are left out. Nobody of 26 to 54 years was measured: ages in between have the
-curves of the nearer group, children those of the young, which are proportional to their weight times height.
+for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The model is that of Anderson,
+Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J.
+Biomechanics 40 (2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL (addons/muscle,
+Millard2016TorqueMuscle). Passive torques are not included. Nobody from 26 to 54 years was measured: ages in between use
+the curves of the nearer group. Children use those of the young, which are proportional to weight times height.
 
-The law has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it is
-twice differentiable: its branches are blended where |v| < BLEND, with f(0) = 1, and both factors have a smooth lower
-limit, the second one also a smooth upper limit. Elsewhere it is the law itself, even where that is untypical of
+The model has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it
+is twice differentiable: its branches are blended where |v| < BLEND_VELOCITY, with f(0) = 1. Both factors have a smooth
+lower limit, the second one also a smooth upper limit. Elsewhere the model is unchanged, even where it is untypical of
 muscles: knee extensors of the young are weaker in eccentric than in isometric contraction. The limits, the blend and
-the angle of the hip (between thigh and pelvis) are choices of this library.
+the hip angle (between thigh and pelvis) are choices of this library.
 """
 
 import math
@@ -38,48 +38,49 @@ from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
 
-# Strengths of a person as inputs: factors or torques of single joints, of a side, or of the whole body.
+# Strength inputs of a person: factors or torques of single joints, of a side, or of the whole body.
 
 ALL = "all"
-MAX_FACTOR = 5.0  # largest factor: more is a mistake in the units
+MAX_FACTOR = 5.0  # a larger factor indicates wrong units
 
 
 def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
-    """Return the coordinates that a word stands for: "all", a side, a coordinate, or one of both sides."""
+    """Return the coordinates that a name stands for: "all", a side, a coordinate, or a coordinate of both sides."""
     joints = names[len(GLOBAL) :]
     if names[: len(GLOBAL)] != GLOBAL:
         allowed = "a body with the coordinates of torsor.library.human()"
-        raise ModelError(f"coordinates {listing(names)}", where=where, allowed=allowed)
+        what = f"the coordinates are not those of the human body: {listing(names)}"
+        raise ModelError(what, where=where, allowed=allowed)
     sides = tuple(f"{side}_{name}" for side in SIDES)
-    found = [each for each in joints if name in (ALL, each) or each.startswith(f"{name}_") * (name in SIDES)]
-    found = found or [each for each in joints if each in sides]
-    if not found:
-        known = [*dict.fromkeys(each.removeprefix("right_").removeprefix("left_") for each in joints)]
-        allowed = f"{ALL}, {', '.join(SIDES)}, or {listing(known, like=name)}, for one side with right_ or left_ before"
-        raise ModelError(f"no joint {name!r}", value=name, where=where, allowed=allowed)
-    return found
+    coordinates = [joint for joint in joints if name in (ALL, joint) or joint.startswith(f"{name}_") * (name in SIDES)]
+    coordinates = coordinates or [joint for joint in joints if joint in sides]
+    if not coordinates:
+        known = [*dict.fromkeys(joint.removeprefix("right_").removeprefix("left_") for joint in joints)]
+        allowed = f"{ALL}, {', '.join(SIDES)}, or {listing(known, like=name)}, prefixed by right_ or left_ for one side"
+        raise ModelError(f"there is no joint {name!r}", value=name, where=where, allowed=allowed)
+    return coordinates
 
 
-def strength_factors(given: Mapping[str, float], names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the factor of each coordinate; where several words name one, their factors are multiplied."""
-    found: dict[str, float] = {}
-    for word, value in table(given, where, "strength").items():
+def strength_factors(strength: Mapping[str, float], names: tuple[str, ...], where: str) -> dict[str, float]:
+    """Return the factor of each coordinate; if several names include it, their factors are multiplied."""
+    factors: dict[str, float] = {}
+    for word, value in table(strength, where, "strength").items():
         factor = number(value, where, f"strength of {word}", above=0.0, most=MAX_FACTOR)
         for name in coordinates_of(word, names, where):
-            found[name] = found.get(name, 1.0) * factor
-    return found
+            factors[name] = factors.get(name, 1.0) * factor
+    return factors
 
 
-def largest_torques(given: Mapping[str, float] | None, names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the torque (N m) of each coordinate that is given one."""
-    found: dict[str, float] = {}
-    for word, value in table(given, where, "largest_torque").items():
+def largest_torques(largest: Mapping[str, float] | None, names: tuple[str, ...], where: str) -> dict[str, float]:
+    """Return the given torque limits (N m) by coordinate."""
+    torques: dict[str, float] = {}
+    for word, value in table(largest, where, "largest_torque").items():
         torque = positive(value, where, f"largest torque of {word} (N m)")
         for name in coordinates_of(word, names, where):
-            if name in found:
-                raise ModelError(f"two largest torques of {name}", where=where, allowed="one")
-            found[name] = torque
-    return found
+            if name in torques:
+                raise ModelError(f"{name} has two largest torques", where=where, allowed="one")
+            torques[name] = torque
+    return torques
 
 
 def with_strength(
@@ -88,10 +89,10 @@ def with_strength(
     torques: Mapping[str, float] | None = None,
     where: str = "strength",
 ) -> Robot:
-    """Return a body (``library.human``) with other strengths, its ``effort_limit``.
+    """Return a body (``library.human``) with other strengths (``effort_limit``).
 
-    ``factors`` are {joint: factor of the own strength}, ``torques`` {joint: N m}, which replace it. A joint is a
-    coordinate ("left_knee_flexion"), one of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
+    ``factors`` {joint: factor} multiply the strengths, ``torques`` {joint: N m} replace them. A joint is a coordinate
+    ("left_knee_flexion"), a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
 
     Example:
         >>> body = with_strength(torsor.library.human(), {"left": 0.5}, {"elbow_flexion": 60.0})
@@ -100,17 +101,17 @@ def with_strength(
         [200.0, 100.0, 60.0]
     """
     instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
-    own = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
-    scaled = {name: own[name] * x for name, x in strength_factors(factors or {}, tuple(own), where).items()}
-    limits = own | scaled | largest_torques(torques, tuple(own), where)
+    usual = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
+    scaled = {name: usual[name] * x for name, x in strength_factors(factors or {}, tuple(usual), where).items()}
+    limits = usual | scaled | largest_torques(torques, tuple(usual), where)
     joints = [
-        joint if limits[joint.name] == own[joint.name] else replace(joint, effort_limit=limits[joint.name])
+        joint if limits[joint.name] == usual[joint.name] else replace(joint, effort_limit=limits[joint.name])
         for joint in body.joints
     ]
     return replace(body, joints=tuple(joints))
 
 
-# Passive torques: what ligaments, tendons and resting muscles exert without any activity.
+# Passive torques, exerted by ligaments, tendons and resting muscles without activation.
 #
 # Hips, knees and ankles follow Riener and Edrich, "Identification of passive elastic joint moments in the lower
 # extremities", J. Biomechanics 32 (1999) 539-544: with hip flexion h, knee flexion k and dorsiflexion a in degrees,
@@ -120,17 +121,17 @@ def with_strength(
 #             - 4.820 + exp(2.220 - 0.150 k)
 #     ankle   exp(-7.9763 - 0.1949 a + 0.0008 k) - exp(2.1016 + 0.0843 a - 0.0176 k) + 1.792
 #
-# in N m, in the direction of flexion. They are fits to men of ordinary size and are not scaled here. Toes have a linear
-# spring of 25 N m/rad and a damper of 1.9 N m s/rad, and all other joints a damper of 0.1 N m s/rad, as in the
+# in N m, in the direction of flexion. They were fitted to men of average size and are not scaled here. Toes have a
+# linear spring of 25 N m/rad and a damper of 1.9 N m s/rad, and all other joints a damper of 0.1 N m s/rad, as in the
 # simulations of Falisse et al., J. R. Soc. Interface 16 (2019) 20190402.
 
 DAMPING, TOE_STIFFNESS, TOE_DAMPING = 0.1, 25.0, 1.9  # N m s/rad, N m/rad, N m s/rad
-CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")  # those with elastic torques, too
+CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")  # these also have elastic torques
 
 
 def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
     """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols."""
-    h, k, a = (each * (180 / math.pi) for each in (hip, knee, ankle))
+    h, k, a = (angle * (180 / math.pi) for angle in (hip, knee, ankle))
     e = ca.exp if is_symbolic(h) or is_symbolic(k) or is_symbolic(a) else np.exp
     at_hip = e(1.4655 - 0.0034 * k - 0.0750 * h) - e(1.3403 - 0.0226 * k + 0.0305 * h) + 8.072
     at_knee = e(1.800 + 0.0460 * a - 0.0352 * k + 0.0217 * h) - e(-3.971 + 0.0004 * a + 0.0495 * k - 0.0128 * h)
@@ -140,20 +141,20 @@ def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
 
 def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> list[Any]:
     """Return the passive torque of each coordinate after the six global ones; q and v are indexed by coordinate."""
-    found = {name: -DAMPING * v[k] for k, name in enumerate(names) if k >= len(GLOBAL)}
+    torques = {name: -DAMPING * v[k] for k, name in enumerate(names) if k >= len(GLOBAL)}
     for side in SIDES:
         angles = (q[names.index(f"{side}_{joint}")] for joint in CURVED_JOINTS)
         for joint, torque in zip(CURVED_JOINTS, leg_torques(*angles), strict=True):
-            found[f"{side}_{joint}"] = found[f"{side}_{joint}"] + torque
+            torques[f"{side}_{joint}"] = torques[f"{side}_{joint}"] + torque
         toe = names.index(f"{side}_toe_extension")
-        found[names[toe]] = -TOE_STIFFNESS * q[toe] - TOE_DAMPING * v[toe]
-    return [found[name] for name in names[len(GLOBAL) :]]
+        torques[names[toe]] = -TOE_STIFFNESS * q[toe] - TOE_DAMPING * v[toe]
+    return [torques[name] for name in names[len(GLOBAL) :]]
 
 
 def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
     """Return the passive torques (..., 55) (N m) of a body (``library.human``) at q and v (..., 55); 0 for the pelvis.
 
-    The torque of the muscles is that of inverse dynamics minus the passive one.
+    The muscle torque is the inverse dynamics torque minus the passive torque.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros(55)
@@ -162,19 +163,20 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
         -6.39
     """
     instance_of(body, Robot, "passive torques", "body", allowed="a torsor.library.human()")
-    q, v = (arrays(each, (body.nv,), "passive torques", name) for each, name in ((q, "q"), (v, "v")))
+    q, v = (arrays(value, (body.nv,), "passive torques", name) for value, name in ((q, "q"), (v, "v")))
     common_shape("passive torques", q=q.shape, v=v.shape)
     q, v = np.broadcast_arrays(q, v)
-    found = torques_by_coordinate(body.coordinate_names, np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0))
-    return np.stack([*[np.zeros(q.shape[:-1])] * len(GLOBAL), *found], axis=-1)
+    torques = torques_by_coordinate(body.coordinate_names, np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0))
+    return np.stack([*[np.zeros(q.shape[:-1])] * len(GLOBAL), *torques], axis=-1)
 
 
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")
-OLDEST = 120.0  # years
-GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the law; m and kg of the default body
-MIDDLE, OLD = 40.0, 65.0  # years: middle between the two younger groups; beginning of the oldest
-BLEND = 0.25  # the branches are blended where the velocity (rad/s) is less
-FLOOR, CEILING, HALF = 0.05, 1.4, 0.05  # limits of the factors, and half the width of the smooth transitions
+MAX_AGE = 120.0  # years
+GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the model; m and kg of the default body
+MIDDLE_AGE, OLD_AGE = 40.0, 65.0  # years: midpoint between the two younger groups; start of the oldest group
+BLEND_VELOCITY = 0.25  # the branches are blended below this velocity (rad/s)
+# Limits of the factors, and half-width of the smooth transitions.
+MIN_CURVE_FACTOR, MAX_CURVE_FACTOR, TRANSITION_HALF_WIDTH = 0.05, 1.4, 0.05
 
 # C1 to C6 of extension and flexion: men, then women, of 18 to 25, 55 to 65, and above 65 years.
 _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
@@ -209,25 +211,25 @@ def age_group(age: float | str | None) -> str:
     """Return the group of an age (years): "young" below 40 or None, "middle" to 65, then "old"; or a given group."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
-    years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=OLDEST)
-    return "young" if years < MIDDLE else "middle" if years <= OLD else "old"
+    years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=MAX_AGE)
+    return "young" if years < MIDDLE_AGE else "middle" if years <= OLD_AGE else "old"
 
 
 @cache
 def age_ratio(name: str, sex: str, age: str) -> float:
-    """Return the strength of an age group at a coordinate, divided by that of the young of the same sex.
+    """Return the strength of an age group at a coordinate relative to young people of the same sex.
 
-    For flexions of hips, knees and ankles it is the mean of extension and flexion of the largest torques C1 above. No
-    other joint was measured so: all others have the mean of these three.
+    For flexions of hips, knees and ankles it is the mean ratio of the largest torques C1 in extension and flexion.
+    Other joints were not measured and use the mean of these three.
     """
-    own, young = (SEXES.index(sex) * len(AGES) + AGES.index(each) for each in (age, "young"))
+    column, young = (SEXES.index(sex) * len(AGES) + AGES.index(group) for group in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
     rows = [_TABLE[joint, way] for joint in joints for way in JointStrength._fields]
-    return float(np.mean([row[own][0] / row[young][0] for row in rows]))
+    return float(np.mean([row[column][0] / row[young][0] for row in rows]))
 
 
 def _functions(x: Any) -> Any:
-    """Return the module with cos, fmin and fmax for numbers or for symbols."""
+    """Return the module that has cos, fmin and fmax for numbers or for symbols."""
     return ca if is_symbolic(x) else np
 
 
@@ -237,16 +239,16 @@ def _within(x: Any, least: float, most: float) -> Any:
 
 
 def smooth_ramp(x: Any) -> Any:
-    """Return a twice differentiable max(x, 0), equal to it where |x| > HALF."""
-    u = _within((x + HALF) / (2 * HALF), 0.0, 1.0)
-    return HALF * u * u * u * (2 - u) + _functions(x).fmax(x - HALF, 0.0)
+    """Return a twice differentiable max(x, 0), exact where |x| > TRANSITION_HALF_WIDTH."""
+    u = _within((x + TRANSITION_HALF_WIDTH) / (2 * TRANSITION_HALF_WIDTH), 0.0, 1.0)
+    return TRANSITION_HALF_WIDTH * u * u * u * (2 - u) + _functions(x).fmax(x - TRANSITION_HALF_WIDTH, 0.0)
 
 
 class Curve(NamedTuple):
-    """The largest torque in one direction of a joint, by the law above; fields are numbers or symbols.
+    """The largest torque in one joint direction; fields are numbers or symbols.
 
-    ``peak`` (N m) is the largest isometric torque (C1 times weight times height), at the ``angle`` C3 (rad); ``width``
-    is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of it remain, and
+    ``peak`` (N m) is the largest isometric torque (C1 times weight times height), at the ``angle`` C3 (rad). ``width``
+    is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of it remain.
     ``stretched`` C6 (s/rad) is the coefficient of eccentric velocities.
 
     Example:
@@ -264,17 +266,19 @@ class Curve(NamedTuple):
 
     def at_angle(self, q: Any) -> Any:
         """Return the factor for angles q (rad): numbers, arrays or symbols."""
-        turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond, the factor is FLOOR
-        return FLOOR + smooth_ramp(_functions(turn).cos(turn) - FLOOR)
+        turn = _within(self.width * (q - self.angle), -2.0, 2.0)  # beyond this range the factor is MIN_CURVE_FACTOR
+        return MIN_CURVE_FACTOR + smooth_ramp(_functions(turn).cos(turn) - MIN_CURVE_FACTOR)
 
     def at_speed(self, v: Any) -> Any:
         """Return the factor for velocities v (rad/s) in the direction of the torque: numbers, arrays or symbols."""
-        u, of = _within((v + BLEND) / (2 * BLEND), 0.0, 1.0), _functions(v)
+        u, of = _within((v + BLEND_VELOCITY) / (2 * BLEND_VELOCITY), 0.0, 1.0), _functions(v)
         weight = u * u * u * (10 - 15 * u + 6 * u * u)
-        concentric, eccentric = of.fmax(v, -BLEND), of.fmin(v, BLEND)
-        found = weight * self._r(concentric)
-        found += (1 - weight) * self._r(-eccentric) * (1 - self.stretched * eccentric)
-        return CEILING - smooth_ramp(CEILING - FLOOR - smooth_ramp(found - FLOOR))
+        concentric, eccentric = of.fmax(v, -BLEND_VELOCITY), of.fmin(v, BLEND_VELOCITY)
+        factor = weight * self._r(concentric)
+        factor += (1 - weight) * self._r(-eccentric) * (1 - self.stretched * eccentric)
+        return MAX_CURVE_FACTOR - smooth_ramp(
+            MAX_CURVE_FACTOR - MIN_CURVE_FACTOR - smooth_ramp(factor - MIN_CURVE_FACTOR)
+        )
 
     def _r(self, v: Any) -> Any:
         both = 2 * self.slow * self.fast
@@ -300,9 +304,10 @@ class JointStrength(NamedTuple):
 class StrengthCurves:
     """Strength curves of a group of people: ``sex`` is "male" or "female", ``age`` "young", "middle" or "old".
 
-    The ages are 18 to 25, 55 to 65, and above 65 years. The coordinates with curves are the flexions of hips, knees and
-    ankles (dorsiflexion). Plantarflexion is limited to 118 N m for 73 kg and 1.741 m: walking may need all of it.
-    ``age_of_body`` is the group whose strengths the ``effort_limit`` of the body has: that of ``Person.body()``.
+    The age groups are 18 to 25, 55 to 65, and above 65 years. Hip flexion, knee flexion and ankle flexion
+    (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m, which walking may use
+    completely. ``age_of_body`` is the age group on which the ``effort_limit`` of the body is based, as set by
+    ``Person.body()``.
 
     Example:
         >>> [round(each.peak) for each in StrengthCurves().of(library.human(), "ankle_flexion")]
@@ -323,20 +328,20 @@ class StrengthCurves:
     def of(self, body: Robot, name: str) -> JointStrength:
         """Return the curves of a coordinate of a body (``library.human``): "knee_flexion" with or without a side.
 
-        Weight times height follows from ``effort_limit``, which is proportional to it: loads do not change it.
+        Weight times height is derived from ``effort_limit``, which is proportional to it, so loads do not change it.
         """
-        joint = next((each for each in CURVED_JOINTS if name.endswith(each)), None)
+        joint = next((candidate for candidate in CURVED_JOINTS if name.endswith(candidate)), None)
         coordinate = f"right_{name}" if name == joint else name
         if joint is None or coordinate not in body.coordinate_names:
-            allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in CURVED_JOINTS)
-            text = f"no strength curve of {name!r}"
-            raise ModelError(text, value=name, where=f"robot {body.name!r}", allowed=allowed)
+            allowed = ", ".join(f"{side}_{candidate}" for side in SIDES for candidate in CURVED_JOINTS)
+            what = f"{name!r} has no strength curve"
+            raise ModelError(what, value=name, where=f"robot {body.name!r}", allowed=allowed)
         limit = body.effort_limit[body.coordinate_names.index(coordinate)]
         times = MASS * GRAVITY * HEIGHT * float(limit / default_strengths()[coordinate])
         return self.at(joint, times / age_ratio(joint, self.sex, self.age_of_body))
 
     def at(self, joint: str, weight_times_height: float) -> JointStrength:
-        """Return the curves of a joint ("knee_flexion") of people of a weight times height (N m).
+        """Return the curves of a joint ("knee_flexion") for a weight times height (N m).
 
         Example:
             >>> round(StrengthCurves("female", "old").at("knee_flexion", 1000.0).extend.peak, 9)
@@ -359,7 +364,7 @@ def joint_strength(
 ) -> tuple[Array, Array]:
     """Return the lower and upper torque limit (N m) of a coordinate for angles q (rad) and velocities v (rad/s).
 
-    q and v broadcast. A coordinate without curves has its ``effort_limit`` at all angles and velocities.
+    q and v broadcast. For a coordinate without curves, the limit is its ``effort_limit`` at all angles and velocities.
 
     Example:
         >>> body = library.human()

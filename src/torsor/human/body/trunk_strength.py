@@ -1,22 +1,22 @@
-"""Strength of the trunk: the largest voluntary moment of the back by the flexion of the spine, for men and women.
+"""Trunk strength: the largest voluntary moment of the back as a function of spine flexion, for men and women.
 
-With m g h the weight times the height of the body and theta the flexion of the spine (sum of its joints, 0 upright),
-the mean isometric strength is
+m g h is body weight times height and theta the spine flexion (sum of its joint angles, 0 upright). The mean isometric
+strength is
 
-    extension   m g h (c0 + (c1 - c0) theta / 72 degrees)      held constant outside of -20 to 72 degrees
+    extension   m g h (c0 + (c1 - c0) theta / 72 degrees)      constant outside -20 to 72 degrees
     flexion     m g h c2
 
-Extension becomes stronger as the trunk flexes: Keller and Roy (2002) found it greatest at the largest flexion of their
-range (-20 to 50 degrees), flexion at 20 to 30 degrees, and differences between the sexes markedly smaller after
-division by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting at the upper back
-(60 people of 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a lever arm of 0.375 m above L5/S1. McKune (2012) found
-extension hardly dependent on the angle between 0 and 92 degrees; tables of Chaffin for hip and torso together fall with
-it.
+Extension strength increases as the trunk flexes. Keller and Roy (2002) found it greatest at the largest flexion of
+their range (-20 to 50 degrees), flexion strength at 20 to 30 degrees, and much smaller sex differences after division
+by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting at the upper back (60 people
+of 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a lever arm of 0.375 m above L5/S1. McKune (2012) found extension
+almost independent of the angle between 0 and 92 degrees. In Chaffin's tables, hip and torso strength together decrease
+with the angle.
 
 c0 and c1 are rounded from published ranges of lumbar extension with a fixed pelvis (men 200 N m upright to 330 to 350
-N m at 72 degrees), c2 is 0.7 of c0, and the factor of women, 0.81, is the middle one of three: 1 (Keller and Roy), 0.81
-(Chaffin: 160 of 234 N m), 0.69 (lumbar extension machines). These ranges are handed down in reviews: take the curves as
-good to a quarter, which is also the standard deviation between people. Torques that change with velocity are left out.
+N m at 72 degrees). c2 is 0.7 of c0. The factor for women, 0.81, is the middle of three: 1 (Keller and Roy), 0.81
+(Chaffin: 160 of 234 N m), 0.69 (lumbar extension machines). These ranges come from reviews. The accuracy of the curves
+is about 25 %, which is also the standard deviation between people. Velocity dependence is not included.
 """
 
 from dataclasses import dataclass
@@ -29,19 +29,19 @@ from torsor.base.checks import instance_of, number, one_of
 from torsor.human.body.person import Person
 from torsor.human.body.strength import SEXES, smooth_ramp
 
-UPRIGHT, FLEXED, FORWARD = 0.16, 0.27, 0.11  # c0, c1, c2 of men
-WOMEN = 0.81  # factor of women
-MIN_FLEXION, MAX_FLEXION = np.radians(-20.0), np.radians(72.0)  # flexion between which the strength changes
-VARIATION = 0.25  # standard deviation between people of one sex, divided by the mean
+UPRIGHT_EXTENSION, FLEXED_EXTENSION, FLEXION_STRENGTH = 0.16, 0.27, 0.11  # c0, c1, c2 for men
+WOMEN_FACTOR = 0.81  # factor for women
+MIN_FLEXION, MAX_FLEXION = np.radians(-20.0), np.radians(72.0)  # flexion range in which the strength changes
+VARIATION = 0.25  # standard deviation between people of one sex, relative to the mean
 SPINE = ("spine1_flexion", "spine2_flexion", "spine3_flexion", "spine4_flexion")  # coordinates whose sum is the flexion
 
 
 @dataclass(frozen=True)
 class TrunkStrength:
-    """The strength of the trunk of a ``person``, of mean strength or ``deviations`` standard deviations from it.
+    """Trunk strength of a ``person``: the mean, or ``deviations`` standard deviations from it.
 
-    ``extend`` and ``flex`` return moments (N m) for the flexion of the spine (rad): numbers, arrays or symbols. Older
-    people, and people whose ``strength`` of "spine1_flexion" differs, have that factor of it.
+    ``extend`` and ``flex`` return moments (N m) for a spine flexion (rad): numbers, arrays or symbols. The age factor
+    and the person's ``strength`` factor of "spine1_flexion" apply.
 
     Example:
         >>> man = TrunkStrength(Person(1.741, 73.0, "male"))
@@ -61,17 +61,19 @@ class TrunkStrength:
 
     @property
     def coefficients(self) -> Array:
-        """Extension upright, its slope (1/rad) and flexion (N m): the numbers of ``extension`` and ``flexion`` (3,)."""
-        factor = (1.0 if self.person.sex == "male" else WOMEN) * self.person.factor(SPINE[0])
+        """Coefficients (3,): upright extension (N m), its slope (N m/rad), and flexion (N m)."""
+        factor = (1.0 if self.person.sex == "male" else WOMEN_FACTOR) * self.person.factor(SPINE[0])
         unit = self.person.weight_times_height * factor * (1 + VARIATION * self.deviations)
-        return unit * np.array([UPRIGHT, (FLEXED - UPRIGHT) / MAX_FLEXION, FORWARD])
+        return unit * np.array(
+            [UPRIGHT_EXTENSION, (FLEXED_EXTENSION - UPRIGHT_EXTENSION) / MAX_FLEXION, FLEXION_STRENGTH]
+        )
 
     def extend(self, flexion: Any) -> Any:
-        """Return the largest moment (N m) that extends the trunk, at a flexion of the spine (rad)."""
+        """Return the largest moment (N m) that extends the trunk, at a spine flexion (rad)."""
         return extension(self.coefficients, flexion)
 
     def flex(self, flexion: Any) -> Any:
-        """Return the largest moment (N m) that flexes the trunk, at a flexion of the spine (rad)."""
+        """Return the largest moment (N m) that flexes the trunk, at a spine flexion (rad)."""
         return float(self.coefficients[2]) + 0 * flexion
 
 

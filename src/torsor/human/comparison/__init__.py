@@ -1,1 +1,1 @@
-"""A predicted walk beside people: recordings cut into strides, in the same signs and units, and a table of likeness."""
+"""Comparison of a predicted walk with people: recordings cut into strides, and a table of similarity."""

@@ -1,11 +1,11 @@
-"""A recorded walk as curves of comparisons: strides of one side, in the signs and units of ``Stride``.
+"""A recorded walk as curves for comparisons: strides of one side, with the signs and units of ``Stride``.
 
-Angles are in degrees: flexion, adduction, inward rotation and dorsiflexion positive. Moments are internal, in N m/kg,
-named after their positive direction. Powers are of all axes of a joint, in W/kg; forces in % of the weight: up,
-forward and medial.
+Angles are in degrees, with flexion, adduction, internal rotation and dorsiflexion positive. Moments are internal, in N
+m/kg, named after their positive direction. Powers are over all axes of a joint, in W/kg. Forces are in % of the weight:
+up, forward and medial.
 
-Columns are found by names of OpenSim (knee_angle_r, knee_angle_r_moment), of Torsor's body (right_knee_flexion), or of
-the curves that are compared (knee_flexion, knee_extension, knee_power, vertical).
+Columns are identified by names of OpenSim (knee_angle_r, knee_angle_r_moment), of Torsor's body (right_knee_flexion),
+or of the compared curves (knee_flexion, knee_extension, knee_power, vertical).
 """
 
 import math
@@ -31,7 +31,7 @@ G = 9.81  # m/s2
 
 
 class Scale(NamedTuple):
-    """A factor to the unit of comparisons: degrees, N m/kg, W/kg, % of weight; ``absolute``: divide by the mass too."""
+    """A factor to the unit of comparisons: degrees, N m/kg, W/kg, % of weight; ``absolute`` also needs the mass."""
 
     kind: str
     factor: float
@@ -39,7 +39,7 @@ class Scale(NamedTuple):
 
 
 DEGREES, RADIANS = Scale("angle", 1.0), Scale("angle", 180 / math.pi)
-# Words of heads, without blanks and in lower case.
+# Units in column headers, without blanks and in lower case.
 WORDS = {
     **dict.fromkeys(("degrees", "degree", "deg", "°"), DEGREES),
     **dict.fromkeys(("radians", "rad"), RADIANS),
@@ -53,64 +53,64 @@ WORDS = {
     **dict.fromkeys(("bodyweights", "bw"), Scale("force", 100.0)),
     **dict.fromkeys(("%ofweight", "%bw", "%"), Scale("force", 1.0)),
 }
-# Largest values of walking people in each unit, from a child of 17 kg to a man of 200 kg who hurries.
+# Largest values in walking in each unit, from a child of 17 kg to a man of 200 kg who walks fast.
 PEAKS: Mapping[str, tuple[tuple[float, float, str], ...]] = {
     "moment": ((0.3, 5.0, "nm/kg"), (8.0, 600.0, "nm")),
     "power": ((0.3, 15.0, "w/kg"), (20.0, 1500.0, "w")),
     "force": ((0.7, 2.5, "bw"), (7.0, 25.0, "n/kg"), (70.0, 200.0, "%bw"), (200.0, 5000.0, "n")),
 }
 UNIT_NAMES = {"moment": "N m/kg or N m", "power": "W/kg or W", "force": "body weights, N/kg, % of weight or N"}
-SPAN = (15.0, 150.0)  # degrees that a knee or a hip moves through in a stride
+JOINT_RANGE = (15.0, 150.0)  # range of motion of a knee or a hip in a stride (degrees)
 
 
 def said(word: str, kind: str, where: str) -> Scale:
-    """Return the scale of a unit in words."""
-    found = WORDS.get(word.lower().replace(" ", ""))
-    if found is None or found.kind != kind:
-        allowed = listing([each for each, scale in WORDS.items() if scale.kind == kind])
-        raise ModelError(f"{word!r} as the unit of {kind}s", value=word, where=where, allowed=allowed)
-    return found
+    """Return the scale of a unit name."""
+    scale_of_word = WORDS.get(word.lower().replace(" ", ""))
+    if scale_of_word is None or scale_of_word.kind != kind:
+        allowed = listing([unit for unit, scale in WORDS.items() if scale.kind == kind])
+        raise ModelError(f"{word!r} is not a unit of {kind}s", value=word, where=where, allowed=allowed)
+    return scale_of_word
 
 
 def guessed(values: Array, kind: str, where: str) -> Scale:
-    """Return the scale of moments, powers or forces by their largest value: only one unit fits a person."""
+    """Return the scale of moments, powers or forces from their largest value: only one unit fits a person."""
     peak = float(np.nanmax(np.abs(values), initial=0.0))
     for low, high, unit in PEAKS[kind]:
         if low <= peak < high:
             return WORDS[unit]
-    found = f"the largest {kind} is {peak:.4g}, which no walking person has in any unit"
-    fix = "check the unit, or say it in brackets in the head of a .csv column"
-    raise ModelError(found, where=where, allowed=UNIT_NAMES[kind], fix=fix)
+    what = f"the largest {kind} is {peak:.4g}, which is implausible for walking in any unit"
+    fix = "check the unit, or give it in brackets in the header of a .csv column"
+    raise ModelError(what, where=where, allowed=UNIT_NAMES[kind], fix=fix)
 
 
 def range_of(values: Array) -> float:
-    """Return the difference of the largest and the least value, 0 if there are none but NaN."""
+    """Return the difference between the largest and the smallest value, 0 if all are NaN."""
     known = values[np.isfinite(values)]
     return float(np.ptp(known)) if len(known) else 0.0
 
 
 def checked_angles(values: Array, scale: Scale | None, name: str, where: str) -> Scale:
-    """Return the scale of angles; a range of knee or hip that fits the other unit than the stated one is an error."""
+    """Return the scale of angles; raise ModelError if the range of knee or hip does not fit the stated unit."""
     span = range_of(values)
-    fits = [each for each in (DEGREES, RADIANS) if SPAN[0] <= span * each.factor <= SPAN[1]]
-    if scale is not None and (scale in fits or not fits):  # stiff knees stay within a few degrees
+    fits = [unit for unit in (DEGREES, RADIANS) if JOINT_RANGE[0] <= span * unit.factor <= JOINT_RANGE[1]]
+    if scale is not None and (scale in fits or not fits):  # stiff knees move only a few degrees
         return scale
     if scale is None and fits:
         return fits[0]
     unit = {None: "of an unknown unit", DEGREES: "degrees", RADIANS: "radians"}[scale]
-    fix = "say inDegrees=yes or no in the file, and check that the person walks"
+    fix = "set inDegrees=yes or no in the file, and check that the person walks"
     if scale is not None:
-        fix = "these are " + ("radians: say inDegrees=no" if scale == DEGREES else "degrees: say inDegrees=yes")
-    allowed = f"{SPAN[0]:g} to {SPAN[1]:g} degrees"
-    raise ModelError(f"{name} moves through {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
+        fix = "these are " + ("radians: set inDegrees=no" if scale == DEGREES else "degrees: set inDegrees=yes")
+    allowed = f"{JOINT_RANGE[0]:g} to {JOINT_RANGE[1]:g} degrees"
+    raise ModelError(f"the range of motion of {name} is {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
 
 
-COUNT = 401  # instants of a stride, as of ``Stride``
-LOADED = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
-SHORTEST_CONTACT = 0.1  # s; shorter ones are vibrations of a plate
-STRIDE = (0.4, 2.5)  # s: from a fast run to a very slow walk
-CLOSED = 0.02  # of the range of a curve: one stride ends as it began
-AT_END = 0.015  # of the stride: a heel strike this near to the ends of a closed recording is at the ends
+COUNT = 401  # instants of a stride, as in ``Stride``
+LOAD_THRESHOLD = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
+MIN_CONTACT_TIME = 0.1  # s; shorter contacts are vibrations of a force plate
+STRIDE_TIMES = (0.4, 2.5)  # s: from a fast run to a very slow walk
+CLOSURE_TOLERANCE = 0.02  # of the range of a curve: tolerance within which a stride ends as it began
+END_TOLERANCE = 0.015  # of the stride: a heel strike this close to the ends of a closed recording is at the ends
 
 Span = tuple[float, float]
 
@@ -123,11 +123,11 @@ class Signal(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the last value equals the first one, as in one whole stride; with gaps (NaN) it does not."""
-        return bool(abs(self.values[-1] - self.values[0]) <= CLOSED * np.ptp(self.values))
+        """Whether the last value equals the first one, as in one whole stride; False if there are gaps (NaN)."""
+        return bool(abs(self.values[-1] - self.values[0]) <= CLOSURE_TOLERANCE * np.ptp(self.values))
 
     def covers(self, span: Span) -> bool:
-        """Whether it is known from start to end of a span, but for half a sample."""
+        """Return whether it is known from start to end of a span, up to half a sample."""
         return bool(self.times[0] <= span[0] + self._slack and span[1] - self._slack <= self.times[-1])
 
     @property
@@ -137,28 +137,28 @@ class Signal(NamedTuple):
     def over(self, span: Span) -> Array:
         """Return the values (401,) at equal steps of a stride, with NaN next to missing values.
 
-        If the signal begins or ends within the stride, the rest is taken from the next or from the last stride.
+        If the signal begins or ends within the stride, the rest is taken from the next or the previous stride.
         """
         at, length = np.linspace(*span, COUNT), span[1] - span[0]
         if not self.covers(span):
             at = np.where(at < self.times[0], at + length, at)
             at = np.where(at > self.times[-1], at - length, at)
         known = np.isfinite(self.values)
-        found = np.interp(at, self.times, np.where(known, self.values, 0.0))
+        values = np.interp(at, self.times, np.where(known, self.values, 0.0))
         missing = np.interp(at, self.times, np.where(known, 0.0, 1.0)) > 0
         missing |= (at < self.times[0] - self._slack) | (at > self.times[-1] + self._slack)
-        return np.where(missing, np.nan, found)
+        return np.where(missing, np.nan, values)
 
 
 def check_length(times: Array, where: str) -> None:
     """Raise ModelError if times (K,) are shorter than any stride."""
-    if times[-1] - times[0] < STRIDE[0]:
-        found = f"too short for one stride: {times[0]:g} to {times[-1]:g} s"
-        raise ModelError(found, where=where, allowed=f"{STRIDE[0]:g} s or more")
+    if times[-1] - times[0] < STRIDE_TIMES[0]:
+        what = f"the recording from {times[0]:g} to {times[-1]:g} s is too short for one stride"
+        raise ModelError(what, where=where, allowed=f"{STRIDE_TIMES[0]:g} s or more")
 
 
 def heel_strikes(vertical: Signal, where: str) -> list[float]:
-    """Return the times (s) at which a foot begins to carry load, by its vertical force in any unit."""
+    """Return the times (s) at which a foot is first loaded, from its vertical force in any unit."""
     t, force = vertical
     check_length(t, where)
     if not np.isfinite(force).all():
@@ -166,12 +166,12 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
         raise ModelError(f"the vertical force is missing at {t[k]:g} s (row {k + 1})", where=where)
     peak = float(force.max())
     if peak <= 0:
-        found = f"the vertical force is never positive (largest {peak:g})"
-        raise ModelError(found, where=where, fix="the ground pushes people up: check axes and signs of the plates")
-    level = LOADED * peak
+        what = f"the vertical force is never positive (its maximum is {peak:g})"
+        raise ModelError(what, where=where, fix="check axes and signs of the force plates")
+    level = LOAD_THRESHOLD * peak
     found_at = []
     for first, last in runs(np.asarray(force > level)):
-        if first and t[last] - t[first] >= SHORTEST_CONTACT:
+        if first and t[last] - t[first] >= MIN_CONTACT_TIME:
             low, high = force[first - 1], force[first]
             found_at.append(float(t[first - 1] + (t[first] - t[first - 1]) * (level - low) / (high - low)))
     return found_at
@@ -180,21 +180,21 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
 def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
     """Return start and end (s) of the strides between heel strikes of a foot.
 
-    A recording without two heel strikes is one stride if all signals end with the values with which they began.
+    A recording without two heel strikes is one stride if all signals end with their initial values.
     """
     strikes = heel_strikes(vertical, where)
-    spans = [(a, b) for a, b in pairwise(strikes) if STRIDE[0] <= b - a <= STRIDE[1]]
+    spans = [(a, b) for a, b in pairwise(strikes) if STRIDE_TIMES[0] <= b - a <= STRIDE_TIMES[1]]
     if spans:
         return spans
     first, last = float(vertical.times[0]), float(vertical.times[-1])
     length = last - first
-    if STRIDE[0] <= length <= STRIDE[1] and all(each.is_closed for each in (vertical, *others)):
-        off = [at for at in strikes if min(at - first, last - at) > AT_END * length]
+    if STRIDE_TIMES[0] <= length <= STRIDE_TIMES[1] and all(signal.is_closed for signal in (vertical, *others)):
+        off = [at for at in strikes if min(at - first, last - at) > END_TOLERANCE * length]
         return [(off[0], off[0] + length)] if off else [(first, last)]
-    at = ", ".join(f"{each:.3g}" for each in strikes) or "none"
-    found = f"too short for one stride of the {side} foot: {first:g} to {last:g} s, heel strikes at {at}"
-    allowed = f"two heel strikes of a foot, {STRIDE[0]:g} to {STRIDE[1]:g} s apart"
-    raise ModelError(found, where=where, allowed=allowed, fix="a longer recording, the other side, or strikes=")
+    at = ", ".join(f"{time:.3g}" for time in strikes) or "none"
+    what = f"{first:g} to {last:g} s is too short for one stride of the {side} foot, with heel strikes at {at}"
+    allowed = f"two heel strikes of a foot, {STRIDE_TIMES[0]:g} to {STRIDE_TIMES[1]:g} s apart"
+    raise ModelError(what, where=where, allowed=allowed, fix="use a longer recording, the other side, or strikes=")
 
 
 def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
@@ -207,16 +207,16 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 
 
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
-    """Return a curve (N, 401) over those strides in which it is known throughout.
+    """Return a curve (N, 401) over those strides in which it is completely known.
 
-    If there are none, a recording that is as long as a stride counts as one, joined where it ends.
+    If there are none, a recording as long as a stride counts as one, joined at its ends.
     """
-    rows = [each for span in spans if signal.covers(span) and np.isfinite(each := signal.over(span)).all()]
-    rows = rows or [each for each in map(signal.over, spans) if np.isfinite(each).all()]
+    rows = [values for span in spans if signal.covers(span) and np.isfinite(values := signal.over(span)).all()]
+    rows = rows or [values for values in map(signal.over, spans) if np.isfinite(values).all()]
     return np.array(rows).reshape(-1, COUNT)
 
 
-SHORT = {"right": "r", "left": "l"}
+SIDE_LETTERS = {"right": "r", "left": "l"}
 OTHER = {"right": "left", "left": "right"}
 # Coordinates of a leg and an arm, with their names in OpenSim.
 COORDINATES = {
@@ -238,8 +238,8 @@ DIRECT = {
 class Signals:
     """One side of a person: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (along them) of coordinates.
 
-    ``curves`` are in the signs of comparisons, with their ``scales``; ``other`` is the vertical force of the other
-    foot; ``span`` says that all of it is one stride; ``mass`` is in kg, where it is known.
+    ``curves`` have the signs of comparisons, with their ``scales``. ``other`` is the vertical force of the other foot.
+    ``span`` states that the whole recording is one stride. ``mass`` is in kg, if it is known.
     """
 
     angles: dict[str, Signal] = field(default_factory=dict)
@@ -253,17 +253,17 @@ class Signals:
     span: tuple[float, float] | None = None
 
     def with_more(self, more: "Signals", where: str) -> "Signals":
-        """Return both together; a curve that both have is an error."""
-        found = Signals(mass=more.mass or self.mass, span=more.span or self.span)
-        for each in fields(self):
-            mine, theirs = getattr(self, each.name), getattr(more, each.name)
+        """Return the union of both; raise ModelError for a curve that both have."""
+        union = Signals(mass=more.mass or self.mass, span=more.span or self.span)
+        for part in fields(self):
+            mine, theirs = getattr(self, part.name), getattr(more, part.name)
             if isinstance(mine, dict):
-                twice = [name for name in theirs if name in mine and each.name != "scales"]
+                twice = [name for name in theirs if name in mine and part.name != "scales"]
                 if twice:
-                    fix = "give each recording on its own: several files in one recording complete each other"
-                    raise ModelError(f"a second curve of {listing(twice)}", where=where, fix=fix)
-                setattr(found, each.name, mine | theirs)
-        return found
+                    fix = "pass each recording separately: several files of one recording complement each other"
+                    raise ModelError(f"there is a second curve of {listing(twice)}", where=where, fix=fix)
+                setattr(union, part.name, mine | theirs)
+        return union
 
     @property
     def is_empty(self) -> bool:
@@ -272,15 +272,20 @@ class Signals:
 
 
 def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
-    """Return the index of the column of each coordinate of a side; ``ending`` is "_moment" for its moment."""
-    letter, found = SHORT[side], dict[str, int]()
-    for own, other in COORDINATES.items():
-        # Without a side, a name of a moment would be one of comparisons with another sign.
-        ways = [f"{other}_{letter}", f"{side}_{own}", f"{own}_{letter}", *([] if ending else [own])]
+    """Return the column index of each coordinate of a side; ``ending`` is "_moment" for its moment."""
+    letter, columns = SIDE_LETTERS[side], dict[str, int]()
+    for coordinate, name_there in COORDINATES.items():
+        # Without a side, the name of a moment would be that of a curve with another sign.
+        ways = [
+            f"{name_there}_{letter}",
+            f"{side}_{coordinate}",
+            f"{coordinate}_{letter}",
+            *([] if ending else [coordinate]),
+        ]
         at = _first(names, *(f"{way}{ending}" for way in ways))
         if at is not None:
-            found[own] = at
-    return found
+            columns[coordinate] = at
+    return columns
 
 
 def _first(names: Sequence[str], *ways: str) -> int | None:
@@ -288,19 +293,19 @@ def _first(names: Sequence[str], *ways: str) -> int | None:
 
 
 def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = None) -> Signals:
-    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are those of its head."""
-    known, names, letter = units or {}, table.short_names, SHORT[side]
+    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are those of its header."""
+    known, names, letter = units or {}, table.short_names, SIDE_LETTERS[side]
 
     def signal(at: int) -> Signal:
         return Signal(table.times, table.values[:, at])
 
-    found, at = Signals(), places(names, side)
-    found.angles = {own: signal(k) for own, k in at.items()}
-    _to_degrees(found, {own: table.names[k] for own, k in at.items()}, table, known)
-    found.moments = {own: signal(k) for own, k in places(names, side, "_moment").items()}
-    if found.moments:
-        together = np.concatenate([each.values for each in found.moments.values()])
-        found.scales["moment"] = guessed(together, "moment", table.source)
+    signals, at = Signals(), places(names, side)
+    signals.angles = {coordinate: signal(k) for coordinate, k in at.items()}
+    _to_degrees(signals, {coordinate: table.names[k] for coordinate, k in at.items()}, table, known)
+    signals.moments = {coordinate: signal(k) for coordinate, k in places(names, side, "_moment").items()}
+    if signals.moments:
+        together = np.concatenate([moment.values for moment in signals.moments.values()])
+        signals.scales["moment"] = guessed(together, "moment", table.source)
     for kind, curves in DIRECT.items():
         ways = {name: _first(names, f"{name}_{letter}", f"{side}_{name}", name) for name in curves}
         hits = {name: (table.names[k], signal(k)) for name, k in ways.items() if k is not None}
@@ -308,62 +313,62 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
             continue
         stated = {said(known[name], kind, table.source) for name, _ in hits.values() if name in known}
         if len(stated) > 1:
-            raise ModelError(f"{kind}s in several units", where=table.source, allowed="one unit")
-        together = np.concatenate([each.values for _, each in hits.values()])
-        # The largest of the curves shows the unit that no head says.
-        found.scales[kind] = stated.pop() if stated else guessed(together, kind, table.source)
-        found.curves |= {name: each for name, (_, each) in hits.items()}
-    k = _first(names, f"vertical_{SHORT[OTHER[side]]}", f"{OTHER[side]}_vertical")
+            raise ModelError(f"the {kind}s have several units", where=table.source, allowed="one unit")
+        together = np.concatenate([curve.values for _, curve in hits.values()])
+        # The largest value of the curves reveals a unit that no header states.
+        signals.scales[kind] = stated.pop() if stated else guessed(together, kind, table.source)
+        signals.curves |= {name: curve for name, (_, curve) in hits.items()}
+    k = _first(names, f"vertical_{SIDE_LETTERS[OTHER[side]]}", f"{OTHER[side]}_vertical")
     if k is not None:
-        found.other["vertical"] = signal(k)
-    return found
+        signals.other["vertical"] = signal(k)
+    return signals
 
 
-def _to_degrees(found: Signals, spelled: Mapping[str, str], table: MotionTable, units: Mapping[str, str]) -> None:
-    """Convert the angles; the ranges of knee and hip check what the file says of their unit."""
+def _to_degrees(signals: Signals, spelled: Mapping[str, str], table: MotionTable, units: Mapping[str, str]) -> None:
+    """Convert the angles; the ranges of knee and hip verify the unit stated in the file."""
     check_length(table.times, table.source)
     stated: Scale | None = {None: None, True: DEGREES, False: RADIANS}[table.in_degrees]
-    large = [each for each in ("knee_flexion", "hip_flexion") if each in found.angles]
+    large = [coordinate for coordinate in ("knee_flexion", "hip_flexion") if coordinate in signals.angles]
     if large:
-        widest = max(large, key=lambda each: range_of(found.angles[each].values))
+        widest = max(large, key=lambda coordinate: range_of(signals.angles[coordinate].values))
         name = spelled[widest]
         unit = said(units[name], "angle", table.source) if name in units else stated
-        stated = checked_angles(found.angles[widest].values, unit, name, table.source)
-    for own, (times, values) in found.angles.items():
-        name = spelled[own]
+        stated = checked_angles(signals.angles[widest].values, unit, name, table.source)
+    for coordinate, (times, values) in signals.angles.items():
+        name = spelled[coordinate]
         scale = said(units[name], "angle", table.source) if name in units else stated
         if scale is None:
-            fix = "say inDegrees=yes or no in the file, or [degrees] in the head of the column"
-            raise ModelError(f"the unit of {name} is not known", where=table.source, fix=fix)
-        found.angles[own] = Signal(times, scale.factor * values)
+            fix = "set inDegrees=yes or no in the file, or [degrees] in the column header"
+            raise ModelError(f"the unit of {name} is unknown", where=table.source, fix=fix)
+        signals.angles[coordinate] = Signal(times, scale.factor * values)
 
 
 def of_forces(forces: GroundForces, side: str) -> Signals:
-    """Return the ground's force on a foot: vertical, forward and medial; a person who walks backwards is turned."""
+    """Return the ground force on a foot: vertical, forward and medial; turn the axes of a person moving backwards."""
     if side not in forces.names:
         fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
         allowed = f"forces named {side}; found: {listing(forces.names)}"
-        raise ModelError(f"no ground force of the {side} foot", where=forces.source, allowed=allowed, fix=fix)
+        raise ModelError(f"there is no ground force of the {side} foot", where=forces.source, allowed=allowed, fix=fix)
     turned = forces.in_axes(HUMAN)
     medial, vertical, forward = turned.forces[:, turned.index(side)].T
     sign = 1.0 if side == "right" else -1.0  # x is to the left
-    # People brake while the load of a foot grows, and push forward while it falls.
+    # People brake while the load on a foot increases, and push forward while it decreases.
     loading = np.gradient(np.nan_to_num(vertical)) if len(forces) > 1 else np.zeros(1)
     if np.nansum(loading * forward) > 0:
-        text = f"the fore-aft force of the {side} foot pushes before it brakes: the person goes backwards in these axes"
-        fix = 'they are turned about the vertical; load(path, axes="back up left") says so'
-        warn(text, where=forces.source, fix=fix)
+        what = f"the {side} foot pushes forward before it brakes: the person moves backwards in these axes"
+        fix = 'the axes were turned about the vertical; load(path, axes="back up left") avoids this'
+        warn(what, where=forces.source, fix=fix)
         forward, sign = -forward, -sign
-    own = {"vertical": vertical, "forward": forward, "medial": sign * medial}
-    found = Signals(curves={name: Signal(forces.times, np.asarray(each)) for name, each in own.items()})
-    found.scales["force"] = guessed(vertical, "force", forces.source)
+    curves = {"vertical": vertical, "forward": forward, "medial": sign * medial}
+    signals = Signals(curves={name: Signal(forces.times, np.asarray(values)) for name, values in curves.items()})
+    signals.scales["force"] = guessed(vertical, "force", forces.source)
     if OTHER[side] in forces.names:
-        found.other["vertical"] = Signal(forces.times, turned.forces[:, turned.index(OTHER[side]), 1])
-    return found
+        signals.other["vertical"] = Signal(forces.times, turned.forces[:, turned.index(OTHER[side]), 1])
+    return signals
 
 
 def of_measured(measured: Any, side: str) -> Signals | None:
-    """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``; None if it is neither."""
+    """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``, or None for other types."""
     from torsor.human.measured import MeasuredDynamics, MeasuredMotion
 
     if not isinstance(measured, MeasuredMotion | MeasuredDynamics):
@@ -373,17 +378,17 @@ def of_measured(measured: Any, side: str) -> Signals | None:
     def signals(values: Array) -> dict[str, Signal]:
         return {name: Signal(measured.times, values[:, k]) for name, k in places(names, side).items()}
 
-    found = Signals(angles=signals(np.degrees(measured.q)))
+    measured_signals = Signals(angles=signals(np.degrees(measured.q)))
     if isinstance(measured, MeasuredDynamics):
-        found.mass = measured.weight / G
-        found.rates, found.moments = signals(measured.v), signals(measured.forces)
-        found.scales["moment"] = Scale("moment", 1.0, absolute=True)
+        measured_signals.mass = measured.weight / G
+        measured_signals.rates, measured_signals.moments = signals(measured.v), signals(measured.forces)
+        measured_signals.scales["moment"] = Scale("moment", 1.0, absolute=True)
         if measured.ground is not None:
-            found = found.with_more(of_forces(measured.ground, side), measured.ground.source)
-    return found
+            measured_signals = measured_signals.with_more(of_forces(measured.ground, side), measured.ground.source)
+    return measured_signals
 
 
-# Powers of joints from recorded angles and moments: the sum over the axes of a joint of moment times angular rate.
+# Joint powers from recorded angles and moments: the sum over the axes of a joint of moment times angular velocity.
 
 AXES = {
     "hip_power": ("hip_flexion", "hip_adduction", "hip_rotation"),
@@ -391,15 +396,15 @@ AXES = {
     "ankle_power": ("ankle_flexion", "ankle_inversion"),
 }
 CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass, as in inverse dynamics of walking (Winter 2009)
-FEWEST = 8  # samples that a rate is taken from
+MIN_RATE_SAMPLES = 8  # samples needed for a rate
 
 
 def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
     """Return the powers of hip, knee and ankle, summed over the axes whose angle and moment are both known.
 
-    A joint whose first axis is not known has no power.
+    A joint whose first axis is unknown has no power.
     """
-    found: dict[str, tuple[Signal, Scale]] = {}
+    powers: dict[str, tuple[Signal, Scale]] = {}
     scale = signals.scales.get("moment")
     for name, axes in AXES.items():
         if scale is None or axes[0] not in signals.moments or axes[0] not in signals.angles:
@@ -411,27 +416,27 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
                 rate = signals.rates.get(axis) or _rate(signals.angles[axis], spans)
                 moment = np.interp(times, *signals.moments[axis])
                 total += moment * np.interp(times, *rate, left=np.nan, right=np.nan)
-        found[name] = Signal(times, total), Scale("power", scale.factor, scale.absolute)
-    return found
+        powers[name] = Signal(times, total), Scale("power", scale.factor, scale.absolute)
+    return powers
 
 
 def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
     """Return the rate (rad/s) of an angle, with NaN where the angle is missing.
 
-    One whole stride that ends as it began is periodic; other recordings pass a low-pass filter of 6 Hz.
+    One whole stride that ends as it began is periodic; other recordings are low-pass filtered at 6 Hz.
     """
-    from torsor.identification.differentiation import differentiate  # not needed by most who import the human
+    from torsor.identification.differentiation import differentiate  # a slow import that is rarely needed
 
     times, angle = signal
     known = np.isfinite(angle)
-    if known.sum() < FEWEST:
+    if known.sum() < MIN_RATE_SAMPLES:
         return Signal(times, np.full(len(times), np.nan))
     t = np.linspace(times[0], times[-1], len(times))
     x = np.radians(np.interp(t, times[known], angle[known]))
     nyquist = 0.5 * (len(t) - 1) / float(t[-1] - t[0])
     if len(spans) == 1 and np.isclose(np.diff(spans[0])[0], t[-1] - t[0]) and signal.is_closed:
-        found = differentiate(t[:-1], x[:-1, None], nyquist, periodic=True, order=12)[1][:, 0]
-        rate = np.append(found, found[0])
+        rates = differentiate(t[:-1], x[:-1, None], nyquist, periodic=True, order=12)[1][:, 0]
+        rate = np.append(rates, rates[0])
     else:
         rate = differentiate(t, x[:, None], min(CUTOFF, nyquist), order=ORDER, ends="straight")[1][:, 0]
     return Signal(times, np.where(known, np.interp(times, t, rate), np.nan))
@@ -439,77 +444,77 @@ def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
 
 SUFFIXES = (".mot", ".sto", ".csv")
 _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")
-# Columns of a table over the stride, in place of time.
+# Columns of a table over the stride, instead of time.
 SHARES = ("share of the stride", "share", "percent", "%", "% of stride", "gait cycle", "gait_cycle", "% gait cycle")
-# Columns of ``Stride.save("walk.csv")`` for the own foot, by the names of comparisons.
-_OWN = {
+# Columns of ``Stride.save("walk.csv")`` for the foot of the stride, by curve name.
+_OWN_COLUMNS = {
     f"force own foot {way}": name for way, name in (("medial", "medial"), ("up", "vertical"), ("forward", "forward"))
 }
 _KINDS = re.compile(r"(angle|moment|power) (\w+)")
 
 
 def of_file(path: Path, side: str) -> Signals:
-    """Return what a file holds of one side."""
+    """Return the signals of one side in a file."""
     suffix = path.suffix.lower()
     if suffix in (".trc", ".c3d"):
-        fix = "torsor.human.measured finds angles and moments from markers: compare with what inverse_dynamics returns"
-        raise ModelError("markers, not curves", where=path.name, fix=fix)
+        fix = "compute angles and moments with torsor.human.measured, and compare with the result of inverse_dynamics"
+        raise ModelError("the file has markers, not curves", where=path.name, fix=fix)
     if suffix not in SUFFIXES:
-        allowed = f"a recording: {', '.join(SUFFIXES)}, or a .npz file on its own"
-        found = "one of several files" if suffix == ".npz" else f"unknown kind of file {path.suffix!r}"
-        raise ModelError(found, where=path.name, allowed=allowed)
+        allowed = f"a recording: {', '.join(SUFFIXES)}, or a separate .npz file"
+        what = "it cannot be one of several files" if suffix == ".npz" else f"unknown file type {path.suffix!r}"
+        raise ModelError(what, where=path.name, allowed=allowed)
     if suffix == ".csv" and path.is_file():
         return _of_csv(path, side)
     return of_recording(load(path, check=False), side)
 
 
 def of_recording(recording: Recording, side: str, units: dict[str, str] | None = None) -> Signals:
-    """Return what a loaded recording holds of one side."""
-    found = Signals()
+    """Return the signals of one side in a loaded recording."""
+    signals = Signals()
     if recording.has("table"):
-        found = of_table(recording.table, side, units)
+        signals = of_table(recording.table, side, units)
     if recording.has("forces"):
-        found = found.with_more(of_forces(recording.forces, side), recording.source)
-    if found.is_empty:
+        signals = signals.with_more(of_forces(recording.forces, side), recording.source)
+    if signals.is_empty:
         names = recording.table.names if recording.has("table") else ()
-        text = f"no curve of the {side} side is known by its name" + (f": {', '.join(names[:6])}, ..." if names else "")
-        allowed = f"names of OpenSim, such as hip_flexion_r, or {', '.join([*list(COORDINATES)[:2], *DIRECT['force']])}"
-        raise ModelError(text, where=recording.source, allowed=allowed)
-    return found
+        what = f"no column is a known curve of the {side} side" + (f": {', '.join(names[:6])}, ..." if names else "")
+        allowed = f"OpenSim names, such as hip_flexion_r, or {', '.join([*list(COORDINATES)[:2], *DIRECT['force']])}"
+        raise ModelError(what, where=recording.source, allowed=allowed)
+    return signals
 
 
 def _of_csv(path: Path, side: str) -> Signals:
-    """Return what a .csv file holds; a unit in brackets at the end of a head is that of the column."""
+    """Return the signals in a .csv file; a unit in brackets at the end of a header is that of the column."""
     names, units = _heads(path)
     bare = {head: name for head, name in names.items() if name.lower() == "time"}
     shares = [head for head, name in names.items() if name.lower() in SHARES]
     if not bare and not shares:
-        allowed = f"a column named time, or of the share of the stride: {', '.join(SHARES[:3])}"
+        allowed = f"a column named time, or one with the share of the stride: {', '.join(SHARES[:3])}"
         raise ModelError("no column is named time", where=path.name, allowed=allowed)
-    # Columns that end with x, y and z would be markers.
-    wanted = {head: name for head, name in names.items() if not re.fullmatch(r"(pressure|reaction) .*", name)}
-    wanted |= dict.fromkeys(bare or shares[:1], "time")
+    # Columns that end with x, y and z would be taken for markers.
+    columns = {head: name for head, name in names.items() if not re.fullmatch(r"(pressure|reaction) .*", name)}
+    columns |= dict.fromkeys(bare or shares[:1], "time")
     if bare:
-        wanted = {head: name for head, name in wanted.items() if head not in shares}
-    recording = read_csv(path, wanted)
+        columns = {head: name for head, name in columns.items() if head not in shares}
+    recording = read_csv(path, columns)
     table = recording.table
     ends = (float(table.times[0]), float(table.times[-1]))
-    own = MotionTable(tuple(_own(each) for each in table.names), table.times, table.values, None, "", path.name)
+    renamed = MotionTable(tuple(_own(column) for column in table.names), table.times, table.values, None, "", path.name)
     known = {_own(names[head]): unit for head, unit in units.items()}
-    found = of_recording(Recording(path.name, None, recording.found_forces, own), side, known)
-    for name in own.names:  # columns that end with _sd are the bands of curves over a stride
+    signals = of_recording(Recording(path.name, None, recording.found_forces, renamed), side, known)
+    for name in renamed.names:  # columns that end with _sd are the bands of curves over a stride
         curve = name.removesuffix("_sd")
-        if curve != name and (curve in found.curves or curve in found.angles):
-            found.bands[curve] = own.column(name)
+        if curve != name and (curve in signals.curves or curve in signals.angles):
+            signals.bands[curve] = renamed.column(name)
     if shares:
-        found.span = ends
+        signals.span = ends
         if not bare:
-            found.rates = {name: Signal(s.times, np.full(len(s.times), np.nan)) for name, s in found.angles.items()}
-    return found
+            signals.rates = {name: Signal(s.times, np.full(len(s.times), np.nan)) for name, s in signals.angles.items()}
+    return signals
 
 
 def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the name of each head without its unit, and the units."""
+    """Return the name of each header without its unit, and the units."""
     names, units = dict[str, str](), dict[str, str]()
     for head in csv_table(path).heads:
         matched = _HEAD.fullmatch(head)
@@ -520,32 +525,33 @@ def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _own(name: str) -> str:
-    """Return the name in comparisons of a column that ``Stride.save`` wrote; other names stay."""
-    if name in _OWN:
-        return _OWN[name]
+    """Return the curve name of a column that ``Stride.save`` wrote; other names are unchanged."""
+    if name in _OWN_COLUMNS:
+        return _OWN_COLUMNS[name]
     matched = _KINDS.fullmatch(name)
     if not matched:
         return name
     return f"{matched[2]}_power" if matched[1] == "power" else matched[2]
 
 
-# Moments in the directions of comparisons, with the coordinates that they are against.
+# Moments in the directions of comparisons, with the opposing coordinates.
 MOMENTS = {
     "hip_extension": "hip_flexion",
     "knee_extension": "knee_flexion",
     "ankle_plantarflexion": "ankle_flexion",
     "hip_abduction": "hip_adduction",
 }
-WEIGHT = 0.1  # of the mass: what forces and a given mass may differ by
-FLIGHT = 0.5  # of the mean: both feet together carry more at any time of a walk, or one of them is on no plate
+MASS_TOLERANCE = 0.1  # relative difference allowed between the mass from forces and a given mass
+MIN_WALK_LOAD = 0.5  # of the mean: in a walk both feet together always carry more, unless a foot misses the plates
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedWalk:
     """A recorded walk: ``curves`` over a stride, by name, each the mean of its strides with their standard deviation.
 
-    ``label`` is what legends say, ``strides`` their start and end (s), ``mass`` that of the person (kg), or None where
-    nothing needs it, ``side`` the foot whose heel strikes they begin with. ``notes`` say how it was read.
+    ``label`` is the legend text, ``strides`` are start and end times (s), ``mass`` is that of the person (kg), or None
+    if it is not needed, and ``side`` is the foot at whose heel strikes the strides begin. ``notes`` describe how the
+    recording was read.
     """
 
     label: str
@@ -568,11 +574,11 @@ def recorded_walk(
 ) -> RecordedWalk:
     """Return a recorded walk for comparisons, from one or more files or results of the same recording.
 
-    ``sources`` are paths (.mot, .sto, .csv), what ``torsor.human.recordings.load`` returns, or what
-    ``torsor.human.measured.inverse_kinematics`` and ``inverse_dynamics`` return: angles, moments and ground forces of
-    one recording may be in several of them. Strides of a ``side`` begin at heel strikes, which the vertical force shows
+    ``sources`` are paths (.mot, .sto, .csv), results of ``torsor.human.recordings.load``, or results of
+    ``torsor.human.measured.inverse_kinematics`` and ``inverse_dynamics``. Angles, moments and ground forces of one
+    recording may be in several sources. Strides of a ``side`` begin at heel strikes, detected from the vertical force
     (more than 2.5 % of its peak), or at the times ``strikes`` (s). Moments in N m are divided by the ``mass`` (kg), by
-    default the one that the ground carries over the strides. ``label`` is for legends: author and year.
+    default that which the ground carries over the strides. ``label`` is used in legends: author and year.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 101)
@@ -583,7 +589,7 @@ def recorded_walk(
         >>> walk.curves["knee_flexion"].mean.max().round(6), walk.strides
         (np.float64(40.0), ((0.0, 1.0),))
     """
-    one_of(side, tuple(SHORT), "recorded walk", "side")
+    one_of(side, tuple(SIDE_LETTERS), "recorded walk", "side")
     if not sources:
         raise ModelError("no file or result is given", where="recorded walk")
     title = name_of(label, "label", "recorded walk") if label is not None else _title(sources[0])
@@ -598,7 +604,7 @@ def recorded_walk(
     notes = [f"{title}: {side} side, {len(spans)} stride{'s' * (len(spans) > 1)} of {words} s"]
     person = _mass(signals, mass, spans, title)
     if person is not None:
-        how = "" if mass is not None or signals.mass else ", by the ground forces"
+        how = "" if mass is not None or signals.mass else ", from the ground forces"
         notes.append(f"{title}: {person:.1f} kg{how}")
     _check_feet(signals, spans, side, title)
     curves, more = _curves(signals, spans, person, title)
@@ -620,27 +626,27 @@ def _signals(source: Any, side: str) -> Signals:
         return of_table(source, side)
     if isinstance(source, GroundForces):
         return of_forces(source, side)
-    found = of_measured(source, side)
-    if found is None:
+    signals = of_measured(source, side)
+    if signals is None:
         allowed = "a path, a recording, or a result of torsor.human.measured"
-        raise ModelError(f"found {type(source).__name__}", where="recorded walk", allowed=allowed)
-    return found
+        raise ModelError(f"the type {type(source).__name__} is not supported", where="recorded walk", allowed=allowed)
+    return signals
 
 
 def _turn_knee(signals: Signals) -> None:
-    """Turn a knee whose flexion is negative, as in older models of OpenSim, with its moment and its rate."""
+    """Reverse a knee whose flexion is negative, as in older OpenSim models, with its moment and its rate."""
     knee = signals.angles.get("knee_flexion")
     if knee is None:
         if "knee_flexion" in signals.moments:
-            text = "a moment of the knee without its angle: knee_angle is taken as flexion"
-            warn(text, where="recorded walk", fix="add the file of angles, whose sign shows the direction")
+            what = "there is a knee moment without its angle, so knee_angle is assumed to be flexion"
+            warn(what, where="recorded walk", fix="add the angle file, whose sign shows the direction")
         return
     known = knee.values[np.isfinite(knee.values)]
     if len(known) and known.max() < -known.min():
-        for found in (signals.angles, signals.rates, signals.moments):
-            if "knee_flexion" in found:
-                times, values = found["knee_flexion"]
-                found["knee_flexion"] = Signal(times, -values)
+        for group in (signals.angles, signals.rates, signals.moments):
+            if "knee_flexion" in group:
+                times, values = group["knee_flexion"]
+                group["knee_flexion"] = Signal(times, -values)
 
 
 def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: str) -> list[Span]:
@@ -650,68 +656,69 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
         return [signals.span]
     if "vertical" not in signals.curves:
         fix = (
-            'give the files of one recording together, ("angles.mot", "forces.mot"), --compare angles.mot forces.mot, '
+            'pass the files of one recording together, ("angles.mot", "forces.mot"), --compare angles.mot forces.mot, '
             "or heel strikes: recorded_walk(..., strikes=[0.6, 1.7])"
         )
-        raise ModelError("there are no ground forces to find strides with", where=where, fix=fix)
+        raise ModelError("there are no ground forces from which to detect strides", where=where, fix=fix)
     return spans_of(signals.curves["vertical"], list(signals.angles.values()), side, where)
 
 
-def _mass(signals: Signals, given: float | None, spans: Sequence[Span], where: str) -> float | None:
-    """Return the mass: as given, as of the measured person, or as the ground carries; they may not contradict."""
+def _mass(signals: Signals, mass: float | None, spans: Sequence[Span], where: str) -> float | None:
+    """Return the mass: as given, as measured, or as carried by the ground; they must not contradict each other."""
     carried = _carried(signals, spans)
-    person = signals.mass if given is None else number(given, where, "mass (kg)", above=0.0, most=500.0)
+    person = signals.mass if mass is None else number(mass, where, "mass (kg)", above=0.0, most=500.0)
     if person is None:
         return carried
-    if carried is not None and abs(carried - person) > WEIGHT * person:
-        found = f"a mass of {person:.1f} kg, but the ground carries {carried:.1f} kg over the strides"
-        fix = "check the mass, and that every step is on a plate"
-        raise ModelError(found, where=where, allowed=f"within {100 * WEIGHT:.0f} % of each other", fix=fix)
+    if carried is not None and abs(carried - person) > MASS_TOLERANCE * person:
+        what = f"the mass is {person:.1f} kg, but the ground carries {carried:.1f} kg over the strides"
+        fix = "check the mass, and that every step is on a force plate"
+        raise ModelError(what, where=where, allowed=f"within {100 * MASS_TOLERANCE:.0f} % of each other", fix=fix)
     return person
 
 
 def _carried(signals: Signals, spans: Sequence[Span]) -> float | None:
-    """Return the mass (kg) whose weight is the mean vertical force over strides, None where forces are not in N."""
+    """Return the mass (kg) whose weight is the mean vertical force over strides, or None if forces are not in N."""
     scale = signals.scales.get("force")
     if scale is None or not scale.absolute or "vertical" not in signals.curves:
         return None
-    own = of_strides(signals.curves["vertical"], spans)
-    if not len(own):
+    loads = of_strides(signals.curves["vertical"], spans)
+    if not len(loads):
         return None
-    total = 2 * own  # both feet carry the same on average
+    total = 2 * loads  # both feet carry the same load on average
     if "vertical" in signals.other:
         other = of_strides(signals.other["vertical"], spans)
-        if len(other) == len(own) and (own + other).min() > FLIGHT * own.mean() * 2:
-            total = own + other
+        if len(other) == len(loads) and (loads + other).min() > MIN_WALK_LOAD * loads.mean() * 2:
+            total = loads + other
     return float(total[:, :-1].mean()) / G  # the last instant of a stride is the first of the next
 
 
 def _check_feet(signals: Signals, spans: Sequence[Span], side: str, where: str) -> None:
-    """Raise ModelError if a foot carries load while its knee swings: the feet are swapped."""
+    """Raise ModelError if a foot is loaded while its knee swings, because the feet are then swapped."""
     if "knee_flexion" not in signals.angles or "vertical" not in signals.curves:
         return
-    knee, force = (of_strides(each, spans) for each in (signals.angles["knee_flexion"], signals.curves["vertical"]))
+    knee, force = (of_strides(signal, spans) for signal in (signals.angles["knee_flexion"], signals.curves["vertical"]))
     if len(knee) != len(force) or not len(knee):
         return
     loaded = [row[np.argmax(bend)] > 0.5 * row.max() for bend, row in zip(knee, force, strict=True)]
     if all(loaded):
-        found = f"the {side} knee bends most while the {side} foot carries load"
-        raise ModelError(found, where=where, fix='swapped feet: forces.renamed({"right": "left", "left": "right"})')
+        what = f"the {side} knee flexes most while the {side} foot is loaded"
+        fix = 'the feet are swapped: use forces.renamed({"right": "left", "left": "right"})'
+        raise ModelError(what, where=where, fix=fix)
 
 
 def _curves(
     signals: Signals, spans: Sequence[Span], mass: float | None, where: str
 ) -> tuple[dict[str, Reference], list[str]]:
     """Return the curves that are known in at least one stride, and notes about the others."""
-    found, lost, joined = dict[str, Reference](), list[str](), list[str]()
-    named: dict[str, tuple[Signal, Scale]] = {name: (each, DEGREES) for name, each in signals.angles.items()}
+    curves, lost, joined = dict[str, Reference](), list[str](), list[str]()
+    named: dict[str, tuple[Signal, Scale]] = {name: (angle, DEGREES) for name, angle in signals.angles.items()}
     for name, coordinate in MOMENTS.items():
         if coordinate in signals.moments:
             times, values = signals.moments[coordinate]
             named[name] = Signal(times, -values), signals.scales["moment"]
-    own = {name: (each, signals.scales[REFERENCES[name].kind]) for name, each in signals.curves.items()}
-    named |= own | {name: each for name, each in powers_of(signals, spans).items() if name not in own}
-    for name in (each for each in REFERENCES if each in named):
+    direct = {name: (curve, signals.scales[REFERENCES[name].kind]) for name, curve in signals.curves.items()}
+    named |= direct | {name: power for name, power in powers_of(signals, spans).items() if name not in direct}
+    for name in (curve for curve in REFERENCES if curve in named):
         signal, scale = named[name]
         rows = of_strides(signal, spans)
         if not len(rows):
@@ -720,27 +727,27 @@ def _curves(
         if not any(map(signal.covers, spans)):
             joined.append(name)
         if scale.absolute and mass is None:
-            text = "is not divided by the mass, which is not known"
-            fix = "give it: recorded_walk(..., mass=72.0), or add the file of the ground forces in N"
-            raise ModelError(text, argument=name, where=where, fix=fix)
+            what = "is not divided by the mass, which is unknown"
+            fix = "use recorded_walk(..., mass=72.0), or add the file of the ground forces in N"
+            raise ModelError(what, argument=name, where=where, fix=fix)
         factor = scale.factor / (mass if scale.absolute and mass else 1.0)
-        found[name] = _reference(name, factor * rows, where, signals.bands.get(name), factor)
-    if not found:
+        curves[name] = _reference(name, factor * rows, where, signals.bands.get(name), factor)
+    if not curves:
         ends = ", ".join(f"{first:.3g} to {last:.3g} s" for first, last in spans)
-        text = f"no curve is known over a whole stride ({ends})"
-        fix = "check that the files have the same times, and fill gaps: torsor.human.recordings.fill_gaps"
-        raise ModelError(text, where=where, fix=fix)
-    notes = [f"{where}: left out, with gaps or at other times: {listing(lost)}"] if lost else []
+        what = f"no curve is known over a whole stride ({ends})"
+        fix = "check that the files have the same times, and fill gaps with torsor.human.recordings.fill_gaps"
+        raise ModelError(what, where=where, fix=fix)
+    notes = [f"{where}: omitted because of gaps or other times: {listing(lost)}"] if lost else []
     for note in notes:
         warn(note)
     if joined:
-        notes.append(f"{where}: no heel strike to heel strike, joined where the file ends: {listing(joined, most=3)}")
-    return found, notes
+        notes.append(f"{where}: no complete stride, joined where the file ends: {listing(joined, most=3)}")
+    return curves, notes
 
 
 def _reference(name: str, rows: Array, label: str, band: Array | None, factor: float) -> Reference:
-    kind, own = REFERENCES[name].kind, REFERENCES[name].name
+    kind, quantity = REFERENCES[name].kind, REFERENCES[name].name
     if band is not None and len(band) and np.isfinite(band).all():
         at = np.linspace(0.0, 1.0, rows.shape[1])
-        return Reference(kind, own, label, rows[0], factor * np.interp(at, np.linspace(0.0, 1.0, len(band)), band))
-    return Reference(kind, own, label, rows.mean(axis=0), rows.std(axis=0, ddof=1) if len(rows) > 1 else None)
+        return Reference(kind, quantity, label, rows[0], factor * np.interp(at, np.linspace(0.0, 1.0, len(band)), band))
+    return Reference(kind, quantity, label, rows.mean(axis=0), rows.std(axis=0, ddof=1) if len(rows) > 1 else None)

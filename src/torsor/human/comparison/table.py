@@ -1,4 +1,4 @@
-"""The likeness of the curves of a walk to those of people: a row for each curve, and means."""
+"""The similarity of gait curves to those of people: a row for each curve, and means."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from torsor.base.errors import printable
 from torsor.base.summary import Summary, as_text
 from torsor.human.gait.references import SOURCES, UNITS, Reference, in_words, likeness
 
-# The curves by which predictions of walking are usually compared; means are those of these eleven.
+# The curves by which predicted walks are usually compared; means are those of these eleven.
 SAGITTAL = (
     *("hip_flexion", "knee_flexion", "ankle_flexion", "hip_extension", "knee_extension", "ankle_plantarflexion"),
     *("hip_power", "knee_power", "ankle_power", "vertical", "forward"),
@@ -23,10 +23,10 @@ HEAD = ("curve", "r2", "RMSE", "in SD", "source")
 
 
 class CurveLikeness(NamedTuple):
-    """Likeness of a curve to one reference, ``label`` (author and year, or a file).
+    """Similarity of a curve to one reference, ``label`` (author and year, or a file).
 
-    The ``correlation``, the root mean square difference ``rms`` in the ``unit``, and the mean ``width`` of the band of
-    the reference (a standard deviation in the same unit), or None where it has none.
+    It has the ``correlation``, the root mean square difference ``rms`` in the ``unit``, and the mean ``width`` of the
+    reference band (a standard deviation in the same unit), or None if there is no band.
     """
 
     curve: str
@@ -44,7 +44,7 @@ class CurveLikeness(NamedTuple):
 
     @property
     def rms_sd(self) -> float | None:
-        """The root mean square difference in standard deviations of the reference, None where it has no band."""
+        """The root mean square difference in standard deviations of the reference, or None without a band."""
         return None if self.width is None else self.rms / self.width
 
     @property
@@ -54,12 +54,12 @@ class CurveLikeness(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The curve in words."""
+        """The curve name as text."""
         return in_words(self.curve, self.kind)
 
 
 class MeanLikeness(NamedTuple):
-    """Means of ``r2`` and ``rms_sd`` over a number of ``curves``; ``rms_sd`` is of those with a band, or None."""
+    """Means of ``r2`` and ``rms_sd`` over a number of ``curves``; ``rms_sd`` is over those with a band, or None."""
 
     r2: float
     rms_sd: float | None
@@ -67,11 +67,11 @@ class MeanLikeness(NamedTuple):
 
 
 class LikenessTable(Mapping[str, CurveLikeness]):
-    """The likeness of curves, by name: "knee_flexion"; of further references "knee_flexion, adult".
+    """The similarity of curves by name, "knee_flexion", and for further references "knee_flexion, adult".
 
     ``mean`` is over the eleven sagittal curves (angles, moments and powers of hip, knee and ankle, vertical and
-    fore-aft force), each beside its first reference; ``means`` has those of each reference. It prints as a table,
-    notebooks show it, and ``to_dict`` and ``to_json`` give plain values.
+    fore-aft force), each compared with its first reference. ``means`` has those of each reference. It prints as a
+    table, also in notebooks; ``to_dict`` and ``to_json`` return plain values.
 
     Example:
         >>> from torsor.human.gait.references import REFERENCES
@@ -86,10 +86,10 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         self.notes = tuple(notes)
         for reference, curve in pairs:
             key = reference.curve if reference.curve not in self._rows else f"{reference.curve}, {reference.source}"
-            found = likeness(curve, reference.mean)
+            compared = likeness(curve, reference.mean)
             width = None if reference.sd is None else float(np.mean(reference.sd))
             names = (reference.curve, reference.kind, reference.source, reference.label)
-            self._rows[key] = CurveLikeness(*names, found.correlation, found.rms, width or None)
+            self._rows[key] = CurveLikeness(*names, compared.correlation, compared.rms, width or None)
 
     def __getitem__(self, name: str) -> CurveLikeness:
         return self._rows[name]
@@ -102,7 +102,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     @property
     def mean(self) -> MeanLikeness:
-        """The mean over the eleven sagittal curves, each beside its first reference."""
+        """The mean over the eleven sagittal curves, each compared with its first reference."""
         return _mean([self[name] for name in SAGITTAL if name in self])
 
     @property
@@ -114,7 +114,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     @property
     def title(self) -> str:
-        """What the walk is compared with: one or two references by their labels, more are "people"."""
+        """The references by label if there are one or two, otherwise "people"."""
         labels = list(self.means)
         return f"Compared with {' and '.join(labels) if 0 < len(labels) < 3 else 'people'}"
 
@@ -122,7 +122,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         """Return plain values: ``curves``, ``mean``, ``means`` and ``notes``."""
         kept = ("correlation", "r2", "rms", "rms_sd", "unit")
         curves = {
-            name: {each: getattr(row, each) for each in kept} | {"source": SOURCES.get(row.source, row.source)}
+            name: {field: getattr(row, field) for field in kept} | {"source": SOURCES.get(row.source, row.source)}
             for name, row in self.items()
         }
         means = {label: mean._asdict() for label, mean in self.means.items()}
@@ -162,7 +162,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         ]
 
     def _mean_cells(self) -> list[tuple[str, ...]]:
-        """Return a row of means for each reference, and one of the first of each if none has all curves."""
+        """Return a row of means for each reference, and one over first references if none has all curves."""
         means = self.means
         if len(means) > 1 and max(mean.curves for mean in means.values()) < len(SAGITTAL):
             means |= {"the first of each": self.mean}
@@ -180,7 +180,7 @@ def _mean(rows: Sequence[CurveLikeness]) -> MeanLikeness:
 
 
 def _shown(text: str) -> str:
-    """Return a text without control characters and markup: names of files are not trusted."""
+    """Return a text without control characters and markup, because file names are not trusted."""
     return escape(printable(text))
 
 

@@ -1,1 +1,1 @@
-"""Contact with the ground: stances of the feet, how they carry the body, and the wrenches that result."""
+"""Ground contact: stances of the feet, how they carry the body, and the resulting wrenches."""

@@ -1,7 +1,8 @@
 """Contact wrenches and joint torques at a node of a motion problem, as symbolic expressions.
 
-How the feet carry the body is data of each node (``support.Carried``): one kernel serves all steps and bodies. The
-joint torques are those of inverse dynamics without the ground, minus the effect of the feet's wrenches on the legs.
+The distribution of the load between the feet is data of each node (``support.Carried``), so one kernel serves all steps
+and bodies. The joint torques are those of inverse dynamics without the ground, minus the effect of the foot wrenches on
+the legs.
 """
 
 from functools import cached_property, lru_cache
@@ -22,20 +23,21 @@ from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node
 from torsor.robot.robot import Robot
 
-# The ground reaction: the wrench that keeps the body in equilibrium, and its distribution to two feet.
+# The ground reaction: the wrench that keeps the body in dynamic equilibrium, and its distribution to two feet.
 #
-# Inverse dynamics without the ground gives forces of the six global coordinates; the ground must exert them. With f
+# Inverse dynamics without the ground gives forces in the six global coordinates, which the ground must exert. With f
 # their force and n their moment about the origin,
 #
 #     x_zmp = n_z / f_y      z_zmp = -n_x / f_y
 #
 # is the zero-moment point, about which the ground exerts no horizontal moment (Barman 2020, section 5.2, y up). In
-# double support the leading foot takes the fraction s of the force, and of the moment
+# double support the leading foot carries the fraction s of the force, and of the moment
 #
 #     n_F = s (n + (p_F - p) x f)      p = s p_F + (1 - s) p_R
 #
-# with p_F and p_R the points of application at the leading and the trailing foot, which takes the rest: the sum is
-# exact. The joint torques are those without the ground minus the effect of the feet's wrenches on the joints.
+# where p_F and p_R are the points of application at the leading and the trailing foot. The trailing foot carries the
+# remainder, so the sum is exact. The joint torques are those without the ground minus the effect of the foot wrenches
+# on the joints.
 
 
 class Wrench(NamedTuple):
@@ -46,16 +48,16 @@ class Wrench(NamedTuple):
 
 
 def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
-    """Return the wrench of the ground from the forces of the six global coordinates (three slides, yaw, tilt, list).
+    """Return the ground wrench from the forces of the six global coordinates (three translations, yaw, tilt, list).
 
     ``origin`` (3 x 1) is the position of the pelvis.
     """
     yaw, tilt = q[3], q[4]
-    aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # the axis of tilt
+    aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # tilt axis
     ahead = ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw))
     about = (tau[5] + ca.sin(tilt) * tau[3]) / ca.cos(tilt)
-    own = tau[3] * ca.SX([0, 1, 0]) + tau[4] * aside + about * ahead
-    return Wrench(tau[:3], own + ca.cross(origin, tau[:3]))
+    moment = tau[3] * ca.SX([0, 1, 0]) + tau[4] * aside + about * ahead
+    return Wrench(tau[:3], moment + ca.cross(origin, tau[:3]))
 
 
 def moment_about(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
@@ -66,7 +68,8 @@ def moment_about(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
 class GroundReaction(NamedTuple):
     """The ground reaction: ``force`` (..., 3) (N) and ``moment`` (..., 3) (N m) about the origin.
 
-    ``zmp`` (..., 2) is the zero-moment point (x, z) (m); ``twist`` (...) is the moment about the vertical through it.
+    ``zmp`` (..., 2) is the zero-moment point (x, z) (m), ``twist`` (...) (N m) the moment about the vertical through
+    it.
     """
 
     force: Array
@@ -80,9 +83,9 @@ def ground_reaction(
 ) -> GroundReaction:
     """Return the wrench that the ground must exert on a body (``library.human``) for a motion q, v, a (..., 55).
 
-    What the body carries weighs too: give the ``load``, or ``result.robot`` of a predicted motion as the body, which
-    already has it (then without ``load``). Without a vertical force, as in free fall, the zero-moment point does not
-    exist, and ``zmp`` is NaN or infinite.
+    If the body carries a load, pass ``load``, or pass ``result.robot`` of a predicted motion, which already includes
+    it, without ``load``. Without a vertical force, as in free fall, the zero-moment point does not exist and ``zmp`` is
+    NaN or infinite.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros(55)
@@ -93,7 +96,7 @@ def ground_reaction(
         [0.0, 814.23, 0.0]
     """
     if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
-        allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
+        allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "use torsor.library.human()"
         raise ModelError(argument="body", value=body, where="ground reaction", allowed=allowed, fix=fix)
     if load is not None:
         if not isinstance(load, Backpack | Box):
@@ -111,21 +114,21 @@ def _kernel(body: Robot) -> AnyKernel:
         q, v, a = (ca.SX.sym(name, body.nv) for name in "qva")
         origin = body.function("pose", place="pelvis")(q)[:3, 3]
         wrench = required(body.function("inverse_dynamics")(q, v, a), q, origin)
-        outputs = ca.cse([ca.densify(each) for each in wrench])
+        outputs = ca.cse([ca.densify(part) for part in wrench])
         return ca.Function("ground", [q, v, a], outputs, list("qva"), ["f", "n"])
 
-    pelvis = body.place("pelvis")  # names and frames are not in the identity of the body's kernels
+    pelvis = body.place("pelvis")  # names and frames are not part of the kernel identity
     place = pelvis.link, pelvis.pose.tobytes()
     return body.kernels.kernel(("ground_reaction", place, source_hash("human/contact/contact_forces.py")), trace)
 
 
-FORCES, KNUCKLES = "hand forces", "knuckles"  # data of a node: of both hands, and where they act on the hand
-WEIGHT = "weight on rails"  # data of a node: the unit of the forces of rails
-RAILS = tuple(f"rail on {side} hand, {axis}" for side in SIDES for axis in "xyz")  # profiles, in weights
+FORCES, KNUCKLES = "hand forces", "knuckles"  # node data: forces on both hands, and their point of application
+WEIGHT = "weight on rails"  # node data: unit of the rail forces
+RAILS = tuple(f"rail on {side} hand, {axis}" for side in SIDES for axis in "xyz")  # profiles, in body weights
 
 
 class _HandNode(Node):
-    """A node whose joint forces include what balances the forces on the hands; all else is that of the node itself."""
+    """A node whose joint forces balance the hand forces; all other quantities are those of the wrapped node."""
 
     def __init__(self, node: Node):
         self.__dict__ = node.__dict__  # the same symbols, so that quantities are computed once for both
@@ -136,8 +139,8 @@ class _HandNode(Node):
 
     @property
     def tau(self) -> ca.SX:
-        """Forces (nv x 1) of all coordinates without the ground, with the forces on the hands."""
-        names, found = self.robot.coordinate_names, ca.SX(super().tau)
+        """Forces (nv x 1) of all coordinates without the ground, including the hand forces."""
+        names, forces_of_coordinates = self.robot.coordinate_names, ca.SX(super().tau)
         forces, at = self.hand_forces(), self.data(KNUCKLES, 3)
         for k, side in enumerate(SIDES):
             link = self.robot.link_names.index(f"{side}_hand")
@@ -145,60 +148,60 @@ class _HandNode(Node):
             wrench = Wrench(force, ca.cross(pose[:3, :3] @ at + pose[:3, 3], force))
             while link >= 0:
                 joint = self.robot.joints[link]
-                own = self.pose(joint.child)
-                axis = own[:3, :3] @ ca.SX(joint.axis)
+                pose_of_joint = self.pose(joint.child)
+                axis = pose_of_joint[:3, :3] @ ca.SX(joint.axis)
                 slides = joint.type == "prismatic"
-                taken = ca.dot(axis, wrench.f) if slides else moment_about(wrench, axis, own[:3, 3])
-                found[names.index(joint.name)] -= taken
+                taken = ca.dot(axis, wrench.f) if slides else moment_about(wrench, axis, pose_of_joint[:3, 3])
+                forces_of_coordinates[names.index(joint.name)] -= taken
                 link = self.robot.parents[link]
-        return found
+        return forces_of_coordinates
 
 
 class _LoadedNode(_HandNode):
-    """A node with given forces on the hands, and those of rails."""
+    """A node with given hand forces and rail forces."""
 
     def hand_forces(self) -> ca.SX:
-        """Return the sum of both."""
-        given: ca.SX = self.data(FORCES, 3 * len(SIDES))
-        return given + rail_forces(self) if has_rails(self) else given
+        """Return the sum of given hand forces and rail forces."""
+        forces: ca.SX = self.data(FORCES, 3 * len(SIDES))
+        return forces + rail_forces(self) if has_rails(self) else forces
 
 
 def has_rails(node: Node) -> bool:
-    """Whether the hands of a node hold rails."""
+    """Return whether the hands of a node hold rails."""
     return RAILS[0] in node.model.names
 
 
 def rail_forces(node: Node) -> ca.SX:
-    """Return the forces (6 x 1) (N) of rails on the right and the left hand."""
-    found: ca.SX = node.data(WEIGHT, 1) * ca.vertcat(*(node.profile(name) for name in RAILS))
-    return found
+    """Return the rail forces (6 x 1) (N) on the right and the left hand."""
+    forces: ca.SX = node.data(WEIGHT, 1) * ca.vertcat(*(node.profile(name) for name in RAILS))
+    return forces
 
 
 def rail_power(node: Node, side: str) -> ca.SX:
     """Return the power of a rail at the hand of a side."""
     k, pose, V = SIDES.index(side), node.pose(f"{side}_hand"), node.velocity(f"{side}_hand")
     velocity = pose[:3, :3] @ (V[3:] + ca.cross(V[:3], node.data(KNUCKLES, 3)))
-    found: ca.SX = ca.dot(rail_forces(node)[3 * k : 3 * k + 3], velocity)
-    return found
+    power: ca.SX = ca.dot(rail_forces(node)[3 * k : 3 * k + 3], velocity)
+    return power
 
 
 @lru_cache(maxsize=8)
 def loaded(node: Node) -> Node:
-    """Return a node with given forces on the hands, the same object for all terms of the node."""
+    """Return a node with given hand forces, the same object for all terms of the node."""
     return _LoadedNode(node)
 
 
 @lru_cache(maxsize=8)
 def railed(node: Node) -> Node:
-    """Return a node with the forces of its rails, the same object for all terms of the node."""
+    """Return a node with its rail forces, the same object for all terms of the node."""
     return node if isinstance(node, _HandNode) or not has_rails(node) else _HandNode(node)
 
 
 LEGS = ("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "ankle_inversion")
 TOES = "toe_extension"
-REACTIONS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}  # joints of a leg with known reactions, and links below
+REACTIONS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}  # leg joints with reactions, and the links below
 
-# Data of a node that describe the contact: see ``support.Carried`` and ``support.Seat``.
+# Node data that describe the contact: see ``support.Carried`` and ``support.Seat``.
 GROUND = VectorLayout(
     right_fraction=1, right=2, left=2, toes=2, box=4, across=2, leans=4, weight=1, friction=1, seat_fraction=1,
     seat_point=3,
@@ -220,66 +223,66 @@ def ground_data(body: Robot, support: Support, friction: float, s: Array) -> Arr
 
 
 class ContactForces:
-    """Contact of a body with ground and seat at a node: the wrenches on the feet, and the resulting joint torques.
+    """Contact of a body with ground and seat at a node: the foot wrenches, and the resulting joint torques.
 
-    ``feet`` are the wrenches by side, about the origin; ``level`` is the whole wrench about the height of its point of
-    application, ``directions`` are the directions of the feet's forces, scaled by the whole force. ``toes`` by side,
+    ``feet`` are the wrenches by side, about the origin. ``level`` is the total wrench about the height of its point of
+    application. ``directions`` are the directions of the foot forces, scaled by the total force. ``toes`` by side,
     ``box``, ``weight`` and ``friction`` are data of the node.
     """
 
     def __init__(self, node: Node):
-        given, (f, n) = self._begin(node, "ground", GROUND)
-        self.box: ca.SX = given["box"]
-        right, seat = given["right_fraction"], given["seat_fraction"]
-        places = {side: _horizontal(given[side]) for side in SIDES}
+        data, (f, n) = self._begin(node, "ground", GROUND)
+        self.box: ca.SX = data["box"]
+        right, seat = data["right_fraction"], data["seat_fraction"]
+        places = {side: _horizontal(data[side]) for side in SIDES}
         middle = right * places["right"] + (1 - right) * places["left"]
-        middle = middle + seat * (given["seat_point"] - middle)
-        # The seat acts on the pelvis and loads no joint. The forces across the feet have no resulting moment.
+        middle = middle + seat * (data["seat_point"] - middle)
+        # The seat acts on the pelvis and loads no joint. The transverse foot forces have no resultant moment.
         fractions = {"right": (1 - seat) * right, "left": (1 - seat) * (1 - right)}
-        pushed = {"right": f[1] * _horizontal(given["across"]), "left": -f[1] * _horizontal(given["across"])}
+        pushed = {"right": f[1] * _horizontal(data["across"]), "left": -f[1] * _horizontal(data["across"])}
         self.feet = {
             side: Wrench(k * f + pushed[side], k * (n + ca.cross(at - middle, f)) + ca.cross(at, pushed[side]))
             for side, k, at in ((side, fractions[side], places[side]) for side in SIDES)
         }
         self.level = Wrench(f, n - ca.cross(ca.vertcat(0, middle[1], 0), f))
-        leans = {"right": given["leans"][:2], "left": given["leans"][2:]}
+        leans = {"right": data["leans"][:2], "left": data["leans"][2:]}
         self.directions = {side: f + f[1] * _horizontal(leans[side]) for side in SIDES}
 
     def _begin(self, node: Node, name: str, layout: VectorLayout) -> tuple[dict[str, ca.SX], Wrench]:
-        """Return the data of a node, and the whole wrench of the ground."""
-        given: dict[str, ca.SX] = layout.unpack(node.data(name, layout.size))
+        """Return the data of a node, and the total ground wrench."""
+        data: dict[str, ca.SX] = layout.unpack(node.data(name, layout.size))
         self.node, self.names = node, node.robot.coordinate_names
-        self.weight, self.friction = given["weight"], given["friction"]
-        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
-        return given, required(node.tau, node.q, node.position("pelvis"))
+        self.weight, self.friction = data["weight"], data["friction"]
+        self.toes = {side: data["toes"][k] for k, side in enumerate(SIDES)}
+        return data, required(node.tau, node.q, node.position("pelvis"))
 
     @cached_property
     def moving(self) -> list[int]:
-        """Indices of the joints that move, among those of ``torques``."""
+        """Indices of the moving joints, among those of ``torques``."""
         return [k for k, name in enumerate(self.names[len(GLOBAL) :]) if name in self.node.model.names]
 
     @cached_property
     def relative_torques(self) -> ca.SX:
-        """Torques of the joints that move, divided by their strengths."""
+        """Torques of the moving joints, divided by their strengths."""
         return self.torques[self.moving] / self.node.data("strengths", len(self.moving))
 
     @cached_property
     def torques(self) -> ca.SX:
-        """Torques of all joints with the contact wrenches; the forces of the six global coordinates are then zero."""
-        node, found = self.node, [self.node.tau[k] for k in range(self.node.tau.numel())]
+        """Torques of all joints with the contact wrenches, which make the forces of the six global coordinates zero."""
+        node, tau = self.node, [self.node.tau[k] for k in range(self.node.tau.numel())]
         for side, wrench in self.feet.items():
             for name in (*LEGS, TOES):
                 joint = node.robot.joints[node.robot.joint_names.index(f"{side}_{name}")]
                 pose = node.pose(joint.child)
                 taken = moment_about(wrench, pose[:3, :3] @ ca.SX(joint.axis), pose[:3, 3])
                 k = self.names.index(joint.name)
-                found[k] = found[k] - (self.toes[side] * taken if name == TOES else taken)
-        return ca.vertcat(*found[len(GLOBAL) :])
+                tau[k] = tau[k] - (self.toes[side] * taken if name == TOES else taken)
+        return ca.vertcat(*tau[len(GLOBAL) :])
 
     def ground_power(self, side: str) -> ca.SX:
-        """Return the power of the ground at a foot, and of a rail at the hand of that side.
+        """Return the power of the ground at a foot, plus that of a rail at the hand of the same side.
 
-        It is zero while the foot neither slips nor is lifted and the hand does not slip.
+        It is zero while the foot neither slips nor lifts and the hand does not slip.
         """
         wrench, toes = self.feet[side], self.toes[side]
         foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
@@ -287,7 +290,7 @@ class ContactForces:
         return total + rail_power(self.node, side) if has_rails(self.node) else total
 
     def reaction(self, side: str, joint: str) -> ca.SX:
-        """Return the force (3 x 1, base axes) on the link below a joint of a leg: "hip", "knee" or "ankle"."""
+        """Return the force (3 x 1, base axes) on the link below a leg joint: "hip", "knee" or "ankle"."""
         child = f"{side}_{REACTIONS[joint]}"
         R = self.node.pose(child)[:3, :3]
         return R @ self.node.wrenches()[self.node.robot.link_names.index(child), 3:].T - self.feet[side].f
@@ -308,43 +311,48 @@ def _horizontal(place: ca.SX) -> ca.SX:
     return ca.vertcat(place[0], 0, place[1])
 
 
-# Two feet that share the ground's wrench as the optimisation finds best.
+# Two feet that share the ground wrench optimally.
 #
-# With f and n the force of the ground and its moment about the origin, and Z its centre of pressure, the left foot
-# carries in double support
+# With f and n the ground force and its moment about the origin, and Z its centre of pressure, the left foot carries in
+# double support
 #
 #     F_L = l f + l (1 - l) k f_y d      at      Z + (1 - l) d
 #     F_R = f - F_L                      at      Z - l d
 #
-# where l is the fraction of the vertical force, d the way from the right to the left centre of pressure, and k (1/m)
-# the inclination of both forces against each other along d: every sum is exact, and no equation divides by a force. l,
-# d and k are profiles of the motion problem, as deviations from nominal values, by which the feet carry when these are
-# zero. Places are relative to the heels, so that length and width of the step may be variables. On stairs the left foot
-# stands higher or lower by h: d has this height, and Z is at l h, so that both centres of pressure are on their treads.
+# where l is the fraction of the vertical force, d the vector from the right to the left centre of pressure, and k (1/m)
+# the relative inclination of both forces along d. Every sum is exact, and no equation divides by a force. l, d and k
+# are profiles of the motion problem, as deviations from nominal values. Places are relative to the heels, so that
+# length and width of the step may be variables. On stairs the left foot stands higher or lower by h: d includes this
+# height, and Z is at l h, so that both centres of pressure are on their treads.
 
-FRACTION, APART, AHEAD, PUSH = "left fraction", "left of right foot", "left behind right foot", "inclination"
-PROFILES = (FRACTION, APART, AHEAD, PUSH)
-SPEED, WIDTH = "speed", "step width"  # shared numbers of the problem
+FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH = (
+    "left fraction",
+    "left of right foot",
+    "left behind right foot",
+    "inclination",
+)
+PROFILES = (FRACTION, LATERAL_OFFSET, FORWARD_OFFSET, PUSH)
+SPEED, WIDTH = "speed", "step width"  # shared parameters of the problem
 
-# Data of a node: nominal values, and for each foot the sides of its sole, from the heel (m).
+# Node data: nominal values, and for each foot the edges of its sole, from the heel (m).
 SHARED = VectorLayout(
     left_fraction=1, right=2, left=2, height=1, push=1, toes=2, right_box=4, left_box=4, mass=1, weight=1, friction=1
 )
 
 
 class SharedContact(ContactForces):
-    """The contact of two feet whose shares of the ground's wrench are profiles of the problem."""
+    """The contact of two feet whose shares of the ground wrench are profiles of the problem."""
 
     def __init__(self, node: Node):
-        given, (f, n) = self._begin(node, "shared ground", SHARED)
-        self.mass, self.soles = given["mass"], {side: given[f"{side}_box"] for side in SIDES}
+        data, (f, n) = self._begin(node, "shared ground", SHARED)
+        self.mass, self.soles = data["mass"], {side: data[f"{side}_box"] for side in SIDES}
         heels = {side: _heel(node, side) for side in SIDES}
-        part = given["left_fraction"] + node.profile(FRACTION)
-        apart = heels["left"] - heels["right"] + given["left"] - given["right"]
-        apart = apart + ca.vertcat(node.profile(APART), node.profile(AHEAD))
-        push = given["push"] + node.profile(PUSH)
-        d = ca.vertcat(apart[0], given["height"], apart[1])
-        level = part * given["height"]
+        part = data["left_fraction"] + node.profile(FRACTION)
+        apart = heels["left"] - heels["right"] + data["left"] - data["right"]
+        apart = apart + ca.vertcat(node.profile(LATERAL_OFFSET), node.profile(FORWARD_OFFSET))
+        push = data["push"] + node.profile(PUSH)
+        d = ca.vertcat(apart[0], data["height"], apart[1])
+        level = part * data["height"]
         pushed = part * (1 - part) * push * f[1] * d
         # f_y Z, without a division
         pressed = ca.vertcat(n[2] + level * f[0], level * f[1], -n[0] + level * f[2])
@@ -361,52 +369,53 @@ class SharedContact(ContactForces):
 
     @cached_property
     def rows(self) -> dict[str, ca.SX]:
-        """The distances of each centre of pressure from the sides of its sole, times the vertical force (N m)."""
-        found, up = dict[str, ca.SX](), self.force[1]
+        """The distances of each centre of pressure from the edges of its sole, times the vertical force (N m)."""
+        distances, up = dict[str, ca.SX](), self.force[1]
         for side in SIDES:
             x, z = ca.vertsplit(self.pressures[side])
             right, left, back, front = ca.vertsplit(self.soles[side])
-            found |= {f"{side} heel": z - back * up, f"{side} toes": front * up - z}
-            found |= {f"{side} sole, right": x - right * up, f"{side} sole, left": left * up - x}
-        return found
+            distances |= {f"{side} heel": z - back * up, f"{side} toes": front * up - z}
+            distances |= {f"{side} sole, right": x - right * up, f"{side} sole, left": left * up - x}
+        return distances
 
 
 def _heel(node: Node, side: str) -> ca.SX:
-    """Return the place (x, z) of a heel: the right one at z = 0, the left one a step behind."""
+    """Return the position (x, z) of a heel: the right one at z = 0, the left one a step behind."""
     half = node.shared[WIDTH] / 2
     return ca.vertcat(-half, 0) if side == "right" else ca.vertcat(half, -node.shared[SPEED] * node.T)
 
 
 def heel_shift(node: Node, side: str) -> ca.SX:
-    """Return the place of a heel as a vector (3 x 1)."""
+    """Return the position of a heel as a vector (3 x 1)."""
     return _horizontal(_heel(node, side))
 
 
-# The contact of a run: the right foot carries all of the ground's force, the left foot swings; or nothing touches.
+# The contact of a run: either the right foot carries the whole ground force and the left foot swings, or both feet are
+# off the ground.
 #
-# A running step begins with the touch-down of the right foot, and ends with that of the left foot after a flight.
-# Places are relative to the right heel. In flight nothing acts on the feet, and the six global coordinates need no
-# force, which constraints of the problem demand at nodes (``Flight``); what is left over between the nodes acts
-# on no joint.
+# A running step begins with the touch-down of the right foot, and ends with that of the left foot after a flight phase.
+# Positions are relative to the right heel. In flight no force acts on the feet, and the six global coordinates need no
+# force; constraints of the problem enforce this at the nodes (``Flight``). Residual forces between the nodes act on no
+# joint.
 
-# Data of a node: whether only the toes of a foot are in contact, the sole of the right foot from its heel (m: its right
-# and left side, its back and front), and whether it presses on the ground (1) or may not (0).
+# Node data: whether only the toes of a foot are in contact, the sole of the right foot from its heel (m: right and left
+# edge, back and front), and whether it may press on the ground (1) or not (0).
 ONE_FOOT = VectorLayout(toes=2, sole=4, presses=1, mass=1, weight=1, friction=1)
 
 
 class OneFootContact(SharedContact):
-    """The contact of the right foot alone; ``force`` and ``moment`` are what the six global coordinates need."""
+    """The contact of the right foot alone; ``force`` and ``moment`` are those that the six global coordinates need."""
 
     def __init__(self, node: Node):
-        given, (f, n) = self._begin(node, "shared ground", ONE_FOOT)
-        self.mass, self.presses, self.sole = given["mass"], given["presses"], given["sole"]
+        data, (f, n) = self._begin(node, "shared ground", ONE_FOOT)
+        self.mass, self.presses, self.sole = data["mass"], data["presses"], data["sole"]
         self.force, self.moment, nothing = f, n, ca.SX.zeros(3, 1)
         self.feet = {"right": Wrench(self.presses * f, self.presses * n), "left": Wrench(nothing, nothing)}
         self.directions = {"right": f}
 
     @cached_property
     def rows(self) -> dict[str, ca.SX]:
-        """The distances of the centre of pressure from the sides of the sole, times the vertical force (N m)."""
+        """The distances of the centre of pressure from the edges of the sole, times the vertical force (N m)."""
         heel, up = heel_shift(self.node, "right"), self.force[1]
         x, z = self.moment[2] - heel[0] * up, -self.moment[0] - heel[2] * up
         right, left, back, front = ca.vertsplit(self.sole)
@@ -424,7 +433,7 @@ def contact_forces(node: Node) -> ContactForces:
 
 
 def contact_as(kind: type[Contact], node: Node) -> Contact:
-    """Return the contact forces of a node that are of a kind."""
+    """Return the contact forces of a node as an instance of a class."""
     contact = contact_forces(node)
     assert isinstance(contact, kind)
     return contact

@@ -1,4 +1,4 @@
-"""Steps of walking: length, width, speed, and the times at which the contacts of the feet change.
+"""Walking steps: length, width, speed, and the times at which foot contacts change.
 
 A step begins with the heel strike of the right foot and ends with that of the left foot. The right heel stands at
 z = 0, and the left foot one step length behind it. A second step is the mirror image of the first.
@@ -34,16 +34,18 @@ from torsor.motion.terms.term import TOUCHING
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
-WIDE = 0.667  # half the width of the box in double support, as a fraction of half the width of a foot
-FREE = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of what is free (m, m, m/s)
-MEET = 4.0  # height of the point where the feet's lines of force meet, in foot lengths: about the centre of mass
+BOX_HALF_WIDTH = 0.667  # half-width of the box in double support, relative to the half-width of a foot
+FREE_BOUNDS = {"length": (0.2, 1.4), "width": (0.03, 0.3), "speed": (0.3, 3.0)}  # bounds of free quantities (m, m, m/s)
+FORCE_MEETING_HEIGHT = (
+    4.0  # height at which the lines of the foot forces meet, in foot lengths: about the centre of mass
+)
 
 
 class PressurePath(NamedTuple):
-    """Where the ground's force acts on the feet in double support, as fractions of the foot length from the heel.
+    """Points of application of the ground force in double support, as fractions of the foot length from the heel.
 
-    The point of the leading foot moves from ``strike`` to ``pressed`` (at toe-off), that of the trailing foot from
-    ``forefoot`` to ``tip``; the motion may move both of them by ``band`` forward or back.
+    The point on the leading foot moves from ``strike`` to ``pressed`` (at toe-off), that on the trailing foot from
+    ``forefoot`` to ``tip``. The motion may shift both forward or backward by ``band``.
     """
 
     strike: float = 0.0
@@ -53,28 +55,28 @@ class PressurePath(NamedTuple):
     band: float = 0.147
 
 
-BARMAN = PressurePath()  # of the version "thesis": at heel strike the pressure may be behind the heel
+BARMAN = PressurePath()  # version "thesis": at heel strike the pressure may be behind the heel
 IN_SOLES = PressurePath(strike=0.10, tip=0.90, band=0.08)  # from 2 to 98 % of the length of each sole
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step: ``length`` and ``width`` (m), ``speed`` (m/s), and when the contacts change.
+    """One walking step: ``length`` and ``width`` (m), ``speed`` (m/s), and the times at which contacts change.
 
     Times are fractions of the step, from 0 to 1. The leading foot stands on its heel until ``flat``, on heel and ball
-    until ``heel_off``, and then on ball and toes. The trailing foot stands on its forefoot until ``ball_off``, on the
-    tips of its toes until ``toe_off``, and then swings. Double support lasts from 0 to ``toe_off``: the fraction of the
-    force on the leading foot rises smoothly from 0 to 1. ``knee`` is the time of the largest knee flexion in swing. In
-    double support the trailing foot pushes forward and the leading foot brakes: with a ``push`` of 1 their lines of
-    force meet at about the height of the centre of mass, with 0 they are parallel.
+    until ``heel_off``, and then on ball and toes. The trailing foot stands on its forefoot until ``ball_off``, on its
+    toe tips until ``toe_off``, and then swings. Double support lasts from 0 to ``toe_off``; meanwhile the fraction of
+    the force on the leading foot rises smoothly from 0 to 1. ``knee`` is the time of peak knee flexion in swing. In
+    double support the trailing foot pushes forward and the leading foot brakes. With ``push=1`` their lines of force
+    meet at about the height of the centre of mass, with 0 they are parallel.
 
-    ``length``, ``width`` and ``speed`` may be "free", or bounds (least, most): they are then results of the
-    optimisation, and so are the times with ``timing="free"``, the default for a free length; "given" keeps them. At a
-    given speed, a free length is a free duration.
+    ``length``, ``width`` and ``speed`` may be "free", or bounds (lower, upper). They are then results of the
+    optimisation. So are the times with ``timing="free"``, the default for a free length; "given" keeps them. At a given
+    speed, a free length is a free duration.
 
-    On stairs each foot lands a ``rise`` (m) higher than the other one, and lower if it is negative; the length is then
-    that of a tread. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", which is
-    the default on stairs (McFadyen and Winter 1988), where the leading foot stands on ball and toes until ``flat``.
+    On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
+    that of a tread. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
+    default on stairs (McFadyen and Winter 1988), where the leading foot stands on ball and toes until ``flat``.
 
     Example:
         >>> Step().duration
@@ -101,16 +103,16 @@ class Step:
     landing: str | None = None
 
     def __post_init__(self) -> None:
-        for name in FREE:
-            given = getattr(self, name)
-            if isinstance(given, tuple | list):
-                object.__setattr__(self, name, interval(given, "step", name))
-                positive(given[0], "step", f"the least {name}")
-            elif isinstance(given, str) and given != "free":
-                allowed = "a number above 0, two of them (least, most), or 'free'"
-                raise ModelError(argument=name, value=given, where="step", allowed=allowed)
-            elif not isinstance(given, str):
-                object.__setattr__(self, name, positive(given, "step", name))  # numbers of NumPy are numbers too
+        for name in FREE_BOUNDS:
+            value = getattr(self, name)
+            if isinstance(value, tuple | list):
+                object.__setattr__(self, name, interval(value, "step", name))
+                positive(value[0], "step", f"the lower bound of {name}")
+            elif isinstance(value, str) and value != "free":
+                allowed = "a number above 0, bounds (lower, upper), or 'free'"
+                raise ModelError(argument=name, value=value, where="step", allowed=allowed)
+            elif not isinstance(value, str):
+                object.__setattr__(self, name, positive(value, "step", name))  # also converts NumPy scalars
         if self.timing is None:
             object.__setattr__(self, "timing", "given" if isinstance(self.length, int | float) else "free")
         one_of(self.timing, ("given", "free"), "step", "timing")
@@ -122,22 +124,22 @@ class Step:
         for name in ("flat", "toe_off", "heel_off"):
             number(getattr(self, name), "step", name, above=0.0, below=1.0)
         if not self.flat < self.toe_off < self.heel_off:
-            found = f"{self.flat}, toe_off {self.toe_off}, heel_off {self.heel_off}"
-            raise ModelError(found, argument="flat", where="step", allowed="numbers that rise from 0 to 1")
+            what = f"is {self.flat}, toe_off is {self.toe_off} and heel_off is {self.heel_off}"
+            raise ModelError(what, argument="flat", where="step", allowed="increasing numbers from 0 to 1")
         number(self.ball_off, "step", "ball_off", above=0.0, below=self.toe_off)
         number(self.knee, "step", "knee", above=self.toe_off, below=1.0)
         number(self.rise, "step", "rise")
         if self.landing is not None:
             one_of(self.landing, ("heel", "forefoot"), "step", "landing")
         if self.rise and not isinstance(self.length, int | float):
-            found, fix = f"is {self.rise:g} and length is {self.length!r}", "give the length of the treads (m)"
-            allowed = "a length that is a number"
-            raise ModelError(found, argument="rise", value=self.length, where="step", allowed=allowed, fix=fix)
+            what, fix = f"is {self.rise:g} but length is {self.length!r}", "give the tread length (m)"
+            allowed = "a numeric length on stairs"
+            raise ModelError(what, argument="rise", value=self.length, where="step", allowed=allowed, fix=fix)
 
     @property
     def is_free(self) -> bool:
-        """Whether any of its quantities is a result of the optimisation."""
-        return self.timing == "free" or any(not isinstance(getattr(self, name), int | float) for name in FREE)
+        """Whether any quantity is a result of the optimisation."""
+        return self.timing == "free" or any(not isinstance(getattr(self, name), int | float) for name in FREE_BOUNDS)
 
     @property
     def first_contact(self) -> str:
@@ -145,22 +147,22 @@ class Step:
         return self.landing or ("forefoot" if self.rise else "heel")
 
     def bounds(self, name: str) -> tuple[float, float]:
-        """Return least and most of "length", "width" or "speed"; they are equal if it is given.
+        """Return the bounds (lower, upper) of "length", "width" or "speed"; they are equal if it is a number.
 
         Example:
             >>> Step(length="free").bounds("length"), Step(length="free").bounds("width")
             ((0.2, 1.4), (0.1, 0.1))
         """
-        given = getattr(self, name)
-        if given == "free":
-            return FREE[name]
-        return (float(given[0]), float(given[1])) if isinstance(given, tuple) else (float(given), float(given))
+        value = getattr(self, name)
+        if value == "free":
+            return FREE_BOUNDS[name]
+        return (float(value[0]), float(value[1])) if isinstance(value, tuple) else (float(value), float(value))
 
     @property
     def nominal(self) -> "Step":
-        """The step with numbers in place of what is free, from which the search starts.
+        """The step with numbers in place of free quantities, used as the initial guess.
 
-        People take steps of about 0.62 m at 1 m/s, and longer ones by the power 0.42 of the speed (Kuo 2001).
+        People take steps of about 0.62 m at 1 m/s, and the length grows with the speed to the power 0.42 (Kuo 2001).
         """
         if not self.is_free:
             return self
@@ -172,12 +174,12 @@ class Step:
     @property
     def duration(self) -> float:
         """Duration of the step (s)."""
-        given = self.nominal
-        return float(given.length / given.speed)
+        step = self.nominal
+        return float(step.length / step.speed)
 
     @property
     def duty_factor(self) -> float:
-        """Fraction of the stride (two steps) for which a foot is on the ground.
+        """Fraction of the stride (two steps) during which a foot is on the ground.
 
         Example:
             >>> Step(toe_off=0.24).duty_factor
@@ -186,7 +188,7 @@ class Step:
         return (1 + self.toe_off) / 2
 
     def leading_fraction(self, s: Array) -> Array:
-        """Return the fraction (K,) of the ground's force on the leading foot: smooth, 1 from toe-off on."""
+        """Return the fraction (K,) of the ground force on the leading foot: smooth, and 1 after toe-off."""
         return smoothstep(s / self.toe_off)
 
     def on_forefoot(self, s: Array) -> Array:
@@ -208,7 +210,7 @@ class Step:
         )
 
     def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
-        """Return how feet of a size carry the body at times s (K,) of the step."""
+        """Return how the feet carry the body at times s (K,) of the step."""
         fraction, x, long = self.leading_fraction(s), self.width / 2, foot.length
         ahead = (path.strike + (path.pressed - path.strike) * np.minimum(s / self.toe_off, 1.0)) * long
         behind = (path.forefoot + (path.tip - path.forefoot) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
@@ -216,18 +218,18 @@ class Step:
         both, flat_foot = s <= self.toe_off + TOUCHING, s <= self.heel_off + TOUCHING
         toes = np.stack([self.on_forefoot(s), np.ones(len(s))], axis=1).astype(float)
         middle = fraction[:, None] * right + (1 - fraction)[:, None] * left
-        aside = np.where(both, WIDE, 1.0) * foot.half
+        aside = np.where(both, BOX_HALF_WIDTH, 1.0) * foot.half
         centre = np.where(both, middle[:, 0], -x)
         ends = [
             np.where(both, middle[:, 1] + sign * path.band * long, np.where(flat_foot, flat, fore) * long)
             for sign, flat, fore in zip((-1, 1), FLAT_ENDS, FORE_ENDS, strict=True)
         ]
-        meet = MEET * long / self.push if self.push else np.inf
+        meet = FORCE_MEETING_HEIGHT * long / self.push if self.push else np.inf
         return Carried(fraction, right, left, toes, np.stack([centre - aside, centre + aside, *ends], axis=1), meet)
 
 
 def described(step: Step) -> str:
-    """Return speed, length and rise of a step in words, for titles."""
+    """Return speed, length and rise of a step as text for titles."""
     way = f", {abs(step.rise):.3g} m {'up' if step.rise > 0 else 'down'}" if step.rise else ""
     return f"{step.speed:g} m/s, steps of {step.length:.3g} m{way}"
 
@@ -258,21 +260,21 @@ class Walk(Support):
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
         """All stances; a foot that is in stance at the end of a step has another stance in the next one."""
-        found = list[Stance]()
+        whole_stances = list[Stance]()
         for index in range(self.steps):
-            for each in self.step.stances:
-                (x, z), side = each.heel, other_side(each.side) if index else each.side
+            for stance in self.step.stances:
+                (x, z), side = stance.heel, other_side(stance.side) if index else stance.side
                 heel = (-x if index else x, z + index * self.step.length)
-                first, last = (self.whole_s(index, s) for s in (each.first, each.last))
-                found.append(Stance(side, first, last, each.points, heel))
-        return tuple(found)
+                first, last = (self.whole_s(index, s) for s in (stance.first, stance.last))
+                whole_stances.append(Stance(side, first, last, stance.points, heel))
+        return tuple(whole_stances)
 
     def whole_s(self, index: int, s: float) -> float:
-        """Return s of the whole walk, from s of the step with an index."""
+        """Return s of the whole walk from s within the step of the given index."""
         return (index + s) / self.steps
 
     def heights(self, s: Array) -> Array:
-        """Return the heights (K, 2) (m) of the treads under the right and the left foot; in swing, of the next one."""
+        """Return the tread heights (K, 2) (m) under the right and the left foot; in swing, of the next tread."""
         within = np.minimum(s * self.steps, self.steps)
         index = np.minimum(np.ceil(within - TOUCHING) - 1, self.steps - 1).clip(0)
         trailing = index + np.where(within - index <= self.step.toe_off + TOUCHING, -1, 1)
@@ -280,7 +282,7 @@ class Walk(Support):
         return np.ascontiguousarray(feet.T * self.step.rise)
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of a size carry the body at times s (K,) of the walk."""
+        """Return how the feet carry the body at times s (K,) of the walk."""
         within = np.minimum(s * self.steps, self.steps)
         first = self.step.carried(within, foot, self.path)
         if self.steps == 1:
@@ -292,14 +294,14 @@ class Walk(Support):
         return first._replace(**joined)
 
 
-# Speeds at which people run: the Froude number of walking.
+# Walk-to-run transition: the Froude number of walking.
 #
-# A leg is an inverted pendulum of length l on which the body vaults over the foot; the Froude number v^2/(g l) is the
-# centripetal acceleration divided by that of gravity. At equal Froude numbers, people of all sizes walk alike; they
-# change to running at about 0.5, adults at 2.0 m/s (Alexander 1989), and above 1 a stiff leg would leave the ground.
+# The stance leg is an inverted pendulum of length l over which the body vaults. The Froude number v^2/(g l) is the
+# centripetal acceleration divided by gravity. At equal Froude numbers, people of all sizes walk in a similar way. They
+# change to running at about 0.5, adults at 2.0 m/s (Alexander 1989). Above 1 a stiff leg would leave the ground.
 
-GRAVITY = 9.81  # m/s^2, of the default body
-TRANSITION = 0.5  # Froude number at which people begin to run
+GRAVITY = 9.81  # m/s^2, for the default body
+TRANSITION_FROUDE_NUMBER = 0.5  # Froude number of the walk-to-run transition
 
 
 def leg_length(body: Robot) -> float:
@@ -313,7 +315,7 @@ def leg_length(body: Robot) -> float:
 
 
 def froude_number(body: Robot, speed: float) -> float:
-    """Return the Froude number of a speed (m/s), in the gravity of the body.
+    """Return the Froude number of a speed (m/s), with the gravity of the body.
 
     Example:
         >>> body = torsor.library.human()
@@ -325,20 +327,20 @@ def froude_number(body: Robot, speed: float) -> float:
 
 
 def walking_limit(body: Robot) -> float:
-    """Return the speed (m/s) at which people of this size begin to run.
+    """Return the speed (m/s) of the walk-to-run transition for a person of this size.
 
     Example:
         >>> child = torsor.human.Person.of_percentile(age=6, sex="female").body()
         >>> round(walking_limit(torsor.library.human()), 2), round(walking_limit(child), 2)
         (2.15, 1.7)
     """
-    return math.sqrt(TRANSITION * leg_length(body) * math.hypot(*body.gravity))
+    return math.sqrt(TRANSITION_FROUDE_NUMBER * leg_length(body) * math.hypot(*body.gravity))
 
 
 def similar_step(body: Robot, step: Step | None = None) -> Step:
-    """Return the step with which a body walks as the default one does with ``step``, of a given length and speed.
+    """Return the step with which a body walks at the same Froude number as the default body with ``step``.
 
-    The Froude number is the same: lengths are proportional to the legs, speeds to the square root of their length.
+    Lengths are proportional to the leg length, speeds to its square root. ``step`` needs a given length and speed.
 
     Example:
         >>> child = torsor.human.Person.of_percentile(age=6).body()
@@ -348,7 +350,7 @@ def similar_step(body: Robot, step: Step | None = None) -> Step:
     """
     step = instance_of(Step() if step is None else step, Step, "similar step", "step")
     if step.is_free:
-        raise ModelError("a free step", where="similar step", allowed="a step of given length and speed")
+        raise ModelError("the step is free", where="similar step", allowed="a step with given length and speed")
     scale, weight = leg_length(body) / _default_leg(), math.hypot(*body.gravity) / GRAVITY
     speed = math.sqrt(scale * weight) * step.speed
     return replace(step, length=scale * step.length, width=scale * step.width, speed=speed)
@@ -360,49 +362,52 @@ def _default_leg() -> float:
 
 
 def warn_of_running(body: Robot, speed: float) -> None:
-    """Warn of a speed (m/s) at which people of this size run."""
+    """Warn about a speed (m/s) at which people of this size run."""
     froude = froude_number(body, speed)
-    if froude > TRANSITION:
-        limit = f"people of this size run from {walking_limit(body):.3g} m/s on"
-        found = f"the speed is {speed:.3g} m/s, a Froude number of {froude:.2f}: {limit}"
-        fix = "a lower speed, or torsor.human.running; people do not choose a walk at this speed, if there is one"
-        warn(found, where="walk", fix=fix)
+    if froude > TRANSITION_FROUDE_NUMBER:
+        limit = f"people of this size run above {walking_limit(body):.3g} m/s"
+        what = f"the speed is {speed:.3g} m/s, a Froude number of {froude:.2f}: {limit}"
+        fix = "use a lower speed, or torsor.human.running"
+        warn(what, where="walk", fix=fix)
 
 
-SPLIT = 2.0  # leg lengths: both legs would lie on the ground
-LEAP = 3.5  # leg lengths: sprinters take steps of less than 3
-FASTEST = 3.0  # Froude number: race walkers stay below 2.1, and a stiff leg leaves the ground at 1
+MAX_STEP_LENGTHS = 2.0  # leg lengths: both legs would lie on the ground
+MAX_RUNNING_STEP_LENGTHS = 3.5  # leg lengths: sprinters take steps shorter than 3
+MAX_FROUDE_NUMBER = 3.0  # Froude number: race walkers stay below 2.1, and a stiff leg leaves the ground at 1
 
 
 def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> None:
-    """Raise ModelError for a step that the body cannot take, before any search; with ``leaps``, of running."""
+    """Raise ModelError for a step that the body cannot take; with ``leaps``, for a running step."""
     leg = leg_length(body)
-    for name, most in (("length", LEAP if leaps else SPLIT), ("width", SPLIT)):
+    for name, most in (
+        ("length", MAX_RUNNING_STEP_LENGTHS if leaps else MAX_STEP_LENGTHS),
+        ("width", MAX_STEP_LENGTHS),
+    ):
         least = step.bounds(name)[0]
         if least > most * leg:
-            found, allowed = (
-                f"{name} of the step is {least:.4g} m",
-                f"up to {most * leg:.3g} m, for legs of {leg:.3g} m",
+            what, allowed = (
+                f"the {name} of the step is {least:.4g} m",
+                f"up to {most * leg:.3g} m for a leg length of {leg:.3g} m",
             )
-            raise ModelError(found, where=where, allowed=allowed, fix="give it in metres")
+            raise ModelError(what, where=where, allowed=allowed, fix="give it in metres")
     speed = step.bounds("speed")[0]
-    if not leaps and froude_number(body, speed) > FASTEST:
-        most = math.sqrt(FASTEST * math.hypot(*body.gravity) * leg)
-        fix = "a lower speed, in m/s, or torsor.human.running"
+    if not leaps and froude_number(body, speed) > MAX_FROUDE_NUMBER:
+        most = math.sqrt(MAX_FROUDE_NUMBER * math.hypot(*body.gravity) * leg)
+        fix = "use a lower speed (m/s), or torsor.human.running"
         raise ModelError(f"the speed is {speed:.4g} m/s", where=where, allowed=f"up to {most:.3g} m/s on foot", fix=fix)
 
 
-# Stairs: where the treads are under the feet of a step, and the edges that the swinging foot passes.
+# Stairs: positions of the treads under the feet of a step, and the edges that the swing foot passes.
 #
-# The right foot stands on the tread at y = 0 with its heel at z = 0; the left foot swings from the tread before it to
-# the one after it. Upstairs the edge of a tread is its back end, downstairs its front end.
+# The right foot stands on the tread at y = 0 with its heel at z = 0. The left foot swings from the previous tread to
+# the next one. Upstairs the edge of a tread is its back end, downstairs its front end.
 
-GAP = 0.01  # m: between the toes and the next riser, or the heel and the one behind, on treads that are short
-FEWEST = 0.75  # of the foot length: the heel or the toes may hang over an edge, while heel and ball or toes stand
+RISER_GAP = 0.01  # m: between the toes and the next riser, or the heel and the previous one, on short treads
+MIN_TREAD_FRACTION = 0.75  # shortest tread relative to the foot length: heel or toes may overhang the edge
 
 
 class Edge(NamedTuple):
-    """The edge of a tread, at ``z`` and ``y`` (m); the tread is before it (``ahead`` 1) or behind it (-1)."""
+    """The edge of a tread, at ``z`` and ``y`` (m); the tread is in front of it (``ahead`` 1) or behind it (-1)."""
 
     z: float
     y: float
@@ -417,7 +422,7 @@ class Stairs(NamedTuple):
     rise: float
 
     def profile(self, first: int, last: int) -> Array:
-        """Return the corners (P, 2) (z, y) of the treads with numbers from first to last; that at y = 0 is number 0."""
+        """Return the corners (P, 2) (z, y) of the treads from number first to last; the tread at y = 0 has number 0."""
         numbers = range(first, last + 1)
         return np.array([(self.back + self.length * end, self.rise * k) for k in numbers for end in (k, k + 1)])
 
@@ -433,17 +438,17 @@ def stairs_of(support: Support, body: Robot) -> Stairs | None:
 def tread(step: Step, foot: Foot) -> tuple[float, float]:
     """Return the back and the front end (m) of the tread under a foot, from its heel.
 
-    The foot stands in the middle. On a tread that is too short for that, the toes are close to the next riser
-    upstairs, so that the heel hangs over the edge, and the heel is close to the riser behind downstairs.
+    The foot stands in the middle. If the tread is too short, the toes are close to the next riser upstairs, so that the
+    heel overhangs the edge. Downstairs the heel is close to the previous riser.
     """
     length, room = float(step.length), float(step.length) - foot.length
-    short = GAP - room if step.rise > 0 else -GAP
-    back = -room / 2 if room >= 2 * GAP else short
+    short = RISER_GAP - room if step.rise > 0 else -RISER_GAP
+    back = -room / 2 if room >= 2 * RISER_GAP else short
     return round(back, 12), round(back + length, 12)
 
 
 def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
-    """Return the edges that the left foot passes on its way, and the one of the tread after that upstairs."""
+    """Return the edges that the left foot passes in swing, and upstairs also that of the following tread."""
     (back, front), rise, length = tread(step, foot), step.rise, float(step.length)
     if rise > 0:
         return tuple(Edge(round(back + k * length, 12), k * rise, 1.0) for k in range(3))
@@ -451,7 +456,7 @@ def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
 
 
 def highest_rise(body: Robot) -> float:
-    """Return how high (m) a body lifts its sole beside a straight leg, with the knee at the end of its range."""
+    """Return how high (m) a body can lift its sole next to a straight leg, with the knee at its range limit."""
     hip, knee, ankle = (landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
     flexion = float(body.upper[body.coordinate_names.index("right_knee_flexion")])
@@ -460,30 +465,30 @@ def highest_rise(body: Robot) -> float:
 
 
 def check_stairs(step: Step, body: Robot) -> None:
-    """Raise ModelError for stairs that a body cannot climb; treads shorter than the foot warn."""
+    """Raise ModelError for stairs that a body cannot climb; warn about treads that are shorter than the foot."""
     foot, most = Foot.of(body), highest_rise(body)
     if abs(step.rise) > most:
-        found = f"rise is {step.rise:g} m"
-        allowed = f"at most {most:.3g} m: this body lifts its foot no higher beside a straight leg"
-        raise ModelError(found, where="stairs", allowed=allowed)
-    if step.length < FEWEST * foot.length:
-        found = f"length is {step.length:g} m: the ball of a foot of {foot.length:.3g} m does not stand on the tread"
-        raise ModelError(found, where="stairs", allowed=f"at least {FEWEST * foot.length:.3g} m")
+        what = f"rise is {step.rise:g} m"
+        allowed = f"at most {most:.3g} m, the height to which this body can lift its foot next to a straight leg"
+        raise ModelError(what, where="stairs", allowed=allowed)
+    if step.length < MIN_TREAD_FRACTION * foot.length:
+        what = f"length is {step.length:g} m, too short for the ball of a foot of {foot.length:.3g} m to stand on"
+        raise ModelError(what, where="stairs", allowed=f"at least {MIN_TREAD_FRACTION * foot.length:.3g} m")
     if step.length < foot.length:
-        part = "heel" if step.rise > 0 else "tips of the toes"
-        found = f"the tread of {step.length:g} m is shorter than the foot of {foot.length:.3g} m"
-        warn(found, where="stairs", fix=f"a longer tread, or accept that the {part} hang over its edge")
+        part = "heel" if step.rise > 0 else "toe tips"
+        what = f"the tread of {step.length:g} m is shorter than the foot of {foot.length:.3g} m"
+        warn(what, where="stairs", fix=f"use a longer tread, or accept the overhang of the {part}")
 
 
-# Walking whose contacts are relative to the heels: length, width and timing of the step are variables.
+# Walking with contacts relative to the heels: length, width and timing of the step are variables.
 #
-# Contacts change at fixed s, the parameter of the splines; the clock of the phase says at which times that happens. The
-# feet share the ground's force as the optimisation finds best.
+# Contacts change at fixed s, the spline parameter. The clock of the phase maps s to time. The optimisation distributes
+# the ground force between the feet.
 
 EVENTS = ("ball_off", "flat", "toe_off", "heel_off", "knee")
-BEYOND = 10.0  # m: sides of the sole of a foot that carries nothing
-HEEL, TOES = 0.10, 0.90  # of the foot length: the pressure is behind, before it while only heel, toes are in contact
-PIECES = 5  # intervals between the knots of the sharing in double support
+UNLOADED_SOLE_EDGE = 10.0  # m: edges of the sole of an unloaded foot
+HEEL, TOES = 0.10, 0.90  # of the foot length: limits of the pressure while only the heel or the toes are in contact
+PIECES = 5  # knot intervals of the force sharing in double support
 
 
 @dataclass(frozen=True)
@@ -493,10 +498,10 @@ class FreeWalk(Walk, SharedSupport):
     @property
     def stances(self) -> tuple[Stance, ...]:
         """All stances, with the heels at the origin."""
-        return tuple(each._replace(heel=(0.0, 0.0)) for each in self.step.nominal.stances)
+        return tuple(stance._replace(heel=(0.0, 0.0)) for stance in self.step.nominal.stances)
 
     def shared(self, s: Array, body: Robot, friction: float) -> Array:
-        """Return the nominal sharing and the soles (K, ``SHARED.size``) at s (K,)."""
+        """Return the nominal force sharing and the soles (K, ``SHARED.size``) at s (K,)."""
         step, foot, count = self.step, Foot.of(body), len(s)
         is_landing, is_tip = s < step.flat - TOUCHING, s > step.ball_off + TOUCHING
         is_heel, is_fore = is_landing & (step.first_contact == "heel"), step.on_forefoot(s)
@@ -518,21 +523,23 @@ class FreeWalk(Walk, SharedSupport):
             right=np.outer(ahead, [0.0, foot.length]),
             left=np.outer(behind, [0.0, foot.length]),
             height=-step.rise,
-            push=-step.push / (MEET * foot.length),
+            push=-step.push / (FORCE_MEETING_HEIGHT * foot.length),
             toes=np.stack([is_fore, np.ones(count)], axis=1).astype(float),
             right_box=soles[0],
-            left_box=np.where(loaded, soles[1], [-BEYOND, BEYOND, -BEYOND, BEYOND]),
+            left_box=np.where(
+                loaded, soles[1], [-UNLOADED_SOLE_EDGE, UNLOADED_SOLE_EDGE, -UNLOADED_SOLE_EDGE, UNLOADED_SOLE_EDGE]
+            ),
             mass=body.mass,
             weight=body.mass * float(np.linalg.norm(body.gravity)),
             friction=friction,
         )
 
     def carried(self, s: Array, foot: Foot) -> Any:
-        """Return how the feet carry when the sharing is nominal."""
+        """Return how the feet carry the body with nominal force sharing."""
         return self.step.nominal.carried(s, foot)
 
     def knots(self, points: int) -> Array:
-        """Return inner knots (points - 4,) of cubic splines: where contacts change, then in the largest gaps."""
+        """Return inner knots (points - 4,) of cubic splines: at contact changes, then in the largest gaps."""
         knots = [0.0, *(getattr(self.step, name) for name in EVENTS[:-1]), 1.0]
         while len(knots) < points - 2:
             knots.sort()
@@ -541,13 +548,13 @@ class FreeWalk(Walk, SharedSupport):
         return np.array(sorted(knots)[1:-1])
 
     def splines(self) -> dict[str, Spline]:
-        """Return the splines of the sharing: their knots are in double support."""
+        """Return the splines of the force sharing, whose knots are in double support."""
         knots = self.step.toe_off * np.arange(1, PIECES + 1) / PIECES
         return {name: Spline(3, knots) for name in PROFILES}
 
 
 def solved_step(walk: Walk, result: Any) -> Step:
-    """Return the step of a result: lengths and times that were variables are numbers."""
+    """Return the step of a result, with numbers for the lengths and times that were variables."""
     step = walk.step
     if not isinstance(walk, FreeWalk):
         return step
@@ -558,22 +565,22 @@ def solved_step(walk: Walk, result: Any) -> Step:
     return replace(step, length=speed * result.T, width=numbers[WIDTH], speed=speed, timing="given", **times)
 
 
-# Running: one step is the stance of the right foot and a flight; the next one is its mirror image. As in walking with
-# free steps, contacts change at fixed s, and the clock says when that is.
+# Running: one step is the stance of the right foot and a flight phase; the next step is its mirror image. As in walking
+# with free steps, contacts change at fixed s, and the clock maps s to time.
 
-STANCE = ("flat", "heel_off", "ball_off", "toe_off")  # changes of contact in the order of time
-FINER = 2  # intervals of the pelvis in flight for each one of the joints
-BETWEEN = 4  # intervals of the nodes for each one of the splines in stance
-RUN_FREE = {"length": (0.5, 2.0), "width": (0.01, 0.3)}  # bounds of what is free (m)
+STANCE = ("flat", "heel_off", "ball_off", "toe_off")  # contact changes in order of time
+PELVIS_INTERVALS = 2  # pelvis intervals in flight for each interval of the joints
+STANCE_NODE_INTERVALS = 4  # node intervals for each spline interval in stance
+RUN_FREE = {"length": (0.5, 2.0), "width": (0.01, 0.3)}  # bounds of free quantities (m)
 
 
 @dataclass(frozen=True)
 class RunningStep(Step):
-    """One step of running: ``length`` and ``width`` (m), ``speed`` (m/s), and when the contacts change.
+    """One running step: ``length`` and ``width`` (m), ``speed`` (m/s), and the times at which contacts change.
 
     Times are fractions of the step, from 0 to 1. The foot stands on its heel until ``flat``, on heel and ball until
-    ``heel_off``, on ball and toes until ``ball_off``, on the tip of its toes until ``toe_off``. Then both feet are off
-    the ground. As in a ``Step``, what is "free" or an interval is a result of the optimisation.
+    ``heel_off``, on ball and toes until ``ball_off``, on its toe tips until ``toe_off``. Then both feet are off the
+    ground. As in a ``Step``, "free" or bounds make a quantity a result of the optimisation.
     """
 
     length: Any = "free"
@@ -591,23 +598,23 @@ class RunningStep(Step):
         for name, value in zip(STANCE, times, strict=True):
             number(value, "step", name, above=0.0, below=1.0)
         if not all(np.diff(times) > 0):
-            found = ", ".join(f"{name} {value}" for name, value in zip(STANCE, times, strict=True))
-            raise ModelError(found, where="step", allowed="numbers that rise from 0 to 1")
+            what = ", ".join(f"{name} is {value}" for name, value in zip(STANCE, times, strict=True))
+            raise ModelError(what, where="step", allowed="increasing numbers from 0 to 1")
 
     def bounds(self, name: str) -> tuple[float, float]:
-        """Return least and most of "length", "width" or "speed"; they are equal if it is given."""
+        """Return the bounds (lower, upper) of "length", "width" or "speed"; they are equal if it is a number."""
         return RUN_FREE[name] if name in RUN_FREE and getattr(self, name) == "free" else super().bounds(name)
 
     @property
     def nominal(self) -> "RunningStep":
-        """The step with numbers in place of what is free, from which the search starts."""
+        """The step with numbers in place of free quantities, used as the initial guess."""
         width, speed = float(np.mean(self.bounds("width"))), float(np.mean(self.bounds("speed")))
         length = float(np.clip(0.37 * speed, *self.bounds("length")))
         return replace(self, length=length, width=width, speed=speed, timing="given")
 
     @property
     def duty_factor(self) -> float:
-        """Fraction of the stride (two steps) for which a foot is on the ground."""
+        """Fraction of the stride (two steps) during which a foot is on the ground."""
         return self.toe_off / 2
 
     @property
@@ -615,20 +622,20 @@ class RunningStep(Step):
         """All stances of the step: those of the right foot."""
         ends, heel = (0.0, *(getattr(self, name) for name in STANCE)), (-self.width / 2, 0.0)
         points = (("heel", "xyz"),), WHOLE, FORE, (("toe", "xyz"),)
-        return tuple(Stance("right", ends[k], ends[k + 1], each, heel) for k, each in enumerate(points))
+        return tuple(Stance("right", ends[k], ends[k + 1], contact, heel) for k, contact in enumerate(points))
 
     def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
-        """Return how feet of a size carry the body: the right one carries all of it."""
+        """Return how the feet carry the body: the right foot carries all of it."""
         sole, x, ones = self.sole(s, foot), self.width / 2, np.ones(len(s))
         middle = np.stack([np.full(len(s), -x), sole[:, 2:].mean(axis=1)], axis=1)
         return Carried(ones, middle, middle, self.toes(s), sole - np.array([x, x, 0.0, 0.0]))
 
     def toes(self, s: Array) -> Array:
-        """Return whether only the toes (K, 2) of the right, the left foot are in contact (1) or not (0)."""
+        """Return whether only the toes (K, 2) of the right and left foot are in contact (1) or not (0)."""
         return np.stack([s > self.heel_off + TOUCHING, np.ones(len(s))], axis=1).astype(float)
 
     def sole(self, s: Array, foot: Foot) -> Array:
-        """Return the sides (K, 4) of the part of the right sole that is in contact, from the heel (m)."""
+        """Return the edges (K, 4) of the part of the right sole in contact, from the heel (m)."""
         kinds = [s < self.flat - TOUCHING, s <= self.heel_off + TOUCHING, s <= self.ball_off + TOUCHING]
         back, front = (
             foot.length * np.select(kinds, ends[:3], ends[3])
@@ -657,22 +664,24 @@ class Run(FreeWalk):
         )
 
     def flight(self, points: int) -> Array:
-        """Return the knots (K,) of the pelvis in flight, with its ends: there no force is left over.
+        """Return the knots (K,) of the pelvis in flight including both ends, at which the residual force is zero.
 
-        Accelerations of cubic splines are lines between knots. Zero wrenches at all of them determine those of the
-        pelvis, whatever the joints do: there are as many equations as accelerations.
+        Accelerations of cubic splines are linear between knots. Zero wrenches at all knots determine those of the
+        pelvis for any joint motion: there are as many equations as accelerations.
         """
         knots = self.knots(points)
-        own = np.concatenate([knots[knots > self.step.toe_off - TOUCHING], [1.0]])
-        return np.asarray(np.interp(np.arange(FINER * (len(own) - 1) + 1) / FINER, np.arange(len(own)), own))
+        ends = np.concatenate([knots[knots > self.step.toe_off - TOUCHING], [1.0]])
+        return np.asarray(
+            np.interp(np.arange(PELVIS_INTERVALS * (len(ends) - 1) + 1) / PELVIS_INTERVALS, np.arange(len(ends)), ends)
+        )
 
     def pelvis(self, points: int) -> Spline:
-        """Return the spline of the six global coordinates: finer than that of the joints in flight."""
+        """Return the spline of the six global coordinates, which is finer than that of the joints in flight."""
         return Spline(3, np.union1d(self.knots(points), self.flight(points)[:-1]))
 
     def nodes(self, points: int) -> Array:
-        """Return the nodes: knots of the pelvis, and more of them in stance."""
+        """Return the nodes: the knots of the pelvis, and additional ones in stance."""
         knots = self.knots(points)
-        own = np.concatenate([[0.0], knots[knots < self.step.toe_off + TOUCHING]])
-        at = np.arange(BETWEEN * (len(own) - 1) + 1) / BETWEEN
-        return np.union1d(np.interp(at, np.arange(len(own)), own), self.flight(points))
+        ends = np.concatenate([[0.0], knots[knots < self.step.toe_off + TOUCHING]])
+        at = np.arange(STANCE_NODE_INTERVALS * (len(ends) - 1) + 1) / STANCE_NODE_INTERVALS
+        return np.union1d(np.interp(at, np.arange(len(ends)), ends), self.flight(points))

@@ -1,4 +1,4 @@
-"""The support of a motion: which points of the feet are in stance when, how feet and rails carry the body.
+"""The support of a motion: the stances of the foot points, and how feet and rails carry the body.
 
 x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
 """
@@ -20,14 +20,14 @@ from torsor.robot.robot import Robot
 
 @dataclass(frozen=True)
 class Rails:
-    """Two rails or armrests, one for each hand, whose forces on the hands are results of the optimisation.
+    """Two rails or armrests, one for each hand, whose hand forces are results of the optimisation.
 
     Each hand is at a ``height`` (m) above the ground and ``ahead`` (m) of the heels, ``apart`` (m) from the other hand.
-    The force on each hand is at most the fraction ``share`` of the weight. A hand that rests on its rail is pushed
-    upwards, within a cone of ``friction``; with ``friction=None`` it grips the rail, and the force has any direction.
-    In a task the hands hold the rails until the fraction ``until`` of the duration (when they sit down, from 1 minus
-    this fraction on), and are free at other times. In a walk the hand of the side that swings holds its rail at that
-    place, from the tread and the heel of the leading foot, during the whole step, while the other hand moves on.
+    The force on each hand is at most the fraction ``share`` of the body weight. A hand that rests on its rail is pushed
+    upwards, within a ``friction`` cone. With ``friction=None`` it grips the rail, and the force may have any direction.
+    In a task the hands hold the rails until the fraction ``until`` of the duration (when sitting down, from 1 minus
+    this fraction on). In a walk the hand on the side of the swing leg holds its rail at that place, relative to the
+    tread and the heel of the leading foot, during the whole step. The other hand moves to its next place.
 
     Example:
         >>> Rails(height=0.65).place("right")
@@ -51,30 +51,30 @@ class Rails:
             positive(self.friction, "rails", "friction")
 
     def place(self, side: str) -> tuple[float, float, float]:
-        """Return where the knuckles of a hand are (m), in base axes."""
+        """Return the position (m) of the knuckles of a hand, in base axes."""
         half = self.apart / 2
         return (-half if side == SIDES[0] else half, self.height, self.ahead)
 
 
-# Points of a foot, each with the axes along which it is fixed: six rows that fix a whole foot, or its toes.
+# Points of a foot, each with the axes along which it is fixed: six rows that fix the whole foot, or its toes.
 WHOLE = (("heel", "xyz"), ("ball", "xy"), ("ball_medial", "y"))
 FORE = (("ball", "xyz"), ("toe", "xy"), ("toe_medial", "y"))
 
 # Bounds of the centre of pressure, as fractions of the foot length from the heel.
-FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they touch at the ball, so that the pressure cannot jump
+FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they meet at the ball, so that the pressure cannot jump
 
 
 def smoothstep(u: Array) -> Array:
-    """Return u^2 (3 - 2 u), u limited to 0 to 1: it rises from 0 to 1 with zero slopes at both ends."""
+    """Return u^2 (3 - 2 u) with u clipped to 0 to 1, which rises from 0 to 1 with zero slopes at both ends."""
     u = np.clip(np.asarray(u, dtype=float), 0.0, 1.0)
     return u * u * (3 - 2 * u)
 
 
 class Stance(NamedTuple):
-    """Stance of a foot from the time ``first`` to ``last``, fractions of the motion.
+    """Stance of a foot from the time ``first`` to ``last``, as fractions of the motion.
 
-    ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed;
-    ``heel`` (x, z) is the position of the heel while the whole foot stands (m), ``height`` (m) that of the ground.
+    ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed.
+    ``heel`` (x, z) (m) is the heel position while the whole foot stands, ``height`` (m) the height of the ground.
     """
 
     side: str
@@ -86,14 +86,14 @@ class Stance(NamedTuple):
 
 
 class Foot(NamedTuple):
-    """Length of a foot from heel to toes, and half its width (m)."""
+    """Foot length from heel to toes, and half of the foot width (m)."""
 
     length: float
     half: float
 
     @classmethod
     def of(cls, body: Robot) -> "Foot":
-        """Return the size of the feet of a body.
+        """Return the foot size of a body.
 
         Example:
             >>> [round(each, 3) for each in Foot.of(torsor.library.human())]
@@ -106,11 +106,10 @@ class Foot(NamedTuple):
 class Carried(NamedTuple):
     """How the feet carry the body at K times.
 
-    ``right_fraction`` (K,) is the fraction of the force on the right foot; ``right`` and ``left`` (K, 2) are the points
-    of application (x, z) (m). ``toes`` (K, 2) is 1 where only the toes of the right, the left foot are in contact. The
+    ``right_fraction`` (K,) is the fraction of the force on the right foot. ``right`` and ``left`` (K, 2) are the points
+    of application (x, z) (m). ``toes`` (K, 2) is 1 where only the toes of the right or left foot are in contact. The
     centre of pressure stays within the ``box`` (K, 4): lower and upper x, lower and upper z (m). The lines of the two
-    feet's forces and of their sum meet at the height ``meet`` (m) above the ground; if it is infinite, they are
-    parallel.
+    foot forces and of their sum meet at the height ``meet`` (m) above the ground. If it is infinite, they are parallel.
 
     Example:
         >>> feet = np.array([[-0.05, 0.0]]), np.array([[0.05, -0.4]])
@@ -127,17 +126,17 @@ class Carried(NamedTuple):
 
     @property
     def across(self) -> Array:
-        """Horizontal force (x, z) (K, 2) on the right foot beyond its fraction, relative to the vertical force.
+        """Horizontal force (x, z) (K, 2) on the right foot in excess of its fraction, relative to the vertical force.
 
-        The left foot has the opposite one. Both act along the line through the feet and have no resulting moment.
+        The force on the left foot is opposite. Both act along the line through the feet and have no resultant moment.
         """
         return (self.right_fraction * (1 - self.right_fraction) / self.meet)[:, None] * (self.left - self.right)
 
     @property
     def leans(self) -> Array:
-        """Inclination (x, z) of the right, then of the left foot's force beyond that of the sum (K, 4).
+        """Inclination (x, z) of the right, then of the left foot force, in excess of that of the sum (K, 4).
 
-        It is relative to the vertical force, and zero for a foot without load.
+        It is relative to the vertical force, and zero for an unloaded foot.
         """
         right = self.right_fraction
         parts = (1 - right) * (right > 0), -right * (right < 1)
@@ -152,7 +151,7 @@ class Carried(NamedTuple):
 
 
 class Seat(NamedTuple):
-    """A seat at K times: the ``fraction`` (K,) of the force that it carries, at a ``point`` (K, 3) (m)."""
+    """A seat at K times: it carries the ``fraction`` (K,) of the force at a ``point`` (K, 3) (m)."""
 
     fraction: Array
     point: Array
@@ -170,7 +169,7 @@ class Support:
         raise NotImplementedError
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of a size carry the body at times s (K,)."""
+        """Return how the feet carry the body at times s (K,)."""
         raise NotImplementedError
 
     def seated(self, s: Array) -> Seat:
@@ -193,25 +192,25 @@ class Support:
             for stance in self.stances
             if stance.side == side and any(name == point for name, _ in stance.points)
         )
-        found, at = list[tuple[float, float]](), 0.0
+        intervals, at = list[tuple[float, float]](), 0.0
         for first, last in [*held, (1.0, 1.0)]:
             if first > at + 1e-9:
-                found.append((at, first))
+                intervals.append((at, first))
             at = max(at, last)
-        return found
+        return intervals
 
 
 class SharedSupport(Support):
-    """A support whose feet share the force as the optimisation finds best (``sharing``)."""
+    """A support with a force distribution between the feet that is a result of the optimisation."""
 
     def shared(self, s: Array, body: Robot, friction: float) -> Array:
-        """Return the data (K, ``sharing.SHARED.size``) at times s (K,)."""
+        """Return the sharing data (K, ``SHARED.size``) at times s (K,)."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Standing(Support):
-    """Both feet flat side by side, their heels ``width`` apart (m) at z = 0; each carries half.
+    """Both feet flat side by side, with the heels ``width`` (m) apart at z = 0; each carries half of the force.
 
     Example:
         >>> at = Standing().carried(np.zeros(1), Foot.of(torsor.library.human()))
@@ -226,12 +225,12 @@ class Standing(Support):
 
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
-        """Both whole feet, all the time."""
+        """Both whole feet, for the whole duration."""
         half = self.width / 2
         return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of a size carry the body: the forces act at the middle of the feet."""
+        """Return how the feet carry the body: the forces act at the middle of the feet."""
         ones, half = np.ones(len(s)), self.width / 2
         places = [np.outer(ones, [x, (FLAT_ENDS[0] + FORE_ENDS[1]) / 2 * foot.length]) for x in (-half, half)]
         aside = half + foot.half
@@ -241,11 +240,11 @@ class Standing(Support):
 
 @dataclass(frozen=True)
 class Sitting(Standing):
-    """As ``Standing``, with a seat at a ``height`` (m) that carries a part of the weight until the body leaves it.
+    """Like ``Standing``, with a seat at a ``height`` (m) that carries part of the weight until seat-off.
 
     The seat acts on the pelvis at its height, ``back`` (m) behind the heels. At the start it carries the fraction
-    ``share`` of the whole force; this falls smoothly to zero at the time ``off``. The feet carry the rest. The box of
-    the centre of pressure of all three moves from the seat to the feet and keeps its size.
+    ``share`` of the total force, which decreases smoothly to zero at the time ``off``. The feet carry the rest. The box
+    of the common centre of pressure moves from the seat to the feet and keeps its size.
 
     Example:
         >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).fraction.tolist()
@@ -270,37 +269,37 @@ class Sitting(Standing):
         return Seat(fraction, np.tile([0.0, self.height, -self.back], (len(s), 1)))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how feet of a size carry the body: the box moves from the seat to them."""
+        """Return how the feet carry the body; the box moves from the seat to the feet."""
         feet, seat = super().carried(s, foot), self.seated(s)
         back = seat.fraction * (seat.point[:, 2] - feet.right[:, 1])
         return feet._replace(box=feet.box + np.outer(back, [0.0, 0.0, 1.0, 1.0]))
 
 
-# The support polygon: the convex hull of the points of the soles that are in contact with the ground.
+# The support polygon: the convex hull of the sole points in contact with the ground.
 
-MAX_SIDES = 6  # sides of the polygon of the forefoot of one foot and the heel of the other
-NO_SIDE = (0.0, 0.0, 1.0)  # a side that every point is inside of
+MAX_SIDES = 6  # edges of the polygon of one forefoot and the heel of the other foot
+NO_SIDE = (0.0, 0.0, 1.0)  # an edge with every point on its inner side
 
 
 def support_points(body: Robot, support: Support, s: float) -> Array:
-    """Return the points (P, 2) of the soles, x and z (m), that are in contact at a time s.
+    """Return the sole points (P, 2), x and z (m), in contact at a time s.
 
-    A heel, a ball or a toe in contact gives two points, one at each side of the sole.
+    A heel, ball or toe in contact gives two points, one at each edge of the sole.
     """
-    half, found = Foot.of(body).half, list[tuple[float, float]]()
+    half, points = Foot.of(body).half, list[tuple[float, float]]()
     for stance in support.stances:
         if not stance.first - TOUCHING <= s <= stance.last + TOUCHING:
             continue
         (x, z), heel = stance.heel, landmark(body, f"{stance.side}_heel")
         for point, _ in stance.points:
-            if not point.endswith("_medial"):  # the same line across the sole as the point without this word
+            if not point.endswith("_medial"):  # on the same line across the sole as the point without this suffix
                 ahead = float((landmark(body, f"{stance.side}_{point}") - heel)[2])
-                found += [(x - half, z + ahead), (x + half, z + ahead)]
-    return np.array(list(dict.fromkeys(found)))
+                points += [(x - half, z + ahead), (x + half, z + ahead)]
+    return np.array(list(dict.fromkeys(points)))
 
 
 def convex_hull(points: ArrayLike) -> Array:
-    """Return the corners (C, 2) of the convex hull of points (P, 2) of a plane, anticlockwise."""
+    """Return the corners (C, 2) of the convex hull of planar points (P, 2), anticlockwise."""
     ordered = sorted(map(tuple, np.asarray(points, dtype=float).tolist()))
     chains = []
     for way in (ordered, ordered[::-1]):
@@ -319,15 +318,15 @@ def _turn(a: tuple[float, ...], b: tuple[float, ...], c: tuple[float, ...]) -> f
 
 
 def support_sides(body: Robot, support: Support, s: Array) -> Array:
-    """Return the sides (K, 6, 3) of the support polygon at times s (K,): (a, b, c) with a x + b z + c >= 0 inside.
+    """Return the edges (K, 6, 3) of the support polygon at times s (K,): (a, b, c) with a x + b z + c >= 0 inside.
 
-    (a, b) is the unit normal that points inwards, so that a x + b z + c is the distance (m) of a point (x, z) from the
-    side. Where there are fewer than six sides, the last ones are (0, 0, 1).
+    (a, b) is the inward unit normal, so that a x + b z + c is the distance (m) of a point (x, z) from the edge. If
+    there are fewer than six edges, the last ones are (0, 0, 1).
     """
-    found = np.tile(NO_SIDE, (len(s), MAX_SIDES, 1))
-    for k, each in enumerate(s.tolist()):
-        corners = convex_hull(support_points(body, support, each))
+    sides = np.tile(NO_SIDE, (len(s), MAX_SIDES, 1))
+    for k, time in enumerate(s.tolist()):
+        corners = convex_hull(support_points(body, support, time))
         along = np.roll(corners, -1, axis=0) - corners
         inward = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1)[:, None]
-        found[k, : len(corners)] = np.column_stack([inward, -np.sum(inward * corners, axis=1)])
-    return found
+        sides[k, : len(corners)] = np.column_stack([inward, -np.sum(inward * corners, axis=1)])
+    return sides

@@ -1,4 +1,4 @@
-"""The ergonomic assessment of a task: loads of the lumbar spine, the lifting equation, percent capable, dose."""
+"""The ergonomic assessment of a task: lumbar spine loads, lifting equation, percent capable, cumulative dose."""
 
 import math
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ from torsor.human.body.strength import age_group
 from torsor.human.ergonomics.capability import Capability, capabilities
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, contact_of
 from torsor.human.ergonomics.lumbar import (
-    COMPRESSION,
-    SHEAR,
+    COMPRESSION_LIMITS,
+    SHEAR_LIMITS,
     Dose,
     LumbarLoads,
     LumbarModel,
@@ -41,16 +41,17 @@ from torsor.robot.robot import Robot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SHOWN = 8  # rows of the table of percent capable
+MAX_ROWS = 8  # rows of the percent capable table
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """What a predicted motion of a human asks of the body; made by ``assess``.
+    """The ergonomic assessment of a predicted human motion, returned by ``assess``.
 
-    ``times`` (K,) (s); ``loads`` of L5/S1 at these times; ``capabilities``, the hardest moments first; ``contacts``,
-    estimated contact forces of the joints of both legs by side; ``niosh``, the lifting equation, or why it does not
-    apply; ``repetitions`` a shift and their ``dose``; ``tables()``, ``plot`` and ``to_dict`` present them.
+    ``times`` (K,) (s); ``loads`` of L5/S1 at these times; ``capabilities``, the most demanding moments first;
+    ``contacts``, estimated joint contact forces of both legs by side; ``niosh``, the lifting equation, or the reason
+    why it does not apply; ``repetitions`` per shift and their ``dose``. ``tables()``, ``plot`` and ``to_dict`` present
+    them.
     """
 
     result: MotionResult
@@ -76,7 +77,7 @@ class Assessment:
 
     @property
     def peak(self) -> int:
-        """The sample at which the compression is largest."""
+        """The sample with the largest compression."""
         return int(np.argmax(self.loads.compression))
 
     def tables(self) -> list[RenderableType]:
@@ -90,23 +91,23 @@ class Assessment:
         loads, k = self.loads, self.peak
         table = titled_table("Lumbar spine, disc L5/S1", "quantity", "largest", "action limit", "maximum", "time (s)")
         rows: tuple[tuple[str, Array, str, tuple[float, ...]], ...] = (
-            ("compression", loads.compression, "N", COMPRESSION),
-            ("forward shear", np.abs(loads.shear), "N", SHEAR),
-            ("sideways shear", np.abs(loads.side_shear), "N", ()),
+            ("compression", loads.compression, "N", COMPRESSION_LIMITS),
+            ("forward shear", np.abs(loads.shear), "N", SHEAR_LIMITS),
+            ("lateral shear", np.abs(loads.side_shear), "N", ()),
             ("extension moment", loads.extension, "N m", ()),
             ("lateral moment", np.abs(loads.lateral), "N m", ()),
             ("axial moment", np.abs(loads.axial), "N m", ()),
         )
         for name, values, unit, limits in rows:
             at = int(np.argmax(values))
-            cells = [f"{each:.0f} {unit}" for each in limits] or ["", ""]
+            cells = [f"{limit:.0f} {unit}" for limit in limits] or ["", ""]
             table.add_row(name, f"{values[at]:.0f} {unit}", *cells, f"{self.times[at]:.2f}")
         table.add_section()
         dose = self.dose
         table.add_row("mean compression", f"{dose.linear / self.repetitions / (self.times[-1] - self.times[0]):.0f} N")
-        per_shift = "once a shift" if self.repetitions == 1 else f"{self.repetitions:g} times a shift"
+        per_shift = "once per shift" if self.repetitions == 1 else f"{self.repetitions:g} times per shift"
         table.add_row(f"cumulative compression, {per_shift}", f"{dose.linear / 1000:.1f} kN s")
-        table.add_row(f"dose with squares, {per_shift}", f"{dose.squared:.0f} N h", f"{dose.limit:.0f} N h")
+        table.add_row(f"squared dose, {per_shift}", f"{dose.squared:.0f} N h", f"{dose.limit:.0f} N h")
         muscles = f"{100 * loads.muscles[k] / loads.compression[k]:.0f}"
         table.caption = (
             f"Single equivalent muscles with lever arms of {self.model.erector:g} m (back), {self.model.abdominal:g} m "
@@ -117,31 +118,36 @@ class Assessment:
 
     def _equation(self) -> RenderableType:
         if isinstance(self.niosh, str):
-            return f"The lifting equation of NIOSH does not apply: {self.niosh}."
-        found = self.niosh
-        table = titled_table("Lifting equation of NIOSH (1991)", "multiplier", "origin", "destination")
-        ends = [found.origin, *([] if found.destination is None else [found.destination])]
-        for name in found.origin._fields:
-            table.add_row(name, *(f"{getattr(each, name):.3f}" for each in ends))
+            return f"The NIOSH lifting equation does not apply: {self.niosh}."
+        niosh = self.niosh
+        table = titled_table("NIOSH lifting equation (1991)", "multiplier", "origin", "destination")
+        ends = [niosh.origin, *([] if niosh.destination is None else [niosh.destination])]
+        for name in niosh.origin._fields:
+            table.add_row(name, *(f"{getattr(end, name):.3f}" for end in ends))
         table.add_section()
-        limits = [each for each in (found.origin_limit, found.destination_limit) if each is not None]
-        table.add_row("recommended weight limit (kg)", *(f"{each:.1f}" for each in limits))
-        table.add_row("lifting index", *(f"{found.load / each:.2f}" if each else "infinite" for each in limits))
+        limits = [limit for limit in (niosh.origin_limit, niosh.destination_limit) if limit is not None]
+        table.add_row("recommended weight limit (kg)", *(f"{limit:.1f}" for limit in limits))
+        table.add_row("lifting index", *(f"{niosh.load / limit:.2f}" if limit else "infinite" for limit in limits))
         return table
 
     def _strength(self) -> RenderableType:
         title = f"Percent capable: {self.person.sex}, {self.age}, {self.person.height:.3g} m, {self.person.mass:.3g} kg"
         columns = ("joint and direction", "moment (N m)", "mean strength", "deviation", "capable", "time (s)")
         table = titled_table(title, *columns)
-        for each in self.capabilities[:SHOWN]:
-            cells = (f"{each.moment:.0f}", f"{each.mean:.0f}", f"{each.deviation:.0f}", f"{100 * each.capable:.1f} %")
-            table.add_row(each.name, *cells, f"{self.times[each.instant]:.2f}")
-        table.caption = "Who is strong enough for this very motion; weaker people may do the task in another way."
+        for demand in self.capabilities[:MAX_ROWS]:
+            cells = (
+                f"{demand.moment:.0f}",
+                f"{demand.mean:.0f}",
+                f"{demand.deviation:.0f}",
+                f"{100 * demand.capable:.1f} %",
+            )
+            table.add_row(demand.name, *cells, f"{self.times[demand.instant]:.2f}")
+        table.caption = "Share of people strong enough for this motion; weaker people may do the task in another way."
         table.caption_justify = "left"
         return table
 
     def _contact(self) -> RenderableType:
-        title = "Estimated contact forces of the legs (body weights)"
+        title = "Estimated leg contact forces (body weights)"
         table = titled_table(title, "joint", *SIDES, "measured in level walking")
         for joint in REACTION_JOINTS:
             measured = "{:g} to {:g}".format(*IN_VIVO[joint]) if joint in IN_VIVO else ""
@@ -149,18 +155,24 @@ class Assessment:
         return table
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a figure of postures, and of compression and shear with their limits; ``path`` saves it."""
+        """Return a figure of postures, and of compression and shear with their limits; save it if ``path`` is given."""
         figure = new_figure(10.0, 6.2)
         panels = figure.subplots(3, 1, height_ratios=[1.0, 1.0, 0.8])
         draw_postures(panels[0], self.result)
         curves = (
-            (panels[1], {"compression": self.loads.compression}, COMPRESSION, "L5/S1: compression", "N"),
-            (panels[2], {"forward": self.loads.shear, "sideways": self.loads.side_shear}, SHEAR, "L5/S1: shear", "N"),
+            (panels[1], {"compression": self.loads.compression}, COMPRESSION_LIMITS, "L5/S1: compression", "N"),
+            (
+                panels[2],
+                {"forward": self.loads.shear, "lateral": self.loads.side_shear},
+                SHEAR_LIMITS,
+                "L5/S1: shear",
+                "N",
+            ),
         )
         for axes, lines, limits, title, unit in curves:
             for name, values in lines.items():
                 axes.plot(self.times, values, label=name)
-            top = max(1.15 * limits[0], 1.1 * max(float(np.abs(each).max()) for each in lines.values()))
+            top = max(1.15 * limits[0], 1.1 * max(float(np.abs(values).max()) for values in lines.values()))
             for limit, style in zip(limits, ("--", ":"), strict=True):
                 if limit < top:
                     axes.axhline(limit, color="tab:red", linestyle=style, linewidth=1.0)
@@ -177,17 +189,17 @@ class Assessment:
         lift, niosh = self.niosh, dict[str, Any]()
         if isinstance(lift, LiftingIndex):
             ends = {"origin": lift.origin, "destination": lift.destination}
-            niosh = {name: None if each is None else each._asdict() for name, each in ends.items()}
+            niosh = {name: None if end is None else end._asdict() for name, end in ends.items()}
             niosh |= {"limit": lift.limit, "index": lift.index}
-        peaks = {side: {name: each.peak(name) for name in REACTION_JOINTS} for side, each in self.contacts.items()}
+        peaks = {side: {name: leg.peak(name) for name in REACTION_JOINTS} for side, leg in self.contacts.items()}
         return {
             "person": plain(vars(self.person)),
             "model": plain(vars(self.model)),
             "times": self.times.tolist(),
-            "loads": {name: each.tolist() for name, each in self.loads._asdict().items()},
-            "limits": {"compression": list(COMPRESSION), "shear": list(SHEAR)},
+            "loads": {name: values.tolist() for name, values in self.loads._asdict().items()},
+            "limits": {"compression": list(COMPRESSION_LIMITS), "shear": list(SHEAR_LIMITS)},
             "capable": self.capable,
-            "capabilities": [each._asdict() for each in self.capabilities],
+            "capabilities": [capability._asdict() for capability in self.capabilities],
             "contact": peaks,
             "niosh": niosh or lift,
             "dose": self.dose._asdict(),
@@ -204,10 +216,10 @@ def assess(
     coupling: str = "fair",
     model: LumbarModel | None = None,
 ) -> Assessment:
-    """Return the ergonomic assessment of a predicted motion of a human: a task, or a walk with or without a load.
+    """Return the ergonomic assessment of a predicted human motion: a task, or a walk with or without a load.
 
-    ``age`` is the group of the strengths ("young", "middle", "old"), or in years. The motion is repeated
-    ``repetitions`` times a shift; ``frequency`` (lifts a minute), ``duration`` and ``coupling`` are those of the
+    ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. The motion is repeated
+    ``repetitions`` times per shift. ``frequency`` (lifts per minute), ``duration`` and ``coupling`` are inputs of the
     lifting equation, which is evaluated for lifts. ``model`` has the lever arms of the trunk.
 
     Example:
@@ -216,7 +228,7 @@ def assess(
         torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
     instance_of(result, MotionResult, "ergonomics", "result", allowed="the result of a problem of torsor.human")
-    grounded_term(result.problem)  # raises for motions of anything else
+    grounded_term(result.problem)  # raises for other motions
     count = number(repetitions, "ergonomics", "repetitions", above=0.0)
     check_work(frequency, duration, coupling)
     years = age_group(age)
@@ -229,19 +241,19 @@ def assess(
     external = hand_wrenches(body, samples.q, hand_forces(result, times / result.T))
     loads = lumbar_loads(body, samples.q, samples.v, samples.a, external=external, model=model, carried=carried)
     strengths = capabilities(body, person, samples.q, samples.torques, loads.extension, age)
-    niosh: LiftingIndex | str = "it is for lifting with both hands"
+    niosh: LiftingIndex | str = "it covers only lifting with both hands"
     if isinstance(load, Box) and result.problem.name == "lift":
         try:
             ends = [_lift_end(body, samples.q[k]) for k in (0, -1)]
             niosh = lifting_index(load.mass, *ends, frequency=frequency, duration=duration, coupling=coupling)
-        except ModelError as error:  # the load is out of the range of the equation: that is a finding too
+        except ModelError as error:  # the load is outside the range of the equation, which is also a result
             niosh = str(error)
     contacts = {side: contact_of(body, person, samples, side) for side in SIDES}
     return Assessment(result, person, model, times, loads, strengths, contacts, niosh, count, years)
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:
-    """Return where the hands are: their middle relative to that of the ankles."""
+    """Return the position of the hands: their midpoint relative to that of the ankles."""
     hands, feet = (
         np.mean([body.pose(q, f"{side}_{place}")[:3, 3] for side in SIDES], axis=0) for place in ("knuckles", "foot")
     )
@@ -251,18 +263,18 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
 
 
 def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
-    """Write the ergonomic report of a predicted motion of a human: one page (HTML) that opens offline.
+    """Write the ergonomic report of a predicted human motion as one HTML page that opens offline.
 
-    It has the loads of the lumbar spine beside their limits, the lifting equation, percent capable, the cumulative load
-    of a shift, a figure and the motion in 3D. ``settings`` are those of ``torsor.human.ergonomics.assess``.
+    It contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative load of
+    a shift, a figure and the motion in 3D. ``settings`` are those of ``torsor.human.ergonomics.assess``.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)
         Traceback (most recent call last):
         torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
     """
-    found = assess(result, **settings)
+    assessment = assess(result, **settings)
     name = f"{who(result.problem)}: {result.problem.name}"
     parts = [f"<h1>{escape(name)}</h1>", f"<p>{escape(result.status)}, {result.T:.3g} s</p>"]
-    parts += [image(found.plot()), *(terminal_table(each) for each in found.tables())]
+    parts += [image(assessment.plot()), *(terminal_table(table) for table in assessment.tables())]
     return write_html(Path(path), name, [*parts, *in_motion(result, name)])

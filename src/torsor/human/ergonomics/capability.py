@@ -1,14 +1,14 @@
-"""Percent capable: which part of a population is strong enough for the moments of a task.
+"""Percent capable: the fraction of a population that is strong enough for the moments of a task.
 
-Strengths are taken as normally distributed: with mean and standard deviation of the isometric strength of a joint in
-the direction of the moment M, at its angle, the part Phi((mean - M) / deviation) of the people can exert it. The least
-one over the joints and the motion is that of the task. Strengths are isometric, as usual in ergonomics: who is too weak
-for a fast motion may still do it slowly.
+Strengths are assumed to be normally distributed. With mean and standard deviation of the isometric joint strength in
+the direction of the moment M, at the joint angle, the fraction Phi((mean - M) / deviation) of people can exert it. The
+minimum over joints and time is that of the task. Strengths are isometric, as usual in ergonomics: people who are too
+weak for a fast motion may still do it slowly.
 
 Hips, knees and ankles: Anderson, Madigan and Nussbaum (2007), means and standard deviations by sex and age, with the
-dependence on the angle of ``StrengthCurves``, held constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at
-the flexion of the spine. Elbows and shoulders: isometric means and deviations of industrial workers as handed down from
-Stobbe (1982), rounded, at all angles; these are the least certain ones. Arms and trunk of older people have the mean
+angle dependence of ``StrengthCurves``, constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at the spine
+flexion. Elbows and shoulders: isometric means and deviations of industrial workers after Stobbe (1982), quoted from
+secondary sources and rounded, at all angles; these are the least certain. Arms and trunk of older people use the mean
 ratio of older to young legs (``age_ratio``).
 """
 
@@ -27,13 +27,13 @@ from torsor.human.body.strength import AGES, CURVED_JOINTS, SEXES, StrengthCurve
 from torsor.human.body.trunk_strength import SPINE, VARIATION, TrunkStrength
 from torsor.robot.robot import Robot
 
-# Standard deviations of C1 of Anderson et al. (2007): men, then women, of three ages; extension, then flexion.
+# Standard deviations of C1 from Anderson et al. (2007): men, then women, of three ages; extension, then flexion.
 _DEVIATIONS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "hip_flexion": ((0.049, 0.025), (0.043, 0.020), (0.039, 0.025), (0.047, 0.033), (0.032, 0.016), (0.003, 0.008)),
     "knee_flexion": ((0.040, 0.015), (0.031, 0.017), (0.017, 0.022), (0.028, 0.015), (0.016, 0.015), (0.018, 0.005)),
     "ankle_flexion": ((0.022, 0.005), (0.029, 0.005), (0.035, 0.002), (0.034, 0.006), (0.026, 0.002), (0.006, 0.003)),
 }
-# Mean and standard deviation (N m) of men, then of women, of the positive and of the negative torque of a coordinate.
+# Mean and standard deviation (N m) for men, then women, of the positive and of the negative torque of a coordinate.
 _ARMS: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[tuple[float, float], ...]]] = {
     "elbow_flexion": (((77.0, 20.0), (41.0, 11.0)), ((46.0, 10.0), (27.0, 6.0))),
     "shoulder_flexion": (((92.0, 24.0), (40.0, 12.0)), ((67.0, 20.0), (33.0, 9.0))),
@@ -41,14 +41,14 @@ _ARMS: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[tuple[float, fl
 }
 WAYS = {"hip": "extension", "knee": "extension", "ankle": "plantarflexion"}  # names of negative torques
 TRUNK = "trunk"
-DEEPEST = math.radians(100.0)  # flexion up to which the curves of the legs are used: deeper ones were not measured
+MAX_LEG_FLEXION = math.radians(100.0)  # largest flexion of the leg curves: deeper flexion was not measured
 
 
 class Capability(NamedTuple):
-    """The hardest moment of a joint in one direction: how large it is, and who can exert it.
+    """The most demanding moment of a joint in one direction: its size, and the fraction of people who can exert it.
 
-    ``moment`` is the demand (N m) at the sample ``instant`` at which the fewest people are strong enough, ``mean`` and
-    ``deviation`` (N m) are the strength there, and ``capable`` is the fraction of the people.
+    ``moment`` is the demand (N m) at the sample ``instant`` at which the fewest people are strong enough. ``mean`` and
+    ``deviation`` (N m) describe the strength there, and ``capable`` is the fraction of people.
     """
 
     name: str
@@ -66,7 +66,7 @@ def capable(moment: float, mean: float, deviation: float) -> float:
         >>> capable(200.0, 200.0, 50.0), round(capable(100.0, 200.0, 50.0), 4)
         (0.5, 0.9772)
     """
-    moment, mean = (number(each, "percent capable", what) for each, what in ((moment, "moment"), (mean, "mean")))
+    moment, mean = (number(value, "percent capable", what) for value, what in ((moment, "moment"), (mean, "mean")))
     deviation = positive(deviation, "percent capable", "deviation")
     return 0.5 * math.erfc((moment - mean) / (deviation * math.sqrt(2)))
 
@@ -79,10 +79,10 @@ def capabilities(
     back: Array,
     age: float | str = "young",
 ) -> list[Capability]:
-    """Return the hardest moments of joints and trunk, those that the fewest people can exert first.
+    """Return the most demanding moments of joints and trunk, sorted by the fraction of capable people.
 
-    ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), ``back`` (K,) (N m)
-    the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65) or "old", or in years.
+    ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), ``back`` (K,) (N m) the
+    extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65), "old", or a number of years.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros((1, 55))
@@ -93,7 +93,7 @@ def capabilities(
         ('right elbow flexion', 0.5)
     """
     instance_of(person, Person, "percent capable", "person", allowed="a torsor.human.Person")
-    names, found, years = checked_body(body, "percent capable").coordinate_names, list[Capability](), age_group(age)
+    names, hardest, years = checked_body(body, "percent capable").coordinate_names, list[Capability](), age_group(age)
     q = np.atleast_2d(arrays(q, (len(names),), "percent capable", "q"))
     torques = arrays(torques, q.shape, "percent capable", "torques")
     back = arrays(back, (len(q),), "percent capable", "back")
@@ -102,32 +102,32 @@ def capabilities(
     for side in SIDES:
         for joint in CURVED_JOINTS:
             k, name = names.index(f"{side}_{joint}"), f"{side} {joint.removesuffix('_flexion')}"
-            unit = person.weight_times_height  # of all people like this one: strengths of its own do not count
+            unit = person.weight_times_height  # of similar people: individual strengths do not count
             strength = curves.at(joint, unit)
-            lower, upper = strength.limits(np.minimum(q[:, k], DEEPEST), np.zeros(len(q)))
+            lower, upper = strength.limits(np.minimum(q[:, k], MAX_LEG_FLEXION), np.zeros(len(q)))
             for way, mean, sign in ((WAYS[name.split()[1]], -lower, -1.0), ("flexion", upper, 1.0)):
                 curve = strength.extend if sign < 0 else strength.flex
                 ratio = _DEVIATIONS[joint][group][sign > 0] * unit / curve.peak
-                found.append(_hardest(f"{name} {way}", sign * torques[:, k], mean, ratio * mean))
+                hardest.append(_hardest(f"{name} {way}", sign * torques[:, k], mean, ratio * mean))
         for joint, ways in _ARMS.items():
             k, words = names.index(f"{side}_{joint}"), joint.split("_")
             for sign, table in zip((1.0, -1.0), ways, strict=True):
                 if table:
                     ratio = age_ratio(joint, person.sex, years)
-                    mean, deviation = (ratio * each for each in table[SEXES.index(person.sex)])
+                    mean, deviation = (ratio * value for value in table[SEXES.index(person.sex)])
                     way = words[1] if sign > 0 else {"adduction": "abduction"}.get(words[1], "extension")
                     full = np.full(len(q), mean)
                     label = f"{side} {words[0]} {way}"
-                    found.append(_hardest(label, sign * torques[:, k], full, full * deviation / mean))
+                    hardest.append(_hardest(label, sign * torques[:, k], full, full * deviation / mean))
     flexion, trunk = sum(q[:, names.index(name)] for name in SPINE), TrunkStrength(usual)
     for way, sign, mean in (("extension", 1.0, trunk.extend(flexion)), ("flexion", -1.0, trunk.flex(flexion))):
         aged = age_ratio(SPINE[0], person.sex, years) * np.asarray(mean)
-        found.append(_hardest(f"{TRUNK} {way}", sign * back, aged, VARIATION * aged))
-    return sorted((each for each in found if each.moment > 0), key=lambda each: each.capable)
+        hardest.append(_hardest(f"{TRUNK} {way}", sign * back, aged, VARIATION * aged))
+    return sorted((demand for demand in hardest if demand.moment > 0), key=lambda demand: demand.capable)
 
 
 def _hardest(name: str, moment: Array, mean: Array, deviation: Array) -> Capability:
-    """Return the instant at which the fewest people are strong enough."""
+    """Return the capability at the instant at which the fewest people are strong enough."""
     k = int(np.argmax((moment - mean) / deviation))
     values = float(moment[k]), float(mean[k]), float(deviation[k])
     return Capability(name, *values, capable(*values), k)

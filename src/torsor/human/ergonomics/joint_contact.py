@@ -1,19 +1,18 @@
 """Contact forces of hip, knee and ankle, estimated with equivalent muscles.
 
-Net joint reactions are those of a body without muscles; the tension of muscles across a joint presses its bones
-together in addition. At each instant the forces F of the muscle groups (``GROUPS``) are found by static
-optimisation,
+Net joint reactions are those of a body without muscles. Muscle tension across a joint additionally presses its bones
+together. At each instant the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
 
     minimise  sum (F_i / F_max,i)^2      subject to  R F = M,  0 <= F <= F_max
 
 with lever arms R and the net moments M of hip (flexion and adduction), knee and ankle. With A = R diag(F_max) the
-optimum is u = F / F_max = clip(A^T y, 0, 1), where y solves A clip(A^T y, 0, 1) + e y = M: four equations, solved for
-all instants at once by Newton's method. The small e keeps it solvable where the muscles are too weak, and the rest is
-reported.
+optimum is u = F / F_max = clip(A^T y, 0, 1), where y solves A clip(A^T y, 0, 1) + e y = M. These four equations are
+solved for all instants at once by Newton's method. The small e keeps them solvable where the muscles are too weak; the
+missing moment is reported.
 
-All groups of the hip act along the thigh, those of knee and ankle along the shank: contact = reaction - sum F times
-that direction. It is an estimate, without passive tissue, co-contraction beyond the optimum, and lateral directions of
-muscles.
+All hip groups act along the thigh, those of knee and ankle along the shank: contact = reaction - sum F times that
+direction. This estimate does not include passive tissue, co-contraction beyond the optimum, or lateral muscle
+directions.
 """
 
 from typing import NamedTuple
@@ -30,23 +29,24 @@ from torsor.human.terms.problem import REACTION_JOINTS, Samples, load_of, sample
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
-# Muscle groups of a leg: largest forces and lever arms of Geyer and Herr (2010) and Song and Geyer (2015).
+# Muscle groups of a leg: maximum forces and lever arms of Geyer and Herr (2010) and Song and Geyer (2015).
 #
 # Eleven groups act on hip (flexion and adduction), knee and ankle. Lever arms that change with the included angle phi
 # of the joint are r(phi) = r_max cos(s (phi - phi_max)) with s such that r(phi_min) = r_min. The knee is straight at
-# 180 degrees, the foot is square to the shank at 90. The set is that of a man of 80 kg and 1.80 m: forces are scaled by
-# mass, lever arms by height. Its hip levers (0.08 m) are longer than those of anatomical models (0.03 to 0.07 m), so
-# that it needs less force there.
+# 180 degrees, the foot is perpendicular to the shank at 90. The set describes a man of 80 kg and 1.80 m: forces are
+# scaled by mass, lever arms by height. Its hip lever arms (0.08 m) are longer than those of anatomical models (0.03 to
+# 0.07 m), so it needs less force there.
 
-MASS, HEIGHT = 80.0, 1.80  # kg and m of the person of the table
-MOMENTS = ("hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion")  # coordinates without their side
-ACROSS = {"hip": ("hip_flexion", "hip_adduction"), "knee": ("knee_flexion",), "ankle": ("ankle_flexion",)}
+MASS, HEIGHT = 80.0, 1.80  # kg and m of the reference person
+MOMENTS = ("hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion")  # coordinates without side
+JOINT_COORDINATES = {"hip": ("hip_flexion", "hip_adduction"), "knee": ("knee_flexion",), "ankle": ("ankle_flexion",)}
 
 
 class Lever(NamedTuple):
-    """A lever arm (m) about a coordinate, positive for flexion and adduction; it may change with the included angle.
+    """A lever arm (m) about a coordinate, positive for flexion and adduction; it may depend on the included angle.
 
-    ``largest`` is at the included angle ``at`` (degrees), ``least`` at ``least_at``; without these it is constant.
+    It is ``largest`` at the included angle ``at`` (degrees) and ``least`` at ``least_at``; without these it is
+    constant.
     """
 
     coordinate: str
@@ -60,19 +60,19 @@ class Lever(NamedTuple):
         if not self.least:
             return np.full(np.shape(included), self.largest)
         rate = np.arccos(self.least / abs(self.largest)) / np.radians(self.least_at - self.at)
-        turned = np.clip(rate * np.radians(included - self.at), -1.4, 1.4)  # the law is not meant for larger turns
+        turned = np.clip(rate * np.radians(included - self.at), -1.4, 1.4)  # the model is not valid for larger angles
         return np.asarray(self.largest * np.cos(turned))
 
 
 class Group(NamedTuple):
-    """A muscle group: its ``name``, largest ``force`` (N), and lever arms."""
+    """A muscle group: its ``name``, maximum ``force`` (N), and lever arms."""
 
     name: str
     force: float
     levers: tuple[Lever, ...]
 
 
-# Where levers are largest; least lever, and where it is.
+# Angle of the largest lever arm, smallest lever arm, and its angle.
 _KNEE, _HEADS, _CALF = (165.0, 0.04, 45.0), (140.0, 0.02, 45.0), (100.0, 0.02, 180.0)
 GROUPS = (
     Group("hip flexors", 2000.0, (Lever("hip_flexion", 0.08),)),
@@ -91,41 +91,43 @@ NAMES = tuple(group.name for group in GROUPS)
 
 
 def largest_forces(person: Person) -> Array:
-    """Return the largest forces (11,) (N) of a person."""
+    """Return the maximum forces (11,) (N) of a person."""
     return np.array([group.force for group in GROUPS]) * person.mass / MASS
 
 
 def lever_arms(person: Person, flexions: Array) -> Array:
     """Return lever arms (K, 4, 11) (m) about ``MOMENTS`` at angles (K, 4) (rad), positive for flexion and adduction."""
     degrees, scale = np.degrees(flexions), person.height / HEIGHT
-    found = np.zeros((len(flexions), len(MOMENTS), len(GROUPS)))
+    arms = np.zeros((len(flexions), len(MOMENTS), len(GROUPS)))
     for k, group in enumerate(GROUPS):
         for lever in group.levers:
             row = MOMENTS.index(lever.coordinate)
             straight = 90.0 if lever.coordinate == "ankle_flexion" else 180.0
-            found[:, row, k] = scale * lever.of(straight - degrees[:, row])
-    return found
+            arms[:, row, k] = scale * lever.of(straight - degrees[:, row])
+    return arms
 
 
 def crosses(joint: str) -> Array:
-    """Return which groups cross a joint, "hip", "knee" or "ankle" (11,), as 0 and 1."""
-    return np.array([float(any(lever.coordinate in ACROSS[joint] for lever in group.levers)) for group in GROUPS])
+    """Return which groups (11,) cross a joint ("hip", "knee" or "ankle"), as 0 and 1."""
+    return np.array(
+        [float(any(lever.coordinate in JOINT_COORDINATES[joint] for lever in group.levers)) for group in GROUPS]
+    )
 
 
-STEPS, HALVINGS = 60, 30  # most Newton steps, and halvings of each
-SOFT, DONE = 1e-7, 1e-10  # e relative to A A^T; accuracy relative to the strongest moment
+MAX_NEWTON_STEPS, MAX_HALVINGS = 60, 30  # maximum number of Newton steps, and of halvings per step
+REGULARISATION, MOMENT_TOLERANCE = 1e-7, 1e-10  # e relative to A A^T; accuracy relative to the largest moment
 BONES = {"hip": "thigh", "knee": "shank", "ankle": "shank"}  # links along which the muscles of a joint act
 
-# Peaks of level walking in body weights: instrumented hips (Bergmann et al. 2001) and knees (Kutzner et al. 2010).
+# Peaks in level walking in body weights: instrumented hips (Bergmann et al. 2001) and knees (Kutzner et al. 2010).
 IN_VIVO = {"hip": (2.4, 3.0), "knee": (2.2, 2.8)}
 
 
 class JointContact(NamedTuple):
-    """Estimated contact forces of a leg at K instants.
+    """Estimated joint contact forces of a leg at K instants.
 
-    ``forces`` has the vectors (K, 3) (N) on the link below "hip", "knee" and "ankle", in base axes; ``muscles`` the
-    forces (K,) (N) of the groups by name; ``missing`` (K, 4) (N m) is what the groups cannot exert of the moments of
-    hip (flexion, adduction), knee and ankle; ``weight`` (N) is that of the body with its load.
+    ``forces`` has the vectors (K, 3) (N) on the link below "hip", "knee" and "ankle", in base axes. ``muscles`` has the
+    group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the moments of hip (flexion, adduction), knee
+    and ankle that the groups cannot exert. ``weight`` (N) is that of the body with its load.
     """
 
     forces: dict[str, Array]
@@ -140,9 +142,9 @@ class JointContact(NamedTuple):
 
 
 def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointContact:
-    """Return the estimated contact forces of a leg in a predicted motion of a human, or over a stride.
+    """Return the estimated joint contact forces of a leg in a predicted human motion, or over a stride.
 
-    For a result, the instants are ``result.times``; for a ``Stride`` its 401 instants, of its own side.
+    For a result, the instants are ``result.times``; for a ``Stride``, its 401 instants and its own side.
 
     Example:
         >>> joint_contact(None, "middle")
@@ -151,7 +153,7 @@ def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointCo
     """
     one_of(side, SIDES, "joint contact", "side")
     if isinstance(motion, Stride):
-        result, samples, side = motion.result, motion.samples, SIDES[0]  # a stride calls its own side right
+        result, samples, side = motion.result, motion.samples, SIDES[0]  # a stride labels its own side right
     else:
         allowed = "the result of a problem of torsor.human, or a Stride"
         instance_of(motion, MotionResult, "joint contact", "motion", allowed=allowed)
@@ -161,7 +163,7 @@ def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointCo
 
 
 def contact_of(body: Robot, person: Person, samples: Samples, side: str) -> JointContact:
-    """Return the estimated contact forces of a leg of a body in a sampled motion."""
+    """Return the estimated joint contact forces of a leg in a sampled motion."""
     places = [body.coordinate_names.index(f"{side}_{name}") for name in MOMENTS]
     strongest = largest_forces(person)
     forces, missing = muscle_forces(lever_arms(person, samples.q[:, places]), samples.torques[:, places], strongest)
@@ -174,9 +176,9 @@ def contact_of(body: Robot, person: Person, samples: Samples, side: str) -> Join
 
 
 def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Array, Array]:
-    """Return the muscle forces (K, N) of least sum of squared fractions of ``strongest`` (N,), and what is missing.
+    """Return the muscle forces (K, N) with minimum sum of squared fractions of ``strongest`` (N,), and missing moments.
 
-    ``levers`` (K, M, N) (m) times forces are the ``moments`` (K, M) (N m); the missing moments (K, M) are not zero
+    ``levers`` (K, M, N) (m) times forces equal the ``moments`` (K, M) (N m). The missing moments (K, M) are non-zero
     where the muscles are too weak.
 
     Example:
@@ -192,12 +194,12 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
     strongest = positive_vector(strongest, levers.shape[2], "muscle forces", "strongest", or_zero=True)
     A = levers * strongest
     scale = np.einsum("kij,kij->k", A, A) / A.shape[1]
-    soft = SOFT * scale[:, None]
+    soft = REGULARISATION * scale[:, None]
     y = np.zeros(moments.shape)
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         pull = np.einsum("kij,ki->kj", A, y)
         gradient = np.einsum("kij,kj->ki", A, np.clip(pull, 0, 1)) + soft * y - moments
-        if np.abs(gradient).max(initial=0.0) <= DONE * np.sqrt(scale.max(initial=0.0)):
+        if np.abs(gradient).max(initial=0.0) <= MOMENT_TOLERANCE * np.sqrt(scale.max(initial=0.0)):
             break
         active = ((pull > 0) & (pull < 1)).astype(float)
         hessian = np.einsum("kij,kj,klj->kil", A, active, A) + soft[..., None] * np.eye(A.shape[1])
@@ -207,9 +209,9 @@ def muscle_forces(levers: Array, moments: Array, strongest: Array) -> tuple[Arra
 
 
 def _descend(A: Array, soft: Array, moments: Array, y: Array, step: Array) -> Array:
-    """Return y + t step with t halved at each instant until the dual function falls."""
+    """Return y + t step with t halved at each instant until the dual function decreases."""
     before, t = _dual(A, soft, moments, y), np.ones(len(y))
-    for _ in range(HALVINGS):
+    for _ in range(MAX_HALVINGS):
         rises = _dual(A, soft, moments, y + t[:, None] * step) > before + 1e-12 * np.abs(before)
         if not rises.any():
             break
@@ -218,8 +220,8 @@ def _descend(A: Array, soft: Array, moments: Array, y: Array, step: Array) -> Ar
 
 
 def _dual(A: Array, soft: Array, moments: Array, y: Array) -> Array:
-    """Return the convex function (K,) whose gradient is zero at the optimum."""
+    """Return the convex function (K,) whose gradient vanishes at the optimum."""
     pull = np.einsum("kij,ki->kj", A, y)
     inside = np.clip(pull, 0, 1)
-    own = (inside * (pull - inside / 2)).sum(axis=1)
-    return np.asarray(own + (soft * y * y).sum(axis=1) / 2 - (moments * y).sum(axis=1))
+    quadratic = (inside * (pull - inside / 2)).sum(axis=1)
+    return np.asarray(quadratic + (soft * y * y).sum(axis=1) / 2 - (moments * y).sum(axis=1))

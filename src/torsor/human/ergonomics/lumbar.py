@@ -1,16 +1,16 @@
-"""Load of the lowest disc of the back, L5/S1: moment, compression and shear with single equivalent muscles.
+"""Loads on the lowest lumbar disc, L5/S1: moment, compression and shear with single equivalent muscles.
 
-The wrench that the sacrum exerts on the body above the disc follows from the joint reactions of any motion. Muscles of
-one lever arm for each direction balance its moment, and press on the disc:
+The wrench of the sacrum on the body above the disc follows from the joint reactions of any motion. Muscles with one
+lever arm per direction balance its moment and compress the disc:
 
     F_m = M_extension / r_e + M_flexion / r_a + |M_lateral| / r_l
     C = F_m + F . n      S = F . t
 
-with F the force of the body above on the disc, n the normal of the disc and t the direction forward in its plane. The
-upper side of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and turns with the pelvis. Muscles
-act along n, so that they add nothing to the shear. There is no relief by the pressure in the abdomen, whose effect is
-in dispute, and no co-contraction, which adds compression: the numbers are those of the model of Chaffin and Andersson
-with r_e = 0.05 m, which the limits of NIOSH (1981) belong to.
+with F the force of the upper body on the disc, n the disc normal and t the forward direction in the disc plane. The
+upper surface of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and rotates with the pelvis.
+Muscles act along n and add nothing to the shear. Intra-abdominal pressure, whose effect is disputed, and
+co-contraction, which adds compression, are not modelled. The values are those of the model of Chaffin and Andersson
+with r_e = 0.05 m, on which the NIOSH limits (1981) are based.
 """
 
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ from torsor.human.body.strength import SEXES
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
-SHIFT = 8.0  # hours
-LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
+SHIFT_HOURS = 8.0  # hours
+DOSE_LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
 
 
 class Dose(NamedTuple):
     """Cumulative compression of a shift: ``linear`` (N s), ``squared`` (N h) and the recommended ``limit`` (N h).
 
     ``linear`` is the integral of compression over all repetitions. ``squared`` is the dose of the Mainz-Dortmund model,
-    sqrt(integral of C^2 dt * 8 h): a load that is twice as high counts four times as long.
+    sqrt(integral of C^2 dt * 8 h): a load twice as high counts as four times the duration.
     """
 
     linear: float
@@ -60,32 +60,32 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
         allowed = "(K,) increasing times (s)"
         raise ModelError("do not increase", argument="times", where="cumulative dose", allowed=allowed)
-    if count * (t[-1] - t[0]) > SHIFT * 3600 * (1 + 1e-9):
-        found = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
-        allowed = f"at most {SHIFT:g} hours"
-        raise ModelError(found, where="cumulative dose", allowed=allowed, fix="give fewer repetitions")
+    if count * (t[-1] - t[0]) > SHIFT_HOURS * 3600 * (1 + 1e-9):
+        what = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
+        allowed = f"at most {SHIFT_HOURS:g} hours"
+        raise ModelError(what, where="cumulative dose", allowed=allowed, fix="give fewer repetitions")
     if (force < 0).any():
-        found = f"is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
-        allowed = "0 or more: discs are not pulled"
-        raise ModelError(found, argument="compression", where="cumulative dose", allowed=allowed)
+        what = f"is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
+        allowed = "0 or more, because discs cannot be pulled"
+        raise ModelError(what, argument="compression", where="cumulative dose", allowed=allowed)
     steps = np.diff(t)
-    linear, squares = (float(count * (steps * (each[1:] + each[:-1]) / 2).sum()) for each in (force, force**2))
-    return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT)), LIMITS[sex])
+    linear, squares = (float(count * (steps * (values[1:] + values[:-1]) / 2).sum()) for values in (force, force**2))
+    return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT_HOURS)), DOSE_LIMITS[sex])
 
 
-COMPRESSION = (3400.0, 6400.0)  # N: action limit and maximum permissible limit (NIOSH 1981)
-SHEAR = (700.0, 1000.0)  # N: frequent and occasional loads (Gallagher and Marras 2012)
-ABOVE = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is at the navel
+COMPRESSION_LIMITS = (3400.0, 6400.0)  # N: action limit and maximum permissible limit (NIOSH 1981)
+SHEAR_LIMITS = (700.0, 1000.0)  # N: frequent and occasional loads (Gallagher and Marras 2012)
+LINK_ABOVE_PELVIS = "spine1/spine1_flexion"  # the first link above the pelvis: its joint is at the navel
 
 
 @dataclass(frozen=True)
 class LumbarModel:
-    """Where the disc is, and the lever arms of its muscles (m).
+    """Position of the disc, and lever arms of its muscles (m).
 
-    ``height`` is that of L5/S1 above the middle of the hips, for a man of 1.741 m (0.10 to 0.11 m in the literature),
-    and ``behind`` its distance behind it; both are proportional to the height of the body. ``erector``, ``abdominal``
-    and ``lateral`` are lever arms of the muscles that extend, flex and bend the trunk sideways: 0.05 m (0.04 to 0.065
-    in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in standing.
+    ``height`` is that of L5/S1 above the midpoint of the hips, for a man of 1.741 m (0.10 to 0.11 m in the literature),
+    and ``behind`` its distance behind it. Both are proportional to body height. ``erector``, ``abdominal`` and
+    ``lateral`` are lever arms of the muscles for trunk extension, flexion and lateral bending: 0.05 m (0.04 to 0.065 in
+    the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in standing.
 
     Example:
         >>> LumbarModel(erector=0.06).erector
@@ -107,11 +107,11 @@ class LumbarModel:
 
 
 class LumbarLoads(NamedTuple):
-    """Loads of L5/S1, all (...): moments (N m) by which the back must extend, bend sideways and twist, and forces (N).
+    """Loads of L5/S1, all (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
 
-    ``extension`` is positive when the back muscles work, negative when the abdominal ones do; ``lateral`` and ``axial``
+    ``extension`` is positive if the back muscles act, negative if the abdominal muscles act. ``lateral`` and ``axial``
     are about the forward and the upward axis of the pelvis. ``muscles`` is the sum of the muscle forces,
-    ``compression`` that on the disc, ``shear`` the forward and ``side_shear`` the sideways force in its plane.
+    ``compression`` the disc compression, ``shear`` the forward and ``side_shear`` the lateral force in the disc plane.
     """
 
     extension: Array
@@ -135,9 +135,9 @@ def lumbar_loads(
 ) -> LumbarLoads:
     """Return the loads of L5/S1 of a body (``library.human``) in a posture q (..., 55), or in a motion q, v, a.
 
-    ``external`` (..., L, 6) are wrenches on links (moment and force at their origins, in their axes), for example of
-    ``hand_wrenches``; those on pelvis, legs and feet do not matter here. ``carried`` (kg) is a load that the body
-    includes.
+    ``external`` (..., L, 6) are wrenches on links (moment and force at the link origins, in link axes), for example
+    from ``hand_wrenches``. Wrenches on pelvis, legs and feet have no effect here. ``carried`` (kg) is the mass of a
+    load that the body includes.
 
     Example:
         >>> body, upright, bent = torsor.library.human(), np.zeros(55), np.zeros(55)
@@ -146,16 +146,16 @@ def lumbar_loads(
         [287, 1689]
     """
     if not isinstance(body, Robot) or body.coordinate_names[:6] != GLOBAL:
-        allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "torsor.library.human()"
+        allowed, fix = f"a body whose first coordinates are {', '.join(GLOBAL)}", "use torsor.library.human()"
         raise ModelError(argument="body", value=body, where="lumbar loads", allowed=allowed, fix=fix)
     model = instance_of(LumbarModel() if model is None else model, LumbarModel, "lumbar loads", "model")
     q = arrays(q, (body.nq,), "lumbar loads", "q")
     rest = np.zeros(q.shape)
     v, a = (
-        rest if each is None else arrays(each, (body.nv,), "lumbar loads", name) for each, name in ((v, "v"), (a, "a"))
+        rest if rate is None else arrays(rate, (body.nv,), "lumbar loads", name) for rate, name in ((v, "v"), (a, "a"))
     )
     force, moment, R = _above(body, q, v, a, external, model, carried)
-    x, y, z = (R[..., k] for k in range(3))  # left, up and forward of the pelvis
+    x, y, z = (R[..., k] for k in range(3))  # left, up and forward axes of the pelvis
     slope = np.radians(model.slope)
     normal, ahead = np.cos(slope) * y + np.sin(slope) * z, np.cos(slope) * z - np.sin(slope) * y
     extension, lateral, axial = -_dot(moment, x), _dot(moment, z), _dot(moment, y)
@@ -172,24 +172,24 @@ def _dot(a: Array, b: Array) -> Array:
 def _above(
     body: Robot, q: Array, v: Array, a: Array, external: ArrayLike | None, model: LumbarModel, carried: float
 ) -> tuple[Array, Array, Array]:
-    """Return force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis' axes."""
+    """Return force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis axes."""
     scale = 1000 * person_of(body, carried).height / BODY_TABLES["male"].stature
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
-    pelvis, above = body.pose(q, "pelvis"), body.pose(q, ABOVE)
+    pelvis, above = body.pose(q, "pelvis"), body.pose(q, LINK_ABOVE_PELVIS)
     R, at = pelvis[..., :3, :3], pelvis[..., :3, 3] + _turn(pelvis[..., :3, :3], disc)
-    wrench = body.joint_wrenches(q, v, a, external)[..., body.link_names.index(ABOVE), :]
-    moment, force = (_turn(above[..., :3, :3], each) for each in (wrench[..., :3], wrench[..., 3:]))
+    wrench = body.joint_wrenches(q, v, a, external)[..., body.link_names.index(LINK_ABOVE_PELVIS), :]
+    moment, force = (_turn(above[..., :3, :3], vector) for vector in (wrench[..., :3], wrench[..., 3:]))
     moment = moment + np.cross(above[..., :3, 3] - at, force)
-    # The slice of the lower trunk between disc and navel moves with the pelvis; it is taken as a point.
+    # The slice of the lower trunk between disc and navel moves with the pelvis and is treated as a point mass.
     share = max(navel - disc[1], 0.0) / navel
     mass = share * body.links[body.link_names.index("pelvis")].mass
     middle = np.array([0.0, (navel + disc[1]) / 2, 0.0])
     rate, accelerated = np.split(body.acceleration(q, v, a, "pelvis"), 2, axis=-1)
     omega = body.velocity(q, v, "pelvis")[..., :3]
     point = accelerated + np.cross(rate, middle) + np.cross(omega, np.cross(omega, middle))
-    own = mass * (_turn(R, point) - body.gravity)
-    return force + own, moment + np.cross(_turn(R, middle - disc), own), R
+    inertial_force = mass * (_turn(R, point) - body.gravity)
+    return force + inertial_force, moment + np.cross(_turn(R, middle - disc), inertial_force), R
 
 
 def _turn(R: Array, x: Array) -> Array:
@@ -197,7 +197,7 @@ def _turn(R: Array, x: Array) -> Array:
 
 
 def compression_tolerance(age: float, sex: str) -> float:
-    """Return the mean compression (N) that lumbar discs of an age (years) and sex bear, by the lines of Jaeger (2001).
+    """Return the mean compressive strength (N) of lumbar discs for an age (years) and sex (Jaeger 2001).
 
     Example:
         >>> [round(compression_tolerance(age, "male")) for age in (20, 60)]

@@ -1,14 +1,14 @@
-"""The revised lifting equation of NIOSH (Waters, Putz-Anderson, Garg and Fine 1993), in SI units.
+"""The revised NIOSH lifting equation (Waters, Putz-Anderson, Garg and Fine 1993), in SI units.
 
     RWL = 23 kg  HM VM DM AM FM CM      LI = load / RWL
 
 The recommended weight limit RWL is a load that nearly all healthy workers can lift for up to 8 hours a day. The lifting
-index LI compares a load with it: above 1 the risk of low back pain rises, above 3 many workers are at risk. The
-multipliers depend on where the hands are (H, V), on the vertical travel D, the angle of asymmetry A, the frequency F
-and duration of the lifts, and the coupling of hands and load.
+index LI is the load divided by it. Above 1 the risk of low back pain increases, above 3 many workers are at risk. The
+multipliers depend on the hand position (H, V), the vertical travel D, the asymmetry angle A, the frequency F and
+duration of the lifts, and the coupling of hands and load.
 
-The equation is for two-handed lifting in one place, standing, in favourable surroundings: not for one hand, sitting or
-kneeling, unstable loads, more than 8 hours, nor for pushing, pulling and carrying.
+The equation covers two-handed lifting in one place, standing, in favourable surroundings. It does not cover one-handed
+lifting, sitting or kneeling, unstable loads, more than 8 hours, pushing, pulling or carrying.
 """
 
 import math
@@ -18,15 +18,16 @@ from typing import NamedTuple
 from torsor.base.checks import flag, instance_of, number, one_of
 from torsor.base.errors import ModelError
 
-LOAD = 23.0  # the load constant (kg)
-NEAREST, FARTHEST = 0.25, 0.63  # horizontal distances of the hands (m): nearer ones count as the least
-HIGHEST, KNUCKLES = 1.75, 0.75  # largest height of the hands, and the best one (m)
-SHORTEST, LONGEST = 0.25, 1.75  # vertical travel (m): shorter ones count as the least
-WIDEST = 135.0  # largest angle of asymmetry (degrees)
+LOAD_CONSTANT = 23.0  # the load constant (kg)
+# Range of the horizontal hand distance (m); smaller values count as the minimum.
+MIN_HORIZONTAL, MAX_HORIZONTAL = 0.25, 0.63
+MAX_HAND_HEIGHT, BEST_HAND_HEIGHT = 1.75, 0.75  # largest and optimal height of the hands (m)
+MIN_TRAVEL, MAX_TRAVEL = 0.25, 1.75  # range of vertical travel (m); smaller values count as the minimum
+MAX_ASYMMETRY = 135.0  # largest asymmetry angle (degrees)
 DURATIONS = {"short": "up to 1 hour", "moderate": "up to 2 hours", "long": "up to 8 hours"}
 COUPLINGS = {"good": (1.0, 1.0), "fair": (0.95, 1.0), "poor": (0.90, 0.90)}  # hands below, and from, 0.75 m up
 
-# Frequency multipliers: lifts a minute, then short, moderate and long work; a second column for hands from 0.75 m up.
+# Frequency multipliers: lifts per minute, then short, moderate and long work; second column for hands from 0.75 m up.
 _FREQUENCIES: dict[float, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {
     0.2: ((1.00, 1.00), (0.95, 0.95), (0.85, 0.85)), 0.5: ((0.97, 0.97), (0.92, 0.92), (0.81, 0.81)),
     1.0: ((0.94, 0.94), (0.88, 0.88), (0.75, 0.75)), 2.0: ((0.91, 0.91), (0.84, 0.84), (0.65, 0.65)),
@@ -38,7 +39,7 @@ _FREQUENCIES: dict[float, tuple[tuple[float, float], tuple[float, float], tuple[
     13.0: ((0.00, 0.34), (0.00, 0.00), (0.00, 0.00)), 14.0: ((0.00, 0.31), (0.00, 0.00), (0.00, 0.00)),
     15.0: ((0.00, 0.28), (0.00, 0.00), (0.00, 0.00)),
 }  # fmt: skip
-_FASTEST = max(_FREQUENCIES)
+_MAX_FREQUENCY = max(_FREQUENCIES)
 
 
 class Multipliers(NamedTuple):
@@ -54,10 +55,10 @@ class Multipliers(NamedTuple):
 
 @dataclass(frozen=True)
 class LiftEnd:
-    """Where the hands are at one end of a lift: ``horizontal`` and ``vertical`` (m), ``asymmetry`` (degrees).
+    """Hand position at one end of a lift: ``horizontal`` and ``vertical`` (m), ``asymmetry`` (degrees).
 
-    ``horizontal`` is the distance of the middle of the hands from the middle of the ankles, ``vertical`` their height
-    above the floor, ``asymmetry`` the angle of the load from straight ahead of the body.
+    ``horizontal`` is the distance of the midpoint of the hands from that of the ankles, ``vertical`` their height above
+    the floor, ``asymmetry`` the angle of the load from straight ahead.
     """
 
     horizontal: float
@@ -65,22 +66,22 @@ class LiftEnd:
     asymmetry: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, most in (("horizontal", FARTHEST), ("vertical", HIGHEST), ("asymmetry", WIDEST)):
+        for name, most in (("horizontal", MAX_HORIZONTAL), ("vertical", MAX_HAND_HEIGHT), ("asymmetry", MAX_ASYMMETRY)):
             value = number(getattr(self, name), "lifting equation", name)
             if not 0.0 <= value <= most + 1e-9:
                 unit = "degrees" if name == "asymmetry" else "m"
-                found = f"is {value:.4g} {unit}"
-                fix = "move the load nearer: outside of this range the recommended weight limit is 0"
+                what = f"is {value:.4g} {unit}"
+                fix = "move the load closer: outside this range the recommended weight limit is 0"
                 allowed = f"from 0 to {most:g} {unit}"
-                raise ModelError(found, argument=name, where="lifting equation", allowed=allowed, fix=fix)
+                raise ModelError(what, argument=name, where="lifting equation", allowed=allowed, fix=fix)
 
 
 @dataclass(frozen=True)
 class LiftingIndex:
-    """The recommended weight limits (kg) and lifting indices at origin and destination, with their multipliers.
+    """Recommended weight limits (kg) and lifting indices at origin and destination, with their multipliers.
 
-    ``destination`` and its numbers are None unless the load is controlled there. ``limit`` and ``index`` are those of
-    the worse end. An index is infinite where nothing may be lifted so often.
+    ``destination`` and its values are None unless the load is controlled there. ``limit`` and ``index`` are those of
+    the worse end. The index is infinite if lifting at this frequency is not allowed.
     """
 
     load: float
@@ -90,17 +91,19 @@ class LiftingIndex:
     @property
     def origin_limit(self) -> float:
         """The recommended weight limit at the origin (kg)."""
-        return LOAD * math.prod(self.origin)
+        return LOAD_CONSTANT * math.prod(self.origin)
 
     @property
     def destination_limit(self) -> float | None:
         """The recommended weight limit at the destination (kg)."""
-        return None if self.destination is None else LOAD * math.prod(self.destination)
+        return None if self.destination is None else LOAD_CONSTANT * math.prod(self.destination)
 
     @property
     def limit(self) -> float:
-        """The smaller one of both limits (kg)."""
-        return min(each for each in (self.origin_limit, self.destination_limit) if each is not None)
+        """The smaller of the two limits (kg)."""
+        return min(
+            limit_of_end for limit_of_end in (self.origin_limit, self.destination_limit) if limit_of_end is not None
+        )
 
     @property
     def index(self) -> float:
@@ -118,11 +121,11 @@ def lifting_index(
     coupling: str = "fair",
     controlled: bool = True,
 ) -> LiftingIndex:
-    """Return the recommended weight limits and the lifting indices of lifting a ``load`` (kg).
+    """Return the recommended weight limits and lifting indices for lifting a ``load`` (kg).
 
-    ``frequency`` is in lifts a minute, ``duration`` is "short" (up to 1 hour, then rest), "moderate" (2 hours) or
-    "long" (8 hours), ``coupling`` of hands and load "good" (handles), "fair" or "poor". ``controlled`` says whether the
-    load is put down with care, which makes the destination count as well.
+    ``frequency`` is in lifts per minute. ``duration`` is "short" (up to 1 hour, then rest), "moderate" (2 hours) or
+    "long" (8 hours). ``coupling`` of hands and load is "good" (handles), "fair" or "poor". If ``controlled``, the load
+    is put down with care, and the destination counts as well.
 
     Example:
         >>> found = lifting_index(15.0, LiftEnd(0.40, 0.30), LiftEnd(0.35, 1.0), frequency=1.0, duration="long")
@@ -131,7 +134,7 @@ def lifting_index(
         >>> lifting_index(10.0, LiftEnd(0.7, 0.3), LiftEnd(0.4, 1.0))
         Traceback (most recent call last):
         torsor.ModelError: lifting equation: horizontal is 0.7 m; allowed: from 0 to 0.63 m; fix: move the load \
-nearer: outside of this range the recommended weight limit is 0
+closer: outside this range the recommended weight limit is 0
     """
     load = number(load, "lifting equation", "load", above=0.0)
     check_work(frequency, duration, coupling)
@@ -141,12 +144,12 @@ nearer: outside of this range the recommended weight limit is 0
     travel = abs(destination.vertical - origin.vertical)
     ends = [
         Multipliers(
-            NEAREST / max(end.horizontal, NEAREST),
-            1 - 0.3 * abs(end.vertical - KNUCKLES),  # 0.003 a centimetre
-            0.82 + 0.045 / min(max(travel, SHORTEST), LONGEST),
+            MIN_HORIZONTAL / max(end.horizontal, MIN_HORIZONTAL),
+            1 - 0.3 * abs(end.vertical - BEST_HAND_HEIGHT),  # 0.003 per centimetre
+            0.82 + 0.045 / min(max(travel, MIN_TRAVEL), MAX_TRAVEL),
             1 - 0.0032 * end.asymmetry,
             frequency_multiplier(frequency, duration, end.vertical),
-            COUPLINGS[coupling][end.vertical >= KNUCKLES],
+            COUPLINGS[coupling][end.vertical >= BEST_HAND_HEIGHT],
         )
         for end in (origin, destination)
     ]
@@ -154,14 +157,14 @@ nearer: outside of this range the recommended weight limit is 0
 
 
 def check_work(frequency: float, duration: str, coupling: str = "fair") -> None:
-    """Raise ModelError unless how often, how long and with which coupling people lift is what the equation knows."""
+    """Raise ModelError unless frequency, duration and coupling are covered by the equation."""
     number(frequency, "lifting equation", "frequency", above=0.0)
     one_of(duration, tuple(DURATIONS), "lifting equation", "duration")
     one_of(coupling, tuple(COUPLINGS), "lifting equation", "coupling")
 
 
 def frequency_multiplier(frequency: float, duration: str, vertical: float) -> float:
-    """Return the frequency multiplier for hands at a height (m); between the rows of the table it is linear.
+    """Return the frequency multiplier for hands at a height (m), interpolated linearly between the table rows.
 
     Example:
         >>> frequency_multiplier(9.0, "long", 0.5), frequency_multiplier(9.0, "long", 0.8)
@@ -171,12 +174,12 @@ def frequency_multiplier(frequency: float, duration: str, vertical: float) -> fl
     """
     check_work(frequency, duration)
     height = number(vertical, "lifting equation", "vertical", least=0.0)
-    work, high = tuple(DURATIONS).index(duration), height >= KNUCKLES
-    if frequency > _FASTEST:
+    work, high = tuple(DURATIONS).index(duration), height >= BEST_HAND_HEIGHT
+    if frequency > _MAX_FREQUENCY:
         return 0.0
     rows = list(_FREQUENCIES)
-    above = next((each for each in rows if each >= frequency), _FASTEST)
-    below = max((each for each in rows if each <= frequency), default=rows[0])
-    (first, last) = (_FREQUENCIES[each][work][high] for each in (below, above))
+    above = next((row for row in rows if row >= frequency), _MAX_FREQUENCY)
+    below = max((row for row in rows if row <= frequency), default=rows[0])
+    (first, last) = (_FREQUENCIES[row][work][high] for row in (below, above))
     part = 0.0 if above == below else (frequency - below) / (above - below)
     return first + part * (last - first) if last else (first if part == 0 else 0.0)

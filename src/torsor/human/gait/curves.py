@@ -1,6 +1,6 @@
 """Curves over a stride, from heel strike to heel strike of one side: angles, moments, powers, forces, energy.
 
-If the walk or run is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
+If the walk or run is one step, the second step of the stride is its mirror image. If it is two, the sides may differ.
 """
 
 from collections.abc import Sequence
@@ -27,30 +27,30 @@ from torsor.robot.robot import Robot
 
 # Mechanical energy of a walk: the work of the joints, and of the ground at slipping or rolling feet.
 #
-# The power of the joints and of the ground equals the rate of kinetic and potential energy. It is smooth between knots
-# of the splines and changes of contact, and is integrated there by Gauss quadrature.
+# The power of joints and ground equals the rate of change of kinetic and potential energy. It is smooth between spline
+# knots and contact changes, and is integrated there by Gauss quadrature.
 
-PIECES, ORDER = 6, 6  # pieces of each smooth interval, since powers change sign in it, and Gauss points of each piece
+PIECES, ORDER = 6, 6  # pieces per smooth interval, because powers change sign in it, and Gauss points per piece
 
 
 class Work(NamedTuple):
-    """Work of a joint (J): ``positive`` while it drives, ``negative`` while it brakes."""
+    """Work of a joint (J): ``positive`` for generated and ``negative`` for absorbed power."""
 
     positive: float
     negative: float
 
     @property
     def total(self) -> float:
-        """Their sum."""
+        """The sum of positive and negative work (J)."""
         return self.positive + self.negative
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Energy over a walk of a ``distance`` (m) with a ``mass`` (kg, with the load).
+    """Energy of a walk over a ``distance`` (m) with a ``mass`` (kg, including the load).
 
-    ``work`` is that of each joint, the sum over its axes; ``ground`` (J) is the work of the ground at the feet, zero
-    while they neither slip nor roll; ``change`` (J) is that of kinetic and potential energy from start to end.
+    ``work`` is that of each joint, summed over its axes. ``ground`` (J) is the work of the ground at the feet, zero
+    while they neither slip nor roll. ``change`` (J) is the change of kinetic and potential energy from start to end.
     """
 
     distance: float
@@ -62,26 +62,26 @@ class Energy:
     @property
     def joints(self) -> float:
         """Work of all joints (J)."""
-        return sum(each.total for each in self.work.values())
+        return sum(work.total for work in self.work.values())
 
     @property
     def positive(self) -> float:
         """Positive work of all joints (J)."""
-        return sum(each.positive for each in self.work.values())
+        return sum(work.positive for work in self.work.values())
 
     @property
     def negative(self) -> float:
         """Negative work of all joints (J)."""
-        return sum(each.negative for each in self.work.values())
+        return sum(work.negative for work in self.work.values())
 
     @property
     def residual(self) -> float:
-        """Residual of the energy balance (J): work of joints and ground minus the change of energy."""
+        """Residual of the energy balance (J): work of joints and ground minus the energy change."""
         return self.joints + self.ground - self.change
 
     @property
     def cost_of_transport(self) -> float:
-        """Positive work of the joints per mass and distance, J/(kg m): mechanical, not metabolic."""
+        """Positive joint work per mass and distance, J/(kg m): mechanical, not metabolic."""
         return self.positive / (self.mass * self.distance)
 
 
@@ -97,7 +97,7 @@ def energy(result: MotionResult) -> Energy:
     phase_layout = result.program.layout.phases[0]
     step, T = walk.step, phase_layout.seconds(result.x)
     changes = (0.0, step.ball_off, step.flat, step.toe_off, step.heel_off)
-    contacts = [walk.whole_s(k, each) for k in range(walk.steps) for each in changes]
+    contacts = [walk.whole_s(k, change) for k in range(walk.steps) for change in changes]
     knots = np.concatenate([spline.inner for spline in phase_layout.splines])
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
@@ -121,7 +121,7 @@ def energy(result: MotionResult) -> Energy:
 
 
 COUNT = 401  # instants of a stride
-TURNS = slice(3, None)  # coordinates that are angles: all but the three slides of the pelvis
+TURNS = slice(3, None)  # angular coordinates: all but the three translations of the pelvis
 FORCES = ("medial", "vertical", "forward")
 
 # Names of moments in the negative direction of a coordinate.
@@ -149,22 +149,22 @@ class StrideCurves:
 
     @property
     def body(self) -> Robot:
-        """The body, with its load, and gravity as on the slope."""
+        """The body with its load; gravity is inclined on a slope."""
         return walk_of(self.result.problem)[0].body
 
     @property
     def walk(self) -> Walk:
-        """The walk as the problem has it, with what is free."""
+        """The walk as defined in the problem, including free quantities."""
         return walk_of(self.result.problem)[1]
 
     @cached_property
     def step(self) -> Step:
-        """The step; what was free is a number."""
+        """The step, with numbers for quantities that were free."""
         return solved_step(walk_of(self.result.problem)[1], self.result)
 
     @property
     def is_run(self) -> bool:
-        """Whether it is a run, with flights, and not a walk."""
+        """Whether it is a run, which has flight phases, and not a walk."""
         return isinstance(self.step, RunningStep)
 
     @property
@@ -184,16 +184,16 @@ class StrideCurves:
 
     @cached_property
     def samples(self) -> Samples:
-        """All quantities at the 401 instants; the own side is the first one, and is called "right" in names."""
+        """All quantities at the 401 instants; the side of the stride comes first and is called "right" in names."""
         body, walk = self.body, walk_of(self.result.problem)[1]
         (length, rise), half = (self.step.length, self.step.rise), COUNT // 2
         if walk.steps == 1:
-            found = sampled_at(self.result, np.linspace(0.0, 1.0, half + 1))
-            return found.then(found.mirrored(body, length, rise))
-        found = sampled(self.result, self.s)
+            solved = sampled_at(self.result, np.linspace(0.0, 1.0, half + 1))
+            return solved.then(solved.mirrored(body, length, rise))
+        solved = sampled(self.result, self.s)
         if self.side == "right":
-            return found
-        later, first = found.part(half, COUNT - 1), found.part(0, half)
+            return solved
+        later, first = solved.part(half, COUNT - 1), solved.part(0, half)
         return later.mirrored(body, -length, -rise).then(first.mirrored(body, length, rise))
 
     @cached_property
@@ -202,62 +202,62 @@ class StrideCurves:
         return Series.of("stride", self.s * self.duration, at.q, at.v, at.a, at.torques)
 
     def at(self, t: ArrayLike) -> Instants:
-        """Return q, v, a and tau (..., n) of the body at times t (...) since heel strike, between the 401 instants."""
+        """Return q, v, a and tau (..., n) of the body at times t (...) (s) after heel strike, interpolated."""
         return SampledInstants(self._series, t)
 
     def _place(self, name: str, other: bool = False) -> int:
         names = self.body.coordinate_names
-        for each in (f"left_{name}" if other else f"right_{name}", name):
-            if each in names[TURNS]:
-                return names.index(each)
-        own = [each.removeprefix("right_") for each in names[TURNS] if not each.startswith("left_")]
-        raise ModelError(f"no {name!r}", value=name, where="stride", allowed=", ".join(own))
+        for candidate in (f"left_{name}" if other else f"right_{name}", name):
+            if candidate in names[TURNS]:
+                return names.index(candidate)
+        known = [candidate.removeprefix("right_") for candidate in names[TURNS] if not candidate.startswith("left_")]
+        raise ModelError(f"there is no coordinate {name!r}", value=name, where="stride", allowed=", ".join(known))
 
     # Curves
 
     def angle(self, name: str, *, other: bool = False) -> Array:
-        """Return an angle (401,) in degrees: of the own side, the pelvis ("tilt", "list", "yaw") or the spine.
+        """Return an angle (401,) in degrees, of a limb on this side, the pelvis ("tilt", "list", "yaw") or the spine.
 
-        With ``other``, it is that of the other leg or arm, at the same instants.
+        With ``other``, return that of the other leg or arm, at the same instants.
         """
         return np.degrees(self.samples.q[:, self._place(name, other)])
 
     def moment(self, name: str, *, other: bool = False) -> Array:
-        """Return the internal moment (401,) of a joint in N m/kg, with the ground's wrenches on the feet.
+        """Return the internal joint moment (401,) in N m/kg, including the ground wrenches on the feet.
 
-        The name is its positive direction: "hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion".
+        The name is the positive direction: "hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion".
         """
         sign = -1.0 if name in OPPOSITE else 1.0
         return sign * self.samples.torques[:, self._place(OPPOSITE.get(name, name), other)] / self.body.mass
 
     def power(self, name: str, *, other: bool = False) -> Array:
         """Return the power (401,) in W/kg of a coordinate, or of a joint with all its axes, such as "hip"."""
-        names, own = self.body.coordinate_names, f"left_{name}" if other else f"right_{name}"
-        places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, own)]
+        names, sided = self.body.coordinate_names, f"left_{name}" if other else f"right_{name}"
+        places = [k for k in range(len(GLOBAL), len(names)) if joint_of(names[k]) in (name, sided)]
         places = places or [self._place(OPPOSITE.get(name, name), other)]
         at = self.samples
         return np.asarray((at.torques[:, places] * at.v[:, places]).sum(axis=1) / self.body.mass)
 
     @property
     def forces(self) -> Array:
-        """The ground's forces (401, 2, 3) on the own and the other foot, in body weights."""
+        """Ground reaction forces (401, 2, 3) on the foot on this side and on the other foot, in body weights."""
         return self.samples.forces / self.weight
 
     @property
     def force(self) -> Array:
-        """The ground's force (401, 3) on the own foot, in body weights: medial, up, forward."""
+        """Ground reaction force (401, 3) on the foot on this side, in body weights: medial, up, forward."""
         return self.forces[:, 0]
 
     @cached_property
     def pressure(self) -> Array:
-        """Centres of pressure (401, 2, 2) of the own and the other foot: (x, z) in m, NaN for a foot without load."""
+        """Centres of pressure (401, 2, 2) of the foot on this side and the other foot: (x, z) in m, NaN if unloaded."""
         return pressure(self.samples, self.body)[..., [0, 2]]
 
     def reaction(self, joint: str) -> Array:
-        """Return the force (401, 3) in the own "hip", "knee" or "ankle", on the link below, in body weights.
+        """Return the force (401, 3) in "hip", "knee" or "ankle" on the link below, in body weights.
 
         Components are medial, up and forward. It is the sum of the forces of the bone above and of all muscles across
-        the joint; the contact force of the bones alone is larger.
+        the joint. The contact force between the bones alone is larger.
         """
         one_of(joint, REACTION_JOINTS, "stride", "joint")
         return self.samples.reactions[:, 0, REACTION_JOINTS.index(joint)] / self.weight
@@ -274,7 +274,7 @@ class StrideCurves:
 
     @cached_property
     def energy(self) -> Energy:
-        """Work of the joints and the energy balance over the solved walk: one step, or two."""
+        """Joint work and energy balance over the solved walk of one or two steps."""
         return energy(self.result)
 
     # Comparison with people
@@ -288,40 +288,40 @@ class StrideCurves:
         return self.angle(reference.name) if reference.kind == "angle" else self.moment(reference.name)
 
     def as_reference(self, label: str = "") -> list[Reference]:
-        """Return the curves as references for another walk; ``label`` is for legends."""
-        text = label or f"predicted, {self.step.speed:.3g} m/s"
+        """Return the curves as references for another walk; ``label`` is used in legends."""
+        source = label or f"predicted, {self.step.speed:.3g} m/s"
         known = (REFERENCES[name] for name in CURVES)
-        return [each._replace(source=text, mean=self.curve(each), sd=None) for each in known]
+        return [reference._replace(source=source, mean=self.curve(reference), sd=None) for reference in known]
 
     def references(self, references: Any = None) -> Given:
-        """Return the references that ``likeness`` and ``plot`` compare with, and notes about them.
+        """Return the references used by ``likeness`` and ``plot``, and notes about them.
 
-        The built-in references are walks on level ground, so that a run and a climb have none by default.
+        The built-in references are walks on level ground. A run or a stair climb has none by default.
         """
         if references is None and (self.is_run or self.step.rise):
             return Given([], [])
         return given_references(references, self.side, StrideCurves)
 
     def likeness(self, references: Any = None) -> LikenessTable:
-        """Return the likeness of the curves to those of people: a table of r2 and RMSE, by the name of the curve.
+        """Return the similarity of the curves to those of people: a table of r2 and RMSE, by curve name.
 
-        ``references`` are names of built-in ones (of ``REFERENCES``, or "Schwartz 2008"), files of recorded people
-        (.mot, .sto, .csv, .npz; a tuple of files is one recording), mappings {"knee_flexion": values (K,), (mean, sd),
-        or strides (N, K)}, another ``Stride``, what ``recorded_walk`` or ``torsor.human.measured`` returns, or a list
-        of these; None is all built-in ones. r2 is the squared correlation; RMSE is divided by the mean of the standard
-        deviations for "RMSE in SD".
+        ``references`` are names of built-in references (of ``REFERENCES``, or "Schwartz 2008"), files of recorded
+        people (.mot, .sto, .csv, .npz; a tuple of files is one recording), mappings {"knee_flexion": values (K,),
+        (mean, sd), or strides (N, K)}, another ``Stride``, a result of ``recorded_walk`` or ``torsor.human.measured``,
+        or a list of these. None stands for all built-in references. r2 is the squared correlation. "RMSE in SD" is the
+        RMSE divided by the mean standard deviation.
 
         Example:
             >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
             >>> stride.likeness(["Schwartz 2008", ("angles.mot", "forces.mot")]).means  # doctest: +SKIP
         """
-        found = self.references(references)
-        return LikenessTable([(each, self.curve(each)) for each in found.references], found.notes)
+        compared = self.references(references)
+        return LikenessTable([(reference, self.curve(reference)) for reference in compared.references], compared.notes)
 
 
-# How far several walks are apart: least and most of each curve at every per cent of the stride, and of the step.
+# Spread of several walks: minimum and maximum of each curve at every percent of the stride, and of step quantities.
 
-PERCENTS = 101  # instants of a spread: every per cent of the stride, both ends included
+PERCENTS = 101  # instants of a spread: every percent of the stride, including both ends
 PARTS = ("best", "least", "most")
 WORK, ENERGY = "positive_work", "metabolic_energy"
 QUANTITIES = {
@@ -330,9 +330,9 @@ QUANTITIES = {
 
 
 class CurveSpread(NamedTuple):
-    """A curve of the ``best`` of several walks, with the ``least`` and the ``most`` of all of them: each (101,).
+    """A curve of the ``best`` of several walks, with the minimum ``least`` and maximum ``most`` over all: (101,) each.
 
-    They are at every per cent of the stride, in the ``unit`` of the ``kind`` (angle, moment, power, force).
+    They are sampled at every percent of the stride, in the ``unit`` of the ``kind`` (angle, moment, power, force).
 
     Example:
         >>> knee = CurveSpread("knee_flexion", "angle", np.zeros(101), np.full(101, -2.0), np.full(101, 1.0))
@@ -353,22 +353,22 @@ class CurveSpread(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The curve in words."""
+        """The curve name as text."""
         return in_words(self.curve, self.kind)
 
     @property
     def width(self) -> Array:
-        """The distance (101,) from the least to the most."""
+        """The difference (101,) between maximum and minimum."""
         return self.most - self.least
 
     @property
     def widest(self) -> float:
-        """The largest distance from the least to the most."""
+        """The largest difference between maximum and minimum."""
         return float(self.width.max())
 
 
 class QuantitySpread(NamedTuple):
-    """A number of the ``best`` of several walks, with the ``least`` and the ``most`` of all of them."""
+    """A quantity of the ``best`` of several walks, with the minimum ``least`` and maximum ``most`` over all."""
 
     name: str
     best: float
@@ -377,37 +377,37 @@ class QuantitySpread(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """The unit of the number."""
+        """The unit of the quantity."""
         return QUANTITIES[self.name]
 
 
 def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
-    """Return the spread of each curve that ``Stride.likeness`` knows, by name; the first stride is the best."""
-    found, at = dict[str, CurveSpread](), np.linspace(0.0, 1.0, PERCENTS)
-    for own in zip(*(stride.as_reference() for stride in strides), strict=True):
-        values, name = np.array([each.at(at) for each in own]), own[0].curve
-        found[name] = CurveSpread(name, own[0].kind, values[0], values.min(axis=0), values.max(axis=0))
-    return found
+    """Return the spread of each curve of ``Stride.likeness``, by name; the first stride is the best."""
+    spreads, at = dict[str, CurveSpread](), np.linspace(0.0, 1.0, PERCENTS)
+    for curves in zip(*(stride.as_reference() for stride in strides), strict=True):
+        values, name = np.array([curve.at(at) for curve in curves]), curves[0].curve
+        spreads[name] = CurveSpread(name, curves[0].kind, values[0], values.min(axis=0), values.max(axis=0))
+    return spreads
 
 
 def quantities(stride: StrideCurves) -> dict[str, float]:
-    """Return length and width of the step (m), double support (% of a walking stride), and energies (J/(kg m)).
+    """Return step length and width (m), double support (% of a walking stride), and energies (J/(kg m)).
 
-    The positive work of the joints is mechanical; the metabolic energy is that of the objective of free steps.
+    Positive joint work is mechanical. The metabolic energy is that of the objective of free steps.
     """
     step = stride.step
-    found = {
+    values = {
         "step_length": float(step.nominal.length),
         "step_width": float(step.nominal.width),
         **({} if stride.is_run else {"double_support": 100 * step.toe_off}),
         WORK: stride.energy.cost_of_transport,
     }
     energy = [part.value for part in stride.result.parts if part.title == "energy"]
-    return found | ({ENERGY: energy[0]} if energy else {})
+    return values | ({ENERGY: energy[0]} if energy else {})
 
 
 def quantity_spreads(strides: Sequence[StrideCurves]) -> dict[str, QuantitySpread]:
-    """Return the spread of each number of ``quantities``, by name; the first stride is the best."""
-    found = [quantities(stride) for stride in strides]
-    every = {name: [each[name] for each in found] for name in found[0]}
-    return {name: QuantitySpread(name, own[0], min(own), max(own)) for name, own in every.items()}
+    """Return the spread of each of the ``quantities``, by name; the first stride is the best."""
+    rows = [quantities(stride) for stride in strides]
+    every = {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: QuantitySpread(name, values[0], min(values), max(values)) for name, values in every.items()}

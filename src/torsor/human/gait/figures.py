@@ -1,4 +1,4 @@
-"""The figure of a stride (curves beside those of people, postures), and animations (the extra ``plot``)."""
+"""The figure of a stride (postures, and curves with those of people), and animations (extra ``plot``)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from numpy.linalg import norm
 from torsor.base.arrays import Array
 from torsor.base.checks import positive, whole_number
 from torsor.base.figures import label_of_title, new_figure, saved
-from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
+from torsor.human.body.drawing import ARROW, VIEWS, WEIGHT_ARROW_LENGTH, landmarks, skeleton
 from torsor.human.comparison.table import DIGITS, LikenessTable
 from torsor.human.contact.schedule import Walk, described, stairs_of
 from torsor.human.contact.support import Sitting
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-FIRST, LAST = -3, 6  # numbers of the treads that are drawn
+FIRST_TREAD, LAST_TREAD = -3, 6  # numbers of the first and last drawn tread
 TOE_OFF = {"color": "0.75", "linewidth": 0.9, "zorder": 0}
 LINE = {"color": "0.4", "linewidth": 1.2, "zorder": 0}
 
 
 UP = np.array([0.0, 1.0, 0.0])
-MARKS = 0.2  # distance of the marks on the ground (m)
+MARK_SPACING = 0.2  # spacing of the ground marks (m)
 
 
 def _frames(result: MotionResult | StrideCurves, term: Grounded | None, rate: float) -> tuple[Robot, Array, Array]:
@@ -56,12 +56,12 @@ def animate(
     slower: float = 1.0,
     progress: bool | None = None,
 ) -> Path:
-    """Write a motion of a body as a .gif or .mp4, seen from the right side and the front, and return its path.
+    """Write a human motion as a .gif or .mp4, seen from the right side and the front, and return its path.
 
-    A walk is shown as one stride, repeated without end; any other motion of a body is shown from start to end. Arrows
-    are the forces of the ground and of a seat. On stairs the picture climbs with the body. ``rate`` is the number of
-    frames per second, ``slower`` the factor of slow motion. An .mp4 needs the program ffmpeg. ``progress`` is True,
-    False, or None for a bar on a terminal.
+    A walk is shown as one stride in an endless loop; any other motion is shown from start to end. Arrows are the forces
+    of the ground and of a seat. On stairs the camera climbs with the body. ``rate`` is the number of frames per second,
+    ``slower`` the slow-motion factor. An .mp4 file needs the program ffmpeg. ``progress`` is True, False, or None for a
+    progress bar on a terminal.
     """
     target = movie_path(path)
     whole_number(rate, "animate", "rate")
@@ -69,23 +69,23 @@ def animate(
     figure = new_figure(8.0, 5.2, tidy=False)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
     problem = (result.result if isinstance(result, StrideCurves) else result).problem
-    term = next((each for each in problem.terms if isinstance(each, Grounded)), None)
+    term = next((term for term in problem.terms if isinstance(term, Grounded)), None)
     body, q, pressed = _frames(result, term, rate * slower)
     points, weight = landmarks(body, q, load_of(problem)), body.mass * float(norm(body.gravity))
     seat = term.support if term is not None and isinstance(term.support, Sitting) else None
     panels = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
     stairs = None if term is None else stairs_of(term.support, term.body)
-    # On stairs the picture follows the climb.
+    # On stairs the view follows the climb.
     lift = np.zeros(len(q)) if stairs is None else -stairs.rise / stairs.length * points["pelvis"][..., 2]
-    points = {name: each + np.multiply.outer(lift, UP) for name, each in points.items()}
-    top = 1.08 * float(max(each[..., 1].max() for each in points.values()))
+    points = {name: positions + np.multiply.outer(lift, UP) for name, positions in points.items()}
+    top = 1.08 * float(max(positions[..., 1].max() for positions in points.values()))
     for axes, title, half in zip(panels, ("right side", "front"), (0.9, 0.6), strict=True):
         low = -0.1 if stairs is None else -0.1 - 1.5 * abs(stairs.rise)
         axes.set(title=title, aspect="equal", xlim=(-half, half), ylim=(low, top))
         axes.axis("off")
 
     def show(k: int) -> None:
-        here = {name: each[k] for name, each in points.items()}
+        here = {name: positions[k] for name, positions in points.items()}
         for axes, view in zip(panels, ("side", "front"), strict=True):
             for old in (*axes.lines, *axes.patches, *axes.texts):
                 old.remove()
@@ -94,37 +94,42 @@ def animate(
                 draw_seat(axes, seat, shift)
             skeleton(axes, here, view, shift, scale=0.9)
             (across, right), (along, up), *_ = VIEWS[view]
-            for each in pressed[k][np.isfinite(pressed[k]).all(axis=-1)]:
-                at, force = (np.array([right, up]) * part[[across, along]] for part in (each[:3], each[3:]))
+            for arrow in pressed[k][np.isfinite(pressed[k]).all(axis=-1)]:
+                at, force = (np.array([right, up]) * part[[across, along]] for part in (arrow[:3], arrow[3:]))
                 foot = at + np.array([shift, lift[k]])
-                axes.annotate("", foot + LONG / weight * force, foot, arrowprops=ARROW, zorder=9)
+                axes.annotate("", foot + WEIGHT_ARROW_LENGTH / weight * force, foot, arrowprops=ARROW, zorder=9)
             corners = np.zeros((1, 2))  # level ground: one height, 0
             if stairs is not None:
-                corners = stairs.profile(FIRST, LAST) + np.array([shift, lift[k]])
+                corners = stairs.profile(FIRST_TREAD, LAST_TREAD) + np.array([shift, lift[k]])
             if stairs is not None and view == "side":
                 axes.plot(*corners.T, **LINE)
                 continue
             for height in np.unique(corners[:, 1]):
                 axes.plot([-2.0, 2.0], [height, height], **LINE)
             if view == "side":  # marks on the ground show the progress
-                marks = MARKS * np.arange(np.ceil((-1.0 - shift) / MARKS), np.floor((1.0 - shift) / MARKS) + 1) + shift
+                marks = (
+                    MARK_SPACING
+                    * np.arange(np.ceil((-1.0 - shift) / MARK_SPACING), np.floor((1.0 - shift) / MARK_SPACING) + 1)
+                    + shift
+                )
                 axes.plot(marks, np.full(len(marks), -0.02), "|", color="0.4", markersize=6)
 
     return write_movie(figure, show, len(q), target, rate, progress=progress)
 
 
-OWN, PEOPLE = "#1f4e8c", ("0.45", "#d98b2b", "#4c9a5f", "#a8527a", "#7a5c3a")
-SHOWN = (
+OWN_COLOUR, PEOPLE_COLOURS = "#1f4e8c", ("0.45", "#d98b2b", "#4c9a5f", "#a8527a", "#7a5c3a")
+SHOWN_CURVES = (
     *("hip_flexion", "knee_flexion", "ankle_flexion", "hip_adduction"),
     *("hip_extension", "knee_extension", "ankle_plantarflexion", "hip_abduction"),
     *("hip_power", "knee_power", "ankle_power", "hip_rotation"),
     *("vertical", "forward", "medial", "list"),
     *("shoulder_flexion", "elbow_flexion", "yaw"),
 )
-TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN[12:15]}
+TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN_CURVES[12:15]}
 COLUMNS, ROWS = 4, 6  # of panels
-POSTURES, APART = 9, 0.75  # number of postures and their distance (m)
-WIDE, MAX_SOURCES = 78, 6  # letters of a line of the legend, and sources from which on it has two columns
+POSTURES, POSTURE_SPACING = 9, 0.75  # number of postures and their distance (m)
+# Characters per legend line, and number of sources from which it has two columns.
+LEGEND_CHARACTERS, MAX_SOURCES = 78, 6
 
 
 def plot(
@@ -135,33 +140,33 @@ def plot(
 ) -> "Figure":
     """Return a figure of the curves with the bands of people, the joint reactions, and postures.
 
-    ``spreads`` are drawn as blue bands: the least and the most of near-optimal walks.
+    ``spreads`` are drawn as blue bands: minimum and maximum of near-optimal walks.
     """
     figure = new_figure(14.0, 2.45 * ROWS + 4.0)
     grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
-    given = stride.references(references).references
-    colours = _colours(given)
-    for place, name in zip(places, SHOWN, strict=False):
+    shown = stride.references(references).references
+    colours = _colours(shown)
+    for place, name in zip(places, SHOWN_CURVES, strict=False):
         axes = figure.add_subplot(place)
         if spreads is not None:
             spread = spreads[name]
             at = np.linspace(0.0, 100.0, len(spread.best))
-            axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
-        _compare(axes, stride, name, [each for each in given if each.curve == name], colours)
-    for place, panel in zip(places[len(SHOWN) :], (_joints, _pressure, _energy), strict=False):
+            axes.fill_between(at, spread.least, spread.most, color=OWN_COLOUR, alpha=0.3, linewidth=0)
+        _compare(axes, stride, name, [reference for reference in shown if reference.curve == name], colours)
+    for place, panel in zip(places[len(SHOWN_CURVES) :], (_joints, _pressure, _energy), strict=False):
         panel(figure.add_subplot(place), stride)
     for axes in figure.axes[-COLUMNS:]:
         axes.set_xlabel("% of stride", fontsize=9)
-    _legend(figure.add_subplot(grid[ROWS - 1, 2:]), stride, given, colours)
+    _legend(figure.add_subplot(grid[ROWS - 1, 2:]), stride, shown, colours)
     _postures(figure.add_subplot(grid[ROWS, :]), stride)
     result = stride.result
     what = f"{who(result.problem)}: {stride.side} stride at {described(stride.step)}"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
-    own = "blue: predicted" if spreads is None else "blue: the best walk, light blue: all near-optimal walks"
-    people = "; dashed and shaded: people, mean and standard deviation" if given else ""
-    figure.suptitle(label_of_title(f"{what}\n{how}\n{own}{people}; vertical line: toe-off"))
+    legend = "blue: predicted" if spreads is None else "blue: the best walk, light blue: all near-optimal walks"
+    people = "; dashed and shaded: people, mean and standard deviation" if shown else ""
+    figure.suptitle(label_of_title(f"{what}\n{how}\n{legend}{people}; vertical line: toe-off"))
     return saved(figure, path, dpi=80)
 
 
@@ -176,41 +181,47 @@ def _style(axes: Any, title: str, unit: str) -> None:
 
 
 def _colours(references: Sequence[Reference]) -> dict[str, str]:
-    """Return the colour of each source; of many sources, some share one."""
-    sources = dict.fromkeys(each.source for each in references)
-    return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
+    """Return the colour of each source; if there are many sources, some share a colour."""
+    sources = dict.fromkeys(reference.source for reference in references)
+    return {source: PEOPLE_COLOURS[k % len(PEOPLE_COLOURS)] for k, source in enumerate(sources)}
 
 
 def _compare(
     axes: Any, stride: StrideCurves, name: str, references: Sequence[Reference], colours: Mapping[str, str]
 ) -> None:
-    """Draw a curve over the band of its first reference that has one; references after the first are dotted."""
-    wide = next((each for each in references if each.sd is not None), None)
-    for k, each in enumerate(references):
-        at, colour = np.linspace(0.0, 100.0, len(each.mean)), colours[each.source]
-        axes.plot(at, each.mean, ":" if k else "--", color=colour, linewidth=1.3, label=label_of_title(each.label))
-        if each is wide and each.sd is not None:
-            axes.fill_between(at, each.mean - each.sd, each.mean + each.sd, color=colour, alpha=0.2, linewidth=0)
-    own = references[0] if references else REFERENCES[name]
-    axes.plot(100 * stride.s, stride.curve(own), color=OWN, linewidth=2.0)
+    """Draw a curve over the band of its first reference that has one; further references are dotted."""
+    wide = next((reference for reference in references if reference.sd is not None), None)
+    for k, reference in enumerate(references):
+        at, colour = np.linspace(0.0, 100.0, len(reference.mean)), colours[reference.source]
+        axes.plot(
+            at, reference.mean, ":" if k else "--", color=colour, linewidth=1.3, label=label_of_title(reference.label)
+        )
+        if reference is wide and reference.sd is not None:
+            axes.fill_between(
+                at, reference.mean - reference.sd, reference.mean + reference.sd, color=colour, alpha=0.2, linewidth=0
+            )
+    first = references[0] if references else REFERENCES[name]
+    axes.plot(100 * stride.s, stride.curve(first), color=OWN_COLOUR, linewidth=2.0)
     axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     title = TITLES.get(name, name.replace("_", " "))
     if references:
-        found = LikenessTable([(own, stride.curve(own))])[name]
-        title += f": r {found.correlation:.2f}, rms {found.rms:.{DIGITS[own.kind]}f}"
+        likeness = LikenessTable([(first, stride.curve(first))])[name]
+        title += f": r {likeness.correlation:.2f}, rms {likeness.rms:.{DIGITS[first.kind]}f}"
         axes.legend(fontsize=7, frameon=False, loc="best", handlelength=1.6)
-    _style(axes, title, own.unit)
+    _style(axes, title, first.unit)
 
 
 def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], colours: Mapping[str, str]) -> None:
-    """List the sources, each with the mean likeness over its sagittal curves."""
-    axes.plot([], [], color=OWN, linewidth=2.0, label="predicted")
-    table = LikenessTable([(each, stride.curve(each)) for each in references])
-    dashed = {each.source for each in {each.curve: each for each in reversed(references)}.values()}  # first in a panel
+    """List the sources, each with the mean similarity of its sagittal curves."""
+    axes.plot([], [], color=OWN_COLOUR, linewidth=2.0, label="predicted")
+    table = LikenessTable([(reference, stride.curve(reference)) for reference in references])
+    dashed = {
+        reference.source for reference in {reference.curve: reference for reference in reversed(references)}.values()
+    }  # first in a panel
     for source, colour in colours.items():
-        label = next(each.label for each in references if each.source == source)
+        label = next(reference.label for reference in references if reference.source == source)
         mean = table.means[label]
-        words = shorten(SOURCES.get(source, source), WIDE, placeholder=" ...")
+        words = shorten(SOURCES.get(source, source), LEGEND_CHARACTERS, placeholder=" ...")
         if mean.curves:
             sd = "" if mean.rms_sd is None else f", RMSE {mean.rms_sd:.2f} SD"
             words += f"\n    r2 {mean.r2:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
@@ -228,7 +239,7 @@ def _joints(axes: Any, stride: StrideCurves) -> None:
 
 
 def _pressure(axes: Any, stride: StrideCurves) -> None:
-    axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN, linewidth=1.8)
+    axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN_COLOUR, linewidth=1.8)
     axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     _style(axes, "centre of pressure in front of the heel", "m")
 
@@ -242,29 +253,29 @@ def _energy(axes: Any, stride: StrideCurves) -> None:
 
 
 def _postures(axes: Any, stride: StrideCurves) -> None:
-    """Draw postures of the stride from the right side, with the ground's forces and, on stairs, with the treads."""
+    """Draw postures of the stride from the right side, with ground forces and, on stairs, the treads."""
     kept = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
     load, stairs = load_of(stride.result.problem), stairs_of(stride.walk, stride.body)
     points, forces = landmarks(stride.body, stride.samples.q[kept], load), stride.forces[kept]
     pressed = pressure(stride.samples, stride.body)[kept]
     for k, percent in enumerate(100 * stride.s[kept]):
         ahead = float(points["pelvis"][k, 2])
-        shift, lift = APART * k - ahead, 0.0 if stairs is None else -stairs.rise / stairs.length * ahead
-        here = {name: each[k] + lift * UP for name, each in points.items()}
+        shift, lift = POSTURE_SPACING * k - ahead, 0.0 if stairs is None else -stairs.rise / stairs.length * ahead
+        here = {name: positions[k] + lift * UP for name, positions in points.items()}
         skeleton(axes, here, "side", shift, scale=0.6)
         for at, force in zip(pressed[k], forces[k], strict=True):
             if np.isfinite(at).all():
                 foot = np.array([at[2] + shift, at[1] + lift])
-                axes.annotate("", foot + LONG * force[[2, 1]], foot, arrowprops=ARROW, zorder=9)
+                axes.annotate("", foot + WEIGHT_ARROW_LENGTH * force[[2, 1]], foot, arrowprops=ARROW, zorder=9)
         if stairs is None:
-            axes.text(APART * k, -0.13, f"{percent:.0f} %", ha="center", fontsize=8)
+            axes.text(POSTURE_SPACING * k, -0.13, f"{percent:.0f} %", ha="center", fontsize=8)
             continue
-        corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
-        near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
-        ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]
+        corners = stairs.profile(FIRST_TREAD, LAST_TREAD) + np.array([shift, lift])
+        near = corners[abs(corners[:, 0] - POSTURE_SPACING * k) < POSTURE_SPACING / 2]
+        ends = [[POSTURE_SPACING * (k - 0.48), near[0, 1]], *near, [POSTURE_SPACING * (k + 0.48), near[-1, 1]]]
         axes.plot(*np.array(ends).T, **LINE)
     if stairs is None:
         axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
     heights = (-0.2, 1.85) if stairs is None else (-0.45, 1.95)
-    axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=heights)
+    axes.set(aspect="equal", xlim=(-0.6, POSTURE_SPACING * (POSTURES - 1) + 0.6), ylim=heights)
     axes.axis("off")

@@ -1,7 +1,7 @@
-"""Walks from several starts: the best one, those that are nearly as good, and how far their curves are apart.
+"""Walks from several starts: the best, those that are nearly as good, and the spread of their curves.
 
-A solver finds local minima. Where several of them have nearly the same objective, the best curve alone says more than
-is known; the spread of the near-optimal ones says how much.
+A solver finds local minima. If several of them have nearly the same objective, the best curve alone overstates what is
+known. The spread of the near-optimal walks quantifies this.
 """
 
 import json
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 MAX_STARTS = 1000
 WHERE = "near-optimal walks"
-SETTINGS = ("starts", "seed", "within", "side")  # fields of files
+SETTINGS = ("starts", "seed", "within", "side")  # fields in files
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearOptimalWalks(MotionMultistart):
-    """The results of ``near_optimal_walks``, the best first: feasible ones by objective, then the others.
+    """The results of ``near_optimal_walks``, best first: feasible ones by objective, then the others.
 
     ``seeds`` are the numbers of the starts: 0 is the initial guess, k the posture of ``bent_start`` with the seed
-    ``seed`` + k - 1. ``starts`` is how many were asked for: after Ctrl-C there are fewer results. Near-optimal are the
-    feasible results whose objective is above the best one by at most the fraction ``within`` of it.
+    ``seed`` + k - 1. ``starts`` is the requested number; after Ctrl-C there are fewer results. A feasible result is
+    near-optimal if its objective exceeds the best one by at most the fraction ``within``.
     """
 
     kind = "near_optimal_walks"
@@ -60,23 +60,23 @@ class NearOptimalWalks(MotionMultistart):
         number(self.within, WHERE, "within", least=0.0)
         one_of(self.side, SIDES, WHERE, "side")
         if not self.results or not self.best.is_feasible:
-            found = "the first result violates its constraints" if self.results else "no results"
-            raise ModelError(found, where=WHERE, allowed="results whose first one is feasible")
+            what = "the first result violates its constraints" if self.results else "there are no results"
+            raise ModelError(what, where=WHERE, allowed="results of which the first is feasible")
 
     @property
     def near_optimal(self) -> tuple[MotionResult, ...]:
-        """The near-optimal results, the best first."""
-        return tuple(each for each in self.results if each.is_feasible and self.above(each) <= self.within)
+        """The near-optimal results, best first."""
+        return tuple(result for result in self.results if result.is_feasible and self.above(result) <= self.within)
 
     def above(self, result: MotionResult) -> float:
-        """Return how far the objective of a result is above the best one, as a fraction of that."""
+        """Return by how much the objective of a result exceeds the best one, as a fraction of it."""
         least = self.best.objective
         return (result.objective - least) / abs(least) if least else float(result.objective != least)
 
     @cached_property
     def strides(self) -> tuple[Stride, ...]:
-        """The strides of the near-optimal results, the best first."""
-        return tuple(Stride(each, self.side) for each in self.near_optimal)
+        """The strides of the near-optimal results, best first."""
+        return tuple(Stride(result, self.side) for result in self.near_optimal)
 
     @property
     def stride(self) -> Stride:
@@ -90,44 +90,44 @@ class NearOptimalWalks(MotionMultistart):
 
     @cached_property
     def quantities(self) -> dict[str, QuantitySpread]:
-        """The spread of step_length, step_width, double_support, positive_work and, of free steps, metabolic_energy."""
+        """The spread of step_length, step_width, double_support, positive_work and, if free, metabolic_energy."""
         return quantity_spreads(self.strides)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The start of each result in words."""
-        return tuple(f"posture, seed {self.seed + each - 1}" if each else "initial guess" for each in self.seeds)
+        """The start of each result as text."""
+        return tuple(f"posture, seed {self.seed + number - 1}" if number else "initial guess" for number in self.seeds)
 
     # Files, tables and figures
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "NearOptimalWalks":
-        """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = files.several_of_archive(found, problem, load_problem)
-            own = {name: found.settings[name] for name in SETTINGS}
-            return cls(tuple(map(MotionResult.of, solutions)), seeds, **own)
+        """Return the results from a .npz file; ``problem`` is needed if the file does not include it."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            solutions, seeds = files.several_of_archive(archive, problem, load_problem)
+            settings = {name: archive.settings[name] for name in SETTINGS}
+            return cls(tuple(map(MotionResult.of, solutions)), seeds, **settings)
 
     def _archive(self) -> Archive:
-        found = files.archive_of_several(self.results, self.seeds)
-        return Archive(self.kind, found.arrays, {name: getattr(self, name) for name in SETTINGS}, found.units)
+        archive = files.archive_of_several(self.results, self.seeds)
+        return Archive(self.kind, archive.arrays, {name: getattr(self, name) for name in SETTINGS}, archive.units)
 
     def _columns(self) -> list[Column]:
-        spreads = ((each, part) for each in self.curves.values() for part in PARTS)
-        columns = [Column(f"{each.title} {part}", each.unit, getattr(each, part)) for each, part in spreads]
+        spreads = ((spread, part) for spread in self.curves.values() for part in PARTS)
+        columns = [Column(f"{spread.title} {part}", spread.unit, getattr(spread, part)) for spread, part in spreads]
         return [Column("share of the stride", "1", np.linspace(0.0, 1.0, PERCENTS)), *columns]
 
     def _content(self) -> dict[str, Any]:
-        found, near = files.content(self.results, self.labels, "start"), self.near_optimal
-        for row, result in zip(found["results"], self.results, strict=True):
+        content, near = files.content(self.results, self.labels, "start"), self.near_optimal
+        for row, result in zip(content["results"], self.results, strict=True):
             row["is_near_optimal"] = result in near
-        own = {name: getattr(self, name) for name in SETTINGS}
+        settings = {name: getattr(self, name) for name in SETTINGS}
         for kind, spreads in (("quantities", self.quantities), ("curves", self.curves)):
-            own[kind] = {
-                name: {part: plain(getattr(each, part)) for part in PARTS} | {"unit": each.unit}
-                for name, each in spreads.items()
+            settings[kind] = {
+                name: {part: plain(getattr(spread, part)) for part in PARTS} | {"unit": spread.unit}
+                for name, spread in spreads.items()
             }
-        return found | own
+        return content | settings
 
     def to_json(self) -> str:
         """Return ``to_dict`` as JSON."""
@@ -135,8 +135,8 @@ class NearOptimalWalks(MotionMultistart):
 
     def _summary(self) -> Summary:
         rows = [
-            (name.replace("_", " "), f"{each.best:.4g}", f"{each.least:.4g} to {each.most:.4g} {each.unit}")
-            for name, each in self.quantities.items()
+            (name.replace("_", " "), f"{spread.best:.4g}", f"{spread.least:.4g} to {spread.most:.4g} {spread.unit}")
+            for name, spread in self.quantities.items()
         ]
         facts = {"objective": f"{self.best.objective:.6g}", "status": self.best.status}
         return Summary(self._title(), facts, ("quantity", "best", "near-optimal walks"), rows)
@@ -150,7 +150,7 @@ class NearOptimalWalks(MotionMultistart):
         return f"<NearOptimalWalks: {self._title()}>"
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text: all starts, and the spread of numbers and curves over the near-optimal walks."""
+        """Return tables as text: all starts, and the spread of quantities and curves over the near-optimal walks."""
         return as_text(self, width=width)
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class NearOptimalWalks(MotionMultistart):
 
     def __rich__(self) -> Any:
         count = len(self.near_optimal)
-        spread = f"spread over {count} near-optimal walks" if count > 1 else "one near-optimal walk: no spread is known"
+        spread = f"spread over {count} near-optimal walks" if count > 1 else "one near-optimal walk, no spread"
         starts = titled_table(self._title(), "start", "objective", "above", "step (m)", "iterations", "status")
         for label, result in zip(self.labels, self.results, strict=True):
             length = Stride(result).step.nominal.length
@@ -166,24 +166,24 @@ class NearOptimalWalks(MotionMultistart):
             if not result.is_feasible:
                 cells = "violates constraints", "", ""
             starts.add_row(label, *cells, str(result.iterations), escape(result.status))
-        numbers = titled_table(f"Step and energy, {spread}", "quantity", "best", "least", "most", "unit")
-        for name, own in self.quantities.items():
-            digits = 1 if "%" in own.unit else 3
-            values = (f"{getattr(own, part):.{digits}f}" for part in PARTS)
-            numbers.add_row(name.replace("_", " "), *values, own.unit)
-        title = f"Curves: distance from least to most, {spread}"
+        numbers = titled_table(f"Step and energy, {spread}", "quantity", "best", "minimum", "maximum", "unit")
+        for name, quantity in self.quantities.items():
+            digits = 1 if "%" in quantity.unit else 3
+            values = (f"{getattr(quantity, part):.{digits}f}" for part in PARTS)
+            numbers.add_row(name.replace("_", " "), *values, quantity.unit)
+        title = f"Curves: difference between maximum and minimum, {spread}"
         curves = titled_table(title, "curve", "largest", "at %", "mean", "range", "unit")
-        for each in self.curves.values():
-            sizes = each.widest, float(each.width.mean()), float(np.ptp(each.best))
-            largest, mean, whole = (f"{size:.{DIGITS[each.kind]}f}" for size in sizes)
-            curves.add_row(each.title, largest, str(int(np.argmax(each.width))), mean, whole, each.unit)
+        for curve in self.curves.values():
+            sizes = curve.widest, float(curve.width.mean()), float(np.ptp(curve.best))
+            largest, mean, whole = (f"{size:.{DIGITS[curve.kind]}f}" for size in sizes)
+            curves.add_row(curve.title, largest, str(int(np.argmax(curve.width))), mean, whole, curve.unit)
         starts.columns[0].no_wrap = curves.columns[0].no_wrap = True
         return Group(starts, numbers, curves)
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
-        """Return the figure of the best stride with bands of the near-optimal walks; ``path`` saves it.
+        """Return the figure of the best stride with bands of the near-optimal walks; save it if ``path`` is given.
 
-        ``references`` are as in ``Stride.plot``: built-in ones by default, recordings of people, or other strides.
+        ``references`` are as in ``Stride.plot``: the built-in ones by default, recordings of people, or other strides.
         """
         return plot(self.stride, path, references, self.curves if len(self.strides) > 1 else None)
 
@@ -203,35 +203,35 @@ def near_optimal_walks(
     workers: int = 1,
     **settings: Any,
 ) -> NearOptimalWalks:
-    """Return the walks that searches from several starts find for a problem of ``torsor.human.walking``.
+    """Solve a ``torsor.human.walking`` problem from several starts and return the walks.
 
-    The first start is ``start``, as in ``solve``, by default the initial guess of the problem; the others are
+    The first start is ``start``, as in ``solve``, by default the initial guess of the problem. The others are
     ``bent_start(problem, seed)``, with seed + 1, and so on; ``offset`` (rad) is the standard deviation of their angles.
-    Searches run in ``workers`` processes; ``settings`` are those of ``solve``. Ctrl-C ends them, and the walks that
-    were found until then are the result. ``within`` is the fraction of the best objective within which a walk counts as
-    near-optimal; ``side`` is that of the strides. If no walk satisfies the constraints, it raises a ``MotionError``
-    with the best ``result``.
+    The solves run in ``workers`` processes, with ``settings`` as in ``solve``. Ctrl-C stops them, and the walks solved
+    until then are returned. A walk is near-optimal if its objective exceeds the best one by at most the fraction
+    ``within``. ``side`` is that of the strides. If no walk satisfies the constraints, a ``MotionError`` with the best
+    ``result`` is raised.
 
-    A small spread is no proof that there is no other minimum: more starts may find one.
+    A small spread does not prove that there is no other minimum: more starts may find one.
 
     Example:
         >>> found = near_optimal_walks(walking(version="free"), starts=4, workers=2)  # doctest: +SKIP
         >>> found.stride.step.length, found.curves["knee_flexion"].widest  # doctest: +SKIP
         >>> found.plot("walks.png")  # doctest: +SKIP
     """
-    walk_of(problem)  # raises ModelError if the problem is no walk
+    walk_of(problem)  # raises ModelError if the problem is not a walk
     starts = whole_number(starts, WHERE, "starts", most=MAX_STARTS)
     seed = whole_number(seed, WHERE, "seed", least=0)
-    number(within, WHERE, "within", least=0.0)  # mistakes are found before the searches
+    number(within, WHERE, "within", least=0.0)  # check before the solves
     one_of(side, SIDES, WHERE, "side")
     bent = [bent_start(problem, seed + k, offset) for k in range(starts - 1)]
-    given = [problem.guess() if start is None else start, *bent]
-    found = problem.multistart(starts=given, workers=workers, **settings)
-    order = sorted(range(len(found)), key=lambda k: (not found[k].is_feasible, found[k].objective))
-    results = tuple(found[k] for k in order)
+    guesses = [problem.guess() if start is None else start, *bent]
+    searches = problem.multistart(starts=guesses, workers=workers, **settings)
+    order = sorted(range(len(searches)), key=lambda k: (not searches[k].is_feasible, searches[k].objective))
+    results = tuple(searches[k] for k in order)
     if not results[0].is_feasible:
-        words = f"none of {len(results)} starts leads to a walk that satisfies its constraints: {found.best.status}"
-        error = MotionError(words, where=problem.name, fix="problem.solve() names what conflicts")
-        error.result, error.violation = found.best, found.best.max_violation
+        what = f"none of {len(results)} starts leads to a walk that satisfies its constraints: {searches.best.status}"
+        error = MotionError(what, where=problem.name, fix="problem.solve() names the conflicting constraints")
+        error.result, error.violation = searches.best, searches.best.max_violation
         raise error
-    return NearOptimalWalks(results, tuple(found.seeds[k] for k in order), starts, seed, within, side)
+    return NearOptimalWalks(results, tuple(searches.seeds[k] for k in order), starts, seed, within, side)

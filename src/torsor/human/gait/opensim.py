@@ -1,7 +1,7 @@
-"""A predicted walk in the files of OpenSim: joint angles, ground forces and joint moments, for its viewer and tools.
+"""A predicted walk as OpenSim files: joint angles, ground forces and joint moments.
 
-Names and directions are those of the gait model of Rajagopal et al. (2016). Joints of three axes turn about z, then
-x, then y there, as the hips and shoulders of Torsor's body do in its own axes. The spine, of four joints here, is one
+Names and directions are those of the gait model of Rajagopal et al. (2016). Its joints with three axes rotate about z,
+x and y in this order, like the hips and shoulders of Torsor's body in its own axes. The spine, four joints here, is one
 joint there.
 """
 
@@ -23,7 +23,7 @@ from torsor.human.terms.problem import Samples
 from torsor.robot.robot import Robot
 
 LETTERS = {"right": "r", "left": "l"}
-# Hinges of a leg and an arm, by coordinate: the same direction, the other name.
+# Hinges of a leg and an arm: coordinates with the same direction and their OpenSim names.
 HINGES = {
     "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle", "ankle_inversion": "subtalar_angle",
     "toe_extension": "mtp_angle", "elbow_flexion": "elbow_flex",
@@ -31,17 +31,17 @@ HINGES = {
 HIP = ("hip_flexion", "hip_adduction", "hip_rotation")
 SHOULDER = ("clavicle_elevation", "clavicle_protraction", "shoulder_flexion", "shoulder_adduction", "shoulder_rotation")
 SPINE = tuple(f"spine{k}_{way}" for k in range(1, 5) for way in ("flexion", "lateral", "axial"))
-CENTERED = 1.0  # N: below it, a centre of pressure is a quotient of small numbers
-# From the pelvis's origin, between the anterior superior iliac spines, to the midpoint of the hips, unscaled (m).
+MIN_CENTRED_FORCE = 1.0  # N: below this force, the centre of pressure is a quotient of small numbers
+# From the pelvis origin, between the anterior superior iliac spines, to the midpoint of the hips, unscaled (m).
 MIDDLE_OF_HIPS = np.array([-0.056276, -0.07849, 0.0])  # Rajagopal et al. 2016
 
 
 def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> MotionTable:
-    """Return the joint angles of a stride with the names of OpenSim, in degrees, and the place of the pelvis, in m.
+    """Return the joint angles (degrees) of a stride with OpenSim names, and the pelvis position (m).
 
-    Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, from a heel strike of the right
-    foot on. ``model`` is a skeleton of ``torsor.human.recordings.read_osim``, from which the place of the hips on the
-    pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists and head are left out.
+    Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, starting at a heel strike of
+    the right foot. ``model`` is a skeleton from ``torsor.human.recordings.read_osim``, which defines the hip positions
+    on the pelvis. The default is the unscaled model. Forearms, wrists and head are not included.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -61,7 +61,10 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
     columns |= {f"pelvis_t{axis}": column for axis, column in zip("xyz", place.T, strict=True)}
     for side, letter in LETTERS.items():
         columns |= {f"{name}_{letter}": at.q[:, names.index(f"{side}_{name}")] for name in HIP}
-        columns |= {f"{other}_{letter}": at.q[:, names.index(f"{side}_{own}")] for own, other in HINGES.items()}
+        columns |= {
+            f"{name_there}_{letter}": at.q[:, names.index(f"{side}_{coordinate}")]
+            for coordinate, name_there in HINGES.items()
+        }
         flex, add, turn = _zxy(_turned(body, at.q, [f"{side}_{name}" for name in SHOULDER]))
         sign = 1.0 if side == "right" else -1.0  # adduction and rotation are about reversed axes on the left
         columns |= {f"arm_flex_{letter}": flex, f"arm_add_{letter}": sign * add, f"arm_rot_{letter}": sign * turn}
@@ -73,9 +76,9 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
 
 
 def ground_forces(stride: StrideCurves) -> GroundForces:
-    """Return the ground's forces on the right and left foot over a stride: N, m, N m; x forward, y up, z right.
+    """Return the ground reaction forces on the right and left foot over a stride: N, m, N m; x forward, y up, z right.
 
-    Centres of pressure are on the ground (y = 0), NaN for a foot that is in the air.
+    Centres of pressure are on the ground (y = 0), and NaN for a foot in the air.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -88,7 +91,7 @@ def ground_forces(stride: StrideCurves) -> GroundForces:
 
 
 def opensim_moments(stride: StrideCurves) -> MotionTable:
-    """Return the joint moments of both legs over a stride with the names of OpenSim's inverse dynamics, in N m.
+    """Return the joint moments (N m) of both legs over a stride, with the names of OpenSim's inverse dynamics.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -96,18 +99,20 @@ def opensim_moments(stride: StrideCurves) -> MotionTable:
         (401,)
     """
     at, names = _samples(stride), stride.body.coordinate_names
-    joints = {name: name for name in HIP} | {own: other for own, other in HINGES.items() if own != "elbow_flexion"}
+    joints = {name: name for name in HIP} | {
+        coordinate: name_there for coordinate, name_there in HINGES.items() if coordinate != "elbow_flexion"
+    }
     columns = {
-        f"{other}_{LETTERS[side]}_moment": at.torques[:, names.index(f"{side}_{own}")]
+        f"{name_there}_{LETTERS[side]}_moment": at.torques[:, names.index(f"{side}_{coordinate}")]
         for side in SIDES
-        for own, other in joints.items()
+        for coordinate, name_there in joints.items()
     }
     values, title = np.stack(list(columns.values()), axis=1), "Inverse Dynamics Generalized Forces"
     return MotionTable(tuple(columns), stride.s * stride.duration, values, False, title)
 
 
 class OpensimFiles(NamedTuple):
-    """The files of a walk for OpenSim: ``motion``, ground ``forces``, their ``loads`` (.xml), and joint ``moments``."""
+    """The OpenSim files of a walk: ``motion``, ground ``forces``, their ``loads`` (.xml), and joint ``moments``."""
 
     motion: Path
     forces: Path
@@ -128,9 +133,9 @@ def opensim_files(path: Path) -> OpensimFiles:
 def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | None = None) -> OpensimFiles:
     """Write a stride for OpenSim and return the paths: "walk.mot", "walk_grf.mot", "walk_grf.xml", "walk_id.sto".
 
-    These are joint angles, ground forces, the external loads that put the forces on the bodies calcn_r and calcn_l, and
-    joint moments of the legs. OpenSim's viewer loads the first two for a gait model, by "Load Motion" and "Associate
-    Motion Data"; its tools take the .xml file. ``model`` is as in ``opensim_motion``.
+    These contain joint angles, ground forces, the external loads that apply the forces to the bodies calcn_r and
+    calcn_l, and joint moments of the legs. OpenSim's viewer loads the first two for a gait model with "Load Motion" and
+    "Associate Motion Data"; its tools read the .xml file. ``model`` is as in ``opensim_motion``.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -140,7 +145,7 @@ def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | Non
     files = opensim_files(Path(path))
     save(opensim_motion(stride, model), files.motion)
     feet = ground_forces(stride)
-    on = feet.loaded(CENTERED)[:, :, None]
+    on = feet.loaded(MIN_CENTRED_FORCE)[:, :, None]
     save(replace(feet, centers=np.where(on, feet.centers, np.nan), moments=np.where(on, feet.moments, 0)), files.forces)
     save(opensim_moments(stride), files.moments)
     with replacing(files.loads) as part:
@@ -149,13 +154,13 @@ def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | Non
 
 
 def _external_loads(forces: Path) -> str:
-    """Return the XML document that puts the columns of a file of ground forces on the feet of a model."""
+    """Return the XML document that applies the columns of a ground force file to the feet of a model."""
     document = Element("OpenSimDocument", Version="40000")
     loads = SubElement(document, "ExternalLoads", name=forces.stem)
     objects = SubElement(loads, "objects")
     for side, letter in LETTERS.items():
         force = SubElement(objects, "ExternalForce", name=side)
-        for tag, text in (
+        for tag, content in (
             ("applied_to_body", f"calcn_{letter}"),
             ("force_expressed_in_body", "ground"),
             ("point_expressed_in_body", "ground"),
@@ -163,7 +168,7 @@ def _external_loads(forces: Path) -> str:
             ("point_identifier", f"ground_force_{letter}_p"),
             ("torque_identifier", f"ground_torque_{letter}_"),
         ):
-            SubElement(force, tag).text = text
+            SubElement(force, tag).text = content
     SubElement(loads, "groups")
     SubElement(loads, "datafile").text = forces.name
     indent(document)
@@ -171,21 +176,21 @@ def _external_loads(forces: Path) -> str:
 
 
 def _samples(stride: StrideCurves) -> Samples:
-    """Return the samples of the stride of the right side, which is not mirrored."""
+    """Return the samples of the right stride, which is not mirrored."""
     instance_of(stride, StrideCurves, "OpenSim", "stride", allowed="a torsor.human.Stride")
     return stride.samples if stride.side == "right" else StrideCurves(stride.result, "right").samples
 
 
 def _turned(body: Robot, q: Array, names: tuple[str, ...] | list[str]) -> Array:
-    """Return the rotation (K, 3, 3) of successive hinges, in the axes of OpenSim."""
-    found = np.broadcast_to(np.eye(3), (len(q), 3, 3))
+    """Return the rotation (K, 3, 3) of successive hinges, in OpenSim axes."""
+    R = np.broadcast_to(np.eye(3), (len(q), 3, 3))
     for name in names:
         x, y, z = body.joint(name).axis
         K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
         angle = q[:, body.coordinate_names.index(name), None, None]
-        found = found @ (np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K))
+        R = R @ (np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K))
     P = rotation(HUMAN, OPENSIM, "stride")
-    return np.asarray(P @ found @ P.T)
+    return np.asarray(P @ R @ P.T)
 
 
 def _zxy(R: Array) -> tuple[Array, Array, Array]:

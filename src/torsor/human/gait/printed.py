@@ -1,7 +1,7 @@
-"""The gait of Barman 2020 as printed: how near its equations a motion comes, and what versions of ``walking`` change.
+"""The gait of Barman 2020 as printed: how closely its equations can be met, and how versions of ``walking`` differ.
 
-Eq. 5.4 wants heights and velocities of the points in contact to be zero at all times. Six cubic control points of each
-coordinate cannot do that together with eqs. 5.8 and 5.10: with 19 nodes there are 315 equations for 228 variables.
+Eq. 5.4 requires zero heights and velocities of the points in contact at all times. Six cubic control points per
+coordinate cannot satisfy that together with eqs. 5.8 and 5.10: with 19 nodes there are 315 equations for 228 variables.
 """
 
 from collections import defaultdict
@@ -40,35 +40,35 @@ FIGURES = ("slack", "slip", "objective", "iterations", "is_solved", "violation")
 
 
 def stage_arrays(stages: Sequence[Stage]) -> dict[str, Any]:
-    """Return the stages as arrays whose names begin with their number."""
-    found: dict[str, Any] = {"stages": len(stages)}
+    """Return the stages as arrays whose names start with the stage number."""
+    arrays: dict[str, Any] = {"stages": len(stages)}
     for k, (slack, slip, outcome) in enumerate(stages):
         figures = [slack, slip, outcome.objective, outcome.iterations, outcome.is_solved, outcome.violation]
-        own = outcome_arrays(outcome) | {"figures": figures}
-        found |= {f"stage{k}/{name}": value for name, value in own.items()}
-    return found
+        stage_array = outcome_arrays(outcome) | {"figures": figures}
+        arrays |= {f"stage{k}/{name}": value for name, value in stage_array.items()}
+    return arrays
 
 
-def stages_of(found: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """Return the stages; raise ValueError or KeyError where the arrays are none."""
-    count = int(found["stages"])
+def stages_of(arrays: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """Return the stages; raise ValueError or KeyError for invalid arrays."""
+    count = int(arrays["stages"])
     if not 0 <= count <= len(SLIPS):
         raise ValueError(f"{count} stages; allowed: 0 to {len(SLIPS)}")
-    return tuple(_stage(found, f"stage{k}/") for k in range(count))
+    return tuple(_stage(arrays, f"stage{k}/") for k in range(count))
 
 
-def _stage(found: Mapping[str, Any], prefix: str) -> Stage:
+def _stage(arrays: Mapping[str, Any], prefix: str) -> Stage:
     names = ("x", "multipliers", "bound_multipliers", "log", "figures")
-    x, multipliers, bounds, log, figures = (found[prefix + name] for name in names)
+    x, multipliers, bounds, log, figures = (arrays[prefix + name] for name in names)
     shapes = (x.size,), (multipliers.size,), (x.size,), (len(log), len(Iteration._fields)), (len(FIGURES),)
     for name, shape in zip(names, shapes, strict=True):
-        check_array(found[prefix + name], shape, prefix + name)
-    status = str(found[f"{prefix}status"])
+        check_array(arrays[prefix + name], shape, prefix + name)
+    status = str(arrays[f"{prefix}status"])
     is_count = 0 <= figures[3] <= MAX_ITERATIONS and (np.abs(log[:, 0]) <= MAX_ITERATIONS).all()
     if not np.isfinite(figures[[0, 1, 3]]).all() or not is_count:
-        raise ValueError(f"{prefix}figures are not those of a search")
+        raise ValueError(f"{prefix}figures do not belong to a search")
     if len(status) > LONGEST or not status.isprintable():
-        raise ValueError("a status that is too long or not printable")
+        raise ValueError("the status is too long or not printable")
     slack, slip, objective, iterations, is_solved, violation = figures.tolist()
     rows = [Iteration(int(number), *rest) for number, *rest in log.tolist()]
     outcome = Outcome(x, multipliers, bounds, objective, int(iterations), status, bool(is_solved), rows, violation)
@@ -76,7 +76,7 @@ def _stage(found: Mapping[str, Any], prefix: str) -> Stage:
 
 
 class Difference(NamedTuple):
-    """An equation of Barman 2020, chapter V: what it says, and what the versions of ``walking`` have in its place."""
+    """An equation of Barman 2020, chapter V: its content, and its replacements in the versions of ``walking``."""
 
     equation: str
     printed: str
@@ -85,14 +85,14 @@ class Difference(NamedTuple):
     remark: str = ""
 
 
-SAME = "as printed"
-NEAREST = "nearest/"  # where a file has the nearest walk
+AS_PRINTED = "as printed"
+NEAREST_PREFIX = "nearest/"  # prefix of the nearest walk in a file
 
 
 def printed_differences() -> tuple[Difference, ...]:
     """Return the equations 5.1 to 5.10 as printed, in the version "nearest" and in the version "thesis".
 
-    The version "printed" has them as printed. ``remark`` says how an equation is read where the text leaves it open.
+    The version "printed" has them as printed. ``remark`` explains how an equation is read where the text is ambiguous.
 
     Example:
         >>> [each.equation for each in printed_differences() if each.nearest != "as printed"]
@@ -101,16 +101,16 @@ def printed_differences() -> tuple[Difference, ...]:
     near, thesis = VERSIONS["nearest"], VERSIONS["thesis"]
     return (
         Difference(
-            *("5.1", "integral of squared torques, each divided by its limit", SAME),
+            *("5.1", "integral of squared torques, each divided by its limit", AS_PRINTED),
             "the same, and a posture penalty as a second term",
             "torques of the joints that move, without frozen ones; limits are not printed",
         ),
         Difference(
-            *("5.2", "joint angles within limits at all times", SAME),
+            *("5.2", "joint angles within limits at all times", AS_PRINTED),
             "narrower ranges, for control points; also an upright chest and a pelvis that drops",
             "ranges of the body's joints at the nodes; limits are not printed",
         ),
-        Difference("5.3", "torques within limits", SAME, SAME, "joints that move; limits are not printed"),
+        Difference("5.3", "torques within limits", AS_PRINTED, AS_PRINTED, "joints that move; limits are not printed"),
         Difference(
             *("5.4", "points in contact: height 0, velocity 0; all others: height above 0"),
             f"contact: heights within {1e3 * near.slack:g} mm, velocities within {1e3 * near.slip:g} mm/s",
@@ -119,24 +119,30 @@ def printed_differences() -> tuple[Difference, ...]:
             "the times of the contacts are not printed: those of Step",
         ),
         Difference(
-            *("5.5", "zero-moment point within the support polygon", SAME),
+            *("5.5", "zero-moment point within the support polygon", AS_PRINTED),
             "within a box of 2/3 of the sole, in double support around a given path; also friction cones",
             "the hull of the lines of heel, ball and toes in contact; how two feet share the force is not printed",
         ),
         Difference(
-            *("5.6", "product of the forward components of left arm and right leg is not negative", SAME),
+            *("5.6", "product of the forward components of left arm and right leg is not negative", AS_PRINTED),
             "wrist in front of the shoulder within 12 cm of half the opposite ankle in front of its hip, both arms",
             "n_z is called vertical, where the product is always positive; y is up in eq. 5.4, so n_z is forward",
         ),
-        Difference("5.7", "distance of wrist and hip at least r1 + r2", SAME, SAME, "r1 + r2 is not printed: 0.17 m"),
-        Difference("5.8", "posture and velocity at the end mirror those at the start", SAME, SAME),
         Difference(
-            *("5.9", "knee within 5 degrees of 60 at mid-swing", SAME),
+            "5.7",
+            "distance of wrist and hip at least r1 + r2",
+            AS_PRINTED,
+            AS_PRINTED,
+            "r1 + r2 is not printed: 0.17 m",
+        ),
+        Difference("5.8", "posture and velocity at the end mirror those at the start", AS_PRINTED, AS_PRINTED),
+        Difference(
+            *("5.9", "knee within 5 degrees of 60 at mid-swing", AS_PRINTED),
             "the same at Step.knee, where knees of people flex most",
             "mid-swing is the middle between toe-off and heel strike",
         ),
         Difference(
-            *("5.10", "places of the feet at start and end", SAME),
+            *("5.10", "places of the feet at start and end", AS_PRINTED),
             "at all times of contact, by the bands of eq. 5.4",
             "rows at the start; those at the end follow by eq. 5.8",
         ),
@@ -145,10 +151,10 @@ def printed_differences() -> tuple[Difference, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PrintedGait(Result):
-    """How near the printed gait a motion comes: see ``printed_gait``.
+    """How closely a motion meets the printed gait: see ``printed_gait``.
 
-    ``stages`` are the searches with ever narrower bands of eq. 5.4 while all other equations hold; ``nearest`` is the
-    walk of least effort in the version "nearest".
+    ``stages`` are the searches with ever narrower bands of eq. 5.4 while all other equations hold. ``nearest`` is the
+    minimum-effort walk in the version "nearest".
     """
 
     kind = "printed_gait"
@@ -157,31 +163,31 @@ class PrintedGait(Result):
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "PrintedGait":
-        """Return the searches in a .npz file."""
-        with reading_archive(Path(path), cls.kind) as found:
-            nearest = of_archive(found.part(NEAREST), problem, load_problem)
-            return cls(stages_of(found.arrays), MotionResult.of(nearest))
+        """Return the searches from a .npz file."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            nearest = of_archive(archive.part(NEAREST_PREFIX), problem, load_problem)
+            return cls(stages_of(archive.arrays), MotionResult.of(nearest))
 
     def _archive(self) -> Archive:
         units = {"figures of a stage": dict(zip(FIGURES, ("m", "m/s", "1", "1", "1", "1"), strict=True))}
-        return Archive(self.kind, stage_arrays(self.stages) | archive(self.nearest).within(NEAREST), {}, units)
+        return Archive(self.kind, stage_arrays(self.stages) | archive(self.nearest).within(NEAREST_PREFIX), {}, units)
 
     @property
     def least_violation(self) -> float:
-        """The least violation of eq. 5.4 that was found, in m and m/s, while all other equations hold."""
-        return min(each.slip for each in self.stages if each.is_feasible)
+        """The smallest violation of eq. 5.4 found, in m and m/s, while all other equations hold."""
+        return min(stage.slip for stage in self.stages if stage.is_feasible)
 
     @property
     def conflict(self) -> dict[str, float]:
-        """How strongly each equation acts against eq. 5.4 in the nearest walk, eq. 5.4 itself being 1.
+        """How strongly each equation acts against eq. 5.4 in the nearest walk, relative to eq. 5.4 itself.
 
-        These are sums of |dJ/d(bound)| over the rows of an equation. As the bands go to the least ones, all of these
-        derivatives grow without bound and their ratios say which equations contradict each other.
+        These are sums of |dJ/d(bound)| over the rows of an equation. As the bands approach their minimum, all of these
+        derivatives grow without bound, and their ratios show which equations contradict each other.
         """
         sums = defaultdict[str, float](float)
         for title, group in self.nearest.constraints.items():
             sums[title.split()[0]] += sum(map(abs, group.sensitivity.values()))
-        return {name: sums[name] / sums["5.4"] for name in sorted(sums, key=lambda each: -sums[each])}
+        return {name: sums[name] / sums["5.4"] for name in sorted(sums, key=lambda equation: -sums[equation])}
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -191,19 +197,19 @@ class PrintedGait(Result):
             "least_violation": self.least_violation,
             "tolerance_of_the_thesis": TOLERANCE,
             "stages": [
-                {"slack": each.slack, "slip": each.slip, "effort": each.outcome.objective, "status": _status(each)}
-                for each in self.stages
+                {"slack": stage.slack, "slip": stage.slip, "effort": stage.outcome.objective, "status": _status(stage)}
+                for stage in self.stages
             ],
             "conflict": self.conflict,
             "nearest": {"effort": self.nearest.objective, "status": self.nearest.status},
-            "differences": [each._asdict() for each in printed_differences()],
+            "differences": [difference._asdict() for difference in printed_differences()],
         }
 
     def _columns(self) -> list[Column]:
-        values = list(zip(*((each.slack, each.slip, each.outcome.objective) for each in self.stages), strict=True))
+        values = list(zip(*((stage.slack, stage.slip, stage.outcome.objective) for stage in self.stages), strict=True))
         names = (("band of heights", "m"), ("band of velocities", "m/s"), ("effort", "1"))
-        columns = [Column(*name, list(own)) for name, own in zip(names, values, strict=True)]
-        return [*columns, Column("search", "", [_status(each) for each in self.stages])]
+        columns = [Column(*name, list(column)) for name, column in zip(names, values, strict=True)]
+        return [*columns, Column("search", "", [_status(stage) for stage in self.stages])]
 
     def _summary(self) -> Summary:
         facts = {"least violation": f"{self.least_violation:g} (m, m/s)", "nearest walk": self.nearest.status}
@@ -212,11 +218,13 @@ class PrintedGait(Result):
         return Summary("Printed gait of Barman 2020", facts, head, rows)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a figure (matplotlib, the extra ``plot``): effort over the band of eq. 5.4, and its conflict."""
+        """Return a figure (matplotlib, extra ``plot``): effort over the band of eq. 5.4, and its conflict."""
         figure = new_figure(10.0, 4.2)
         left, right = figure.subplots(1, 2)
-        found = [each for each in self.stages if each.is_feasible]
-        left.loglog([1e3 * each.slip for each in found], [each.outcome.objective for each in found], "o-", color="C0")
+        feasible = [stage for stage in self.stages if stage.is_feasible]
+        left.loglog(
+            [1e3 * stage.slip for stage in feasible], [stage.outcome.objective for stage in feasible], "o-", color="C0"
+        )
         left.axvline(1e3 * TOLERANCE, color="0.4", linestyle=":")
         styled(left, f"effort of walks; dotted: {1e3 * TOLERANCE:g} mm/s, accepted by the thesis", "effort (eq. 5.1)")
         left.set_xlabel("largest velocity in contact (mm/s)")
@@ -229,15 +237,15 @@ class PrintedGait(Result):
         return saved(figure, path)
 
     def report(self, width: int = 110) -> str:
-        """Return the tables as text: bands and effort, the conflict, the differences of the versions."""
+        """Return the tables as text: bands and effort, the conflict, the differences between the versions."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
         title = "Eq. 5.4 within bands, all other equations as printed"
         stages = titled_table(title, "heights (mm)", "velocities (mm/s)", "effort", "search")
-        for each in self.stages:
-            effort = f"{each.outcome.objective:.3f}" if each.is_feasible else ""
-            stages.add_row(f"{1e3 * each.slack:g}", f"{1e3 * each.slip:g}", effort, _status(each))
+        for stage in self.stages:
+            effort = f"{stage.outcome.objective:.3f}" if stage.is_feasible else ""
+            stages.add_row(f"{1e3 * stage.slack:g}", f"{1e3 * stage.slip:g}", effort, _status(stage))
         stages.caption = f"Least violation found: {self.least_violation:g}; Barman 2020 accepts {TOLERANCE:g} (m, m/s)."
         stages.caption_justify = "left"
         title = "Equations that act against eq. 5.4 in the nearest walk"
@@ -261,10 +269,11 @@ def _status(stage: Stage) -> str:
 
 
 def printed_gait(body: Robot | None = None, step: Step | None = None, *, progress: bool | None = None) -> PrintedGait:
-    """Return how near the equations of Barman 2020, chapter V, a walk comes: the least violation, and what conflicts.
+    """Return how closely a walk meets the equations of Barman 2020, chapter V, and which of them conflict.
 
-    All equations but 5.4 hold as printed; the bands of eq. 5.4 become narrower until no motion is found. ``body`` is a
-    ``library.human``, ``step`` has length, speed and contacts. ``progress`` shows the iterations. It takes minutes.
+    All equations except 5.4 hold as printed. The bands of eq. 5.4 are narrowed until no motion is found. ``body`` is a
+    ``library.human``, ``step`` has length, speed and contacts. ``progress`` shows the iterations. The computation takes
+    minutes.
 
     Example:
         >>> gait = torsor.human.printed_gait()  # doctest: +SKIP
@@ -274,9 +283,9 @@ def printed_gait(body: Robot | None = None, step: Step | None = None, *, progres
     problem = walking(body, step, "printed")
     assert isinstance(problem, PrintedWalk)
     stages, near = tuple(problem.approach(progress=progress)), VERSIONS["nearest"]
-    wider = [each for each in stages if each.is_feasible and each.slip > near.slip]
+    wider = [stage for stage in stages if stage.is_feasible and stage.slip > near.slip]
     if not wider:
-        found = "no motion satisfies the printed equations even with wide bands of eq. 5.4"
-        raise ModelError(found, where="printed gait", fix="give another body or step")
+        what = "no motion satisfies the printed equations even with wide bands of eq. 5.4"
+        raise ModelError(what, where="printed gait", fix="use another body or step")
     problem = problem.with_bands(near.slack, near.slip)
     return PrintedGait(stages, problem.solve(start=wider[-1].outcome.x, progress=progress))

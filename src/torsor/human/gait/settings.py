@@ -1,4 +1,4 @@
-"""Settings of a walk: the arguments of ``walking``, checked, and quantities derived from them."""
+"""Settings of a walk: the checked arguments of ``walking``, and quantities derived from them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -36,11 +36,11 @@ from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
-CLEARANCE = 0.005  # m: the swing foot of a free step is above the ground by this or more
+CLEARANCE = 0.005  # m: minimum ground clearance of the swing foot of a free step
 MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
-FEWEST = 8  # control points of a free step: it has a knot at each change of contact
+MIN_POINTS = 8  # control points of a free step, which has a knot at each contact change
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
-BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
+SECOND_STEP_START = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,11 @@ class Version:
     """Discretisation and tolerances of a walk.
 
     ``points`` is the number of control points of each coordinate, ``nodes`` the number of nodes of a step or their
-    times s, ``slack`` (m) the tolerance of positions and ``slip`` (m/s) that of velocities of points in stance, and
-    ``order`` the highest derivative that is continuous from one step to the next. With ``is_clean`` the centre of
-    pressure of each foot stays within its sole, and the ground's power at feet that slip is charged. ``is_printed`` is
-    for the objective and the constraints that Barman 2020 prints, and these alone: there a band of 0 is an equation.
-    ``is_free`` is for steps whose lengths and times may be free, and for feet that share the force as the optimisation
-    finds best.
+    times s. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in stance.
+    ``order`` is the highest derivative that is continuous from one step to the next. With ``is_clean`` the centre of
+    pressure of each foot stays within its sole, and the ground power at slipping feet is penalised. With ``is_printed``
+    the problem has exactly the objective and the constraints that Barman 2020 prints; a band of 0 is then an equation.
+    With ``is_free`` step lengths and times may be free, and the optimisation distributes the force between the feet.
     """
 
     points: int
@@ -79,21 +78,21 @@ class Version:
     def phase(self, walk: Walk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""
         count = self.nodes
-        each = np.linspace(0.0, 1.0, count) if isinstance(count, int | np.integer) else np.asarray(count, dtype=float)
-        nodes = [(k + np.maximum(each, BEGUN if k else 0.0)) / walk.steps for k in range(walk.steps)]
+        s = np.linspace(0.0, 1.0, count) if isinstance(count, int | np.integer) else np.asarray(count, dtype=float)
+        nodes = [(k + np.maximum(s, SECOND_STEP_START if k else 0.0)) / walk.steps for k in range(walk.steps)]
         points = self.points + (walk.steps - 1) * (self.points - 1)
-        given: dict[str, Any] = {"points": points, "nodes": np.concatenate(nodes), "quadrature": "trapezoid"}
+        arguments: dict[str, Any] = {"points": points, "nodes": np.concatenate(nodes), "quadrature": "trapezoid"}
         if not isinstance(walk, FreeWalk):
-            return Phase(walk.duration, **given)
+            return Phase(walk.duration, **arguments)
         lengths, speeds = (walk.step.bounds(name) for name in ("length", "speed"))
         durations = lengths[0] / speeds[1], lengths[1] / speeds[0]
         clock = HARMONICS if walk.step.timing == "free" else 0
-        given |= {"points": POINTS, "knots": walk.knots(points)}
-        return Phase(durations, own=walk.splines(), clock=clock, **given)
+        arguments |= {"points": POINTS, "knots": walk.knots(points)}
+        return Phase(durations, own=walk.splines(), clock=clock, **arguments)
 
 
 class VersionChanges(TypedDict, total=False):
-    """Fields of a version that are changed; None keeps a field."""
+    """Changes to the fields of a version; None keeps a field."""
 
     points: int | None
     nodes: int | Sequence[float] | None
@@ -117,13 +116,13 @@ def changed_version(name: str, changes: VersionChanges) -> Version:
     unknown = sorted(changes.keys() - known.keys())
     if unknown:
         raise TypeError(f"walking() has no argument {unknown[0]!r}; allowed: {', '.join(known)}")
-    given: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
-    return replace(VERSIONS[one_of(name, tuple(VERSIONS), "walk", "version")], **given)
+    fields: dict[str, Any] = {field: value for field, value in changes.items() if value is not None}
+    return replace(VERSIONS[one_of(name, tuple(VERSIONS), "walk", "version")], **fields)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkSettings:
-    """The arguments of ``walking`` with defaults filled in; ``where`` begins messages."""
+    """The arguments of ``walking`` with defaults filled in; ``where`` is the start of messages."""
 
     where: ClassVar[str] = "walk"
 
@@ -147,7 +146,7 @@ class WalkSettings:
         return tuple(FREE_OBJECTIVES if self.version.is_free else OBJECTIVES)
 
     def check(self) -> None:
-        """Raise ModelError for settings that are invalid, with the fix."""
+        """Raise ModelError for invalid settings, with the fix."""
         instance_of(self.habits, Habits, self.where, "habits")
         self._check_printed()
         self._check_free()
@@ -159,8 +158,8 @@ class WalkSettings:
         number(self.slope, self.where, "slope", above=-math.pi / 4, below=math.pi / 4)
         positive(self.friction, self.where, "friction")
         if self.body.gravity[0] or self.body.gravity[2] or not self.body.gravity[1] < 0:
-            found, allowed = f"gravity is {shortened(self.body.gravity)}", "(0, -g, 0): y points up"
-            raise ModelError(found, where=self.where, allowed=allowed, fix="give `slope=...`")
+            what, allowed = f"gravity is {shortened(self.body.gravity)}", "(0, -g, 0), because y points up"
+            raise ModelError(what, where=self.where, allowed=allowed, fix="use `slope=...`")
         joints = self.body.coordinate_names[len(GLOBAL) :]
         factors = table(self.strength, self.where, "strength")
         indices_of(list(factors), joints, "walk: strength")
@@ -170,8 +169,8 @@ class WalkSettings:
             one_of(name, self.objectives, self.where, "objective")
             number(weight, self.where, f"weight of {name!r}", least=0.0)
         if not any(self.weights.values()):
-            raise ModelError("no weight is above 0", where=self.where, allowed="a weight of one of the objectives")
-        held, _ = self.held, self.narrowed  # they raise for invalid angles and ranges
+            raise ModelError("no weight is above 0", where=self.where, allowed="a positive weight of an objective")
+        held, _ = self.held, self.narrowed  # these raise for invalid angles and ranges
         if self.walk.steps == 1:
             strengths = dict(zip(joints, self.body.effort_limit[len(GLOBAL) :].tolist(), strict=True))
             tables = {"frozen": held, "strength": factors, "effort_limit": strengths, "ranges": self.narrowed}
@@ -181,10 +180,10 @@ class WalkSettings:
             warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
     def _check_printed(self) -> None:
-        """Raise ModelError for settings that the printed problem does not have."""
+        """Raise ModelError for settings that the printed problem does not support."""
         if not self.version.is_printed:
             return
-        given = {
+        used = {
             "habits": self.given_habits is not None,
             "objective": self.objective is not None,
             "curves": self.curves is not None,
@@ -192,53 +191,53 @@ class WalkSettings:
             "`planar=True`": self.planar,
             "`steps=2`": self.walk.steps == 2,
         }
-        for name, is_given in given.items():
-            if is_given:
-                found = f"{name} with a version that has the printed objective and constraints alone"
-                raise ModelError(found, where=self.where, fix="leave it out, or choose another version")
+        for name, is_used in used.items():
+            if is_used:
+                what = f"{name} cannot be used with a version that has only the printed objective and constraints"
+                raise ModelError(what, where=self.where, fix="omit it, or choose another version")
 
     def _check_free(self) -> None:
-        """Raise ModelError for free steps of other versions, and for what free steps cannot have."""
+        """Raise ModelError for free steps of other versions, and for settings that free steps do not support."""
         step, points = self.walk.step, self.version.points
         if step.is_free and not self.version.is_free:
-            found = "a step with a free length, width, speed or timing"
-            raise ModelError(found, where=self.where, fix='`version="free"`, or numbers')
+            what = "the step has a free length, width, speed or timing"
+            raise ModelError(what, where=self.where, fix='use `version="free"`, or give numbers')
         if step.rise and not self.version.is_free:
-            found = f"stairs (rise is {step.rise:g} m) with a version that has habits of level walking"
-            raise ModelError(found, where="walk", fix='`version="free"`')
+            what = f"rise is {step.rise:g} m, but this version has habits of level walking"
+            raise ModelError(what, where="walk", fix='use `version="free"`')
         if step.rise and self.slope:
-            found = f"rise is {step.rise:g} m and slope is {self.slope:g} rad"
-            raise ModelError(found, where="walk", allowed="one of them")
+            what = f"rise is {step.rise:g} m and slope is {self.slope:g} rad"
+            raise ModelError(what, where="walk", allowed="one of them")
         if step.rise:
             check_stairs(step, self.body)
         if self.walk.rails is not None:
             self._check_rails(self.walk.rails)
         is_lateral = self.planar and bool(self.weights.get("balance"))
-        given = {
+        used = {
             "`steps=2`": self.walk.steps == 2,
-            f"`points={points}`": points < FEWEST,
+            f"`points={points}`": points < MIN_POINTS,
             "the objective 'balance', a lateral margin, and `planar=True`": is_lateral,
             "a free speed and a given length": np.ptp(step.bounds("speed")) > 0 and step.length != "free",
         }
-        for name, is_given in given.items():
-            if self.version.is_free and is_given:
-                fix = f"leave it out, or choose another version (points: {FEWEST} or more)"
-                raise ModelError(f"{name} with the version 'free'", where=self.where, fix=fix)
+        for name, is_used in used.items():
+            if self.version.is_free and is_used:
+                fix = f"omit it, or choose another version (points: {MIN_POINTS} or more)"
+                raise ModelError(f"{name} cannot be used with the version 'free'", where=self.where, fix=fix)
 
     def _check_rails(self, rails: Rails) -> None:
         """Raise ModelError for rails that the hands cannot hold."""
         instance_of(rails, Rails, "walk", "rails", allowed="a torsor.human.Rails")
         if not self.version.is_free:
-            found = "with a version whose arms have habits"
-            raise ModelError(found, argument="rails", where="walk", fix='`version="free"`')
+            what = "cannot be used with a version that has arm habits"
+            raise ModelError(what, argument="rails", where="walk", fix='use `version="free"`')
         if self.box is not None:
-            raise ModelError("and a box", argument="rails", where="walk", allowed="one of them in the hands")
+            raise ModelError("and a box are both given", argument="rails", where="walk", allowed="one of them")
         x, y, _ = landmark(self.body, "right_upper_arm").tolist()
         check_reach(self.body, rails, (x, y, rails.ahead), "walk")
 
     @cached_property
     def habits(self) -> Habits:
-        """The habits: those given, or the default ones; printed problems and free steps have none."""
+        """The given or default habits; printed problems and free steps have none."""
         if self.given_habits is not None:
             return self.given_habits
         if self.version.is_free:
@@ -246,7 +245,7 @@ class WalkSettings:
         return Habits.none() if self.version.is_printed else Habits()
 
     def _check_symmetry(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
-        """Raise ModelError if the sides differ, since the second step is the mirror image of the first."""
+        """Raise ModelError if the sides differ, because the second step is the mirror image of the first."""
         links = {link.name: link for link in self.loaded.links}
         places = {joint.name: joint.placement[:3, 3] for joint in self.body.joints}
         for name, link in links.items():
@@ -257,15 +256,15 @@ class WalkSettings:
         for name, place in places.items():
             if not np.allclose(places[other_side(name)] * FLIP, place, rtol=1e-6, atol=1e-9):
                 raise self._one_sided(
-                    f"the place of joint {name} is not the mirror image of that of {other_side(name)}"
+                    f"the origin of joint {name} is not the mirror image of that of {other_side(name)}"
                 )
         for what, values in tables.items():
             for name in values:
                 if values.get(name) != values.get(other_side(name)):
                     raise self._one_sided(f"{what}: {name} differs from {other_side(name)}")
 
-    def _one_sided(self, found: str) -> ModelError:
-        return ModelError(found, where=self.where, fix="`steps=2`, or the same on the other side")
+    def _one_sided(self, what: str) -> ModelError:
+        return ModelError(what, where=self.where, fix="use `steps=2`, or the same value on the other side")
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -276,7 +275,7 @@ class WalkSettings:
 
     @cached_property
     def loaded(self) -> Robot:
-        """The body with its load; base axes are those of the ground, so that a slope turns gravity."""
+        """The body with its load; base axes are those of the ground, so a slope rotates gravity."""
         loaded = self.body if self.load is None else self.load.on(self.body)
         size = -float(self.body.gravity[1])
         return loaded.with_gravity([0.0, -size * math.cos(self.slope), -size * math.sin(self.slope)])
@@ -296,25 +295,26 @@ class WalkSettings:
     @cached_property
     def narrowed(self) -> dict[str, tuple[float, float]]:
         """The coordinates with given ranges (rad; m): those whose names end with a key of ``ranges``."""
-        found, names = dict[str, tuple[float, float]](), self.body.coordinate_names
-        for key, given in table(self.ranges, "walk", "ranges").items():
-            low, high = interval(given, "walk", f"the range of {key}")
-            own = [name for name in names if name == key or name.endswith(f"_{key}")]
-            if not own:
-                raise ModelError(f"name {key!r}", argument="ranges", value=key, where="walk", allowed=", ".join(names))
-            for name in own:
+        narrowed_ranges, names = dict[str, tuple[float, float]](), self.body.coordinate_names
+        for key, bounds in table(self.ranges, "walk", "ranges").items():
+            low, high = interval(bounds, "walk", f"the range of {key}")
+            matching = [name for name in names if name == key or name.endswith(f"_{key}")]
+            if not matching:
+                what, allowed = f"has the unknown coordinate {key!r}", ", ".join(names)
+                raise ModelError(what, argument="ranges", value=key, where="walk", allowed=allowed)
+            for name in matching:
                 k = names.index(name)
                 ends = max(low, float(self.body.lower[k])), min(high, float(self.body.upper[k]))
                 if name in self.held or ends[0] > ends[1]:
                     span = f"{self.body.lower[k]:.3g} to {self.body.upper[k]:.3g}"
                     what = "it is frozen" if name in self.held else f"its range is {span}"
-                    fix = "leave it out, or choose other numbers (rad; m)"
-                    raise ModelError(f"range of {name}: {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
-                found[name] = ends
-        return found
+                    fix = "omit it, or choose other numbers (rad; m)"
+                    raise ModelError(f"the range of {name} is {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
+                narrowed_ranges[name] = ends
+        return narrowed_ranges
 
     def bounds(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Return lower and upper bounds of the coordinates that move: given ranges, or those of habits and joints."""
+        """Return lower and upper bounds of the moving coordinates: given ranges, or those of habits and joints."""
         lower, upper = self.habits.bounds(self.loaded, list(self.moving), self.slope, self.box is not None)
         for name, (low, high) in self.narrowed.items():
             lower[name], upper[name] = low, high
@@ -322,7 +322,7 @@ class WalkSettings:
 
     @cached_property
     def moving(self) -> tuple[str, ...]:
-        """The coordinates that move."""
+        """The moving coordinates."""
         return tuple(name for name in self.body.coordinate_names if name not in self.held)
 
     @cached_property
@@ -332,11 +332,11 @@ class WalkSettings:
         return {"body": self.loaded, "support": self.walk, "friction": self.friction, "strength": strength}
 
 
-# The objectives of walking by name, and the terms of a weighted sum of them.
+# The walking objectives by name, and the terms of their weighted sum.
 #
 # One rule makes them comparable before any weight is chosen: each is made dimensionless by quantities of the body alone
-# (torques by strengths, forces by the weight, energies by the mass, lengths by the width of a sole), and with free
-# steps it is that for each metre of the way. A weight of 1 for each is the rule without a preference.
+# (torques by strengths, forces by the weight, energies by the mass, lengths by the sole width), and for free steps it
+# is taken per metre walked. Equal weights of 1 express no preference.
 
 OBJECTIVES: Mapping[str, Any] = {
     "effort": Effort, "balance": Unbalance, "reaction": JointReactions,  # the older name of "joint loads"
@@ -350,7 +350,7 @@ ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints w
 
 
 def weighted_terms(settings: WalkSettings) -> list[Cost]:
-    """Return the terms of the objective, in the order of the table; what the effort needs besides comes last."""
+    """Return the terms of the objective, in table order; additional terms of the effort come last."""
     costs, weights = list[Cost](), settings.weights
     for name, kind in (FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES).items():
         if weights.get(name):
@@ -362,10 +362,11 @@ def weighted_terms(settings: WalkSettings) -> list[Cost]:
         costs.append(Slipping(**settings.ground, name="slipping"))
     effort, posture = weights.get("effort", 0.0), settings.habits.posture
     if effort and settings.version.is_free:
-        # With a = torque / strength and activation dynamics of first order, the excitation is u = a + t_a da/dt. Over a
-        # periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2: effort has these two parts.
-        own = effort * ACTIVATION**2
-        costs.append(Rates(of="torques", only=ACTIVE, per=SPEED, weight=own, name="effort of activation"))
+        # With a = torque / strength and first-order activation dynamics, the excitation is u = a + t_a da/dt. Over a
+        # periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2, the two parts of the
+        # effort.
+        weight = effort * ACTIVATION**2
+        costs.append(Rates(of="torques", only=ACTIVE, per=SPEED, weight=weight, name="effort of activation"))
     elif effort and posture:
         body, moving = settings.loaded, settings.moving
         costs.append(Posture(weight=effort, body=body, moving=moving, scale=posture, name="posture"))

@@ -1,4 +1,4 @@
-"""A whole stride of a walk or a run: its curves, with figures, tables for the terminal, and plain values for JSON."""
+"""A whole stride of a walk or a run: its curves, with figures, terminal tables, and plain values for JSON."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-INSTANTS = 401  # of the flight
+INSTANTS = 401  # samples of the flight phase
 
 
 class FreeFall(NamedTuple):
-    """What a flight lacks of a free fall, the largest values.
+    """The largest deviations of a flight phase from free fall.
 
-    ``force`` (body weights) and ``moment`` about the pelvis (body weights times 1 m) are what the six global
-    coordinates would need; the centre of mass is ``away`` (m) from the parabola that fits it best.
+    ``force`` (body weights) and ``moment`` about the pelvis (body weights times 1 m) are residuals of the six global
+    coordinates. ``away`` (m) is the distance of the centre of mass from the best-fitting parabola.
     """
 
     force: float
@@ -49,9 +49,9 @@ class FreeFall(NamedTuple):
 
 
 def free_fall(stride: StrideCurves) -> FreeFall:
-    """Return what the flight of a run lacks of a free fall, at 401 instants."""
+    """Return the deviations of the flight phase of a run from free fall, at 401 instants."""
     if not stride.is_run:
-        raise ModelError("a walk has no flight", where="free fall", allowed="a stride of running()")
+        raise ModelError("a walk has no flight phase", where="free fall", allowed="a stride of running()")
     result, body = stride.result, stride.body
     s = np.linspace(walk_of(result.problem)[1].step.toe_off, 1.0, INSTANTS)
     at, t = sampled(result, s), result.program.layout.phases[0].times(result.x, s)
@@ -60,12 +60,12 @@ def free_fall(stride: StrideCurves) -> FreeFall:
     rest = com - np.outer(t**2 / 2, body.gravity)
     lines = np.stack([np.ones_like(t), t], axis=1)
     away = rest - lines @ np.linalg.lstsq(lines, rest, rcond=None)[0]
-    force, turn = (float(np.linalg.norm(each, axis=1).max()) / stride.weight for each in (needed.force, moment))
+    force, turn = (float(np.linalg.norm(vectors, axis=1).max()) / stride.weight for vectors in (needed.force, moment))
     return FreeFall(force, turn, float(np.linalg.norm(away, axis=1).max()))
 
 
 def joint_loads(result: MotionResult) -> JointLoads:
-    """Return the loads of the joints over a stride of a solved walk, with the ground's wrenches on the feet.
+    """Return the joint loads over a stride of a solved walk, including the ground wrenches on the feet.
 
     Each load is the mean of the two ends of an interval. If the walk is one step that repeats mirrored, each side
     begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves, the
@@ -76,8 +76,9 @@ def joint_loads(result: MotionResult) -> JointLoads:
     limits = (Torques, MuscleTorques)
     batch, torques = next(((batch, rows) for batch, rows in pairs if isinstance(rows, limits)), (None, None))
     if batch is None or torques is None:
-        found = f"the result of {result.problem.name!r}"
-        raise ModelError(found, value=result.problem.name, where="joint loads", allowed="one of torsor.human.walking()")
+        what = f"the result is of the problem {result.problem.name!r}"
+        allowed = "a result of torsor.human.walking()"
+        raise ModelError(what, value=result.problem.name, where="joint loads", allowed=allowed)
     terms = zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
     labels = [(rows, label) for rows, bound in terms for label in bound.labels]
     values = batch.value(result.x)[0].reshape(len(batch.s), -1)
@@ -95,8 +96,8 @@ def joint_loads(result: MotionResult) -> JointLoads:
                 fraction = fraction * body.effort_limit[k] / np.where(fraction < 0, -lower, upper)
             fractions[name] = fraction
     even = np.linspace(0.0, 1.0, len(batch.s))  # the nodes may be unevenly spaced
-    ends = {name: np.interp(even, passed, each) for name, each in fractions.items()}
-    means = {name: (each[1:] + each[:-1]) / 2 for name, each in ends.items()}
+    ends = {name: np.interp(even, passed, values) for name, values in fractions.items()}
+    means = {name: (values[1:] + values[:-1]) / 2 for name, values in ends.items()}
     seconds = result.T / (len(batch.s) - 1)
     if isinstance(torques.support, Walk) and torques.support.steps == 1:
         # In the mirror image, trunk and pelvis have the load of the same coordinate, and limbs that of the other side.
@@ -110,10 +111,10 @@ def joint_loads(result: MotionResult) -> JointLoads:
 def fatigued(
     loads: JointLoads | MotionResult, repetitions: int, rest: float = 0.0, laws: Mapping[str, Fatigue] | None = None
 ) -> list[dict[str, float]]:
-    """Return the remaining strength, {coordinate: factor}, after each of a number of repetitions with a ``rest`` (s).
+    """Return the remaining strengths, {coordinate: factor}, after each of a number of repetitions with a ``rest`` (s).
 
-    The factors can be given to ``walking(strength=...)``; each is that of the more tired direction. ``laws`` replaces
-    ``Fatigue.of`` the name for some coordinates.
+    The factors can be passed to ``walking(strength=...)``; each is that of the more fatigued direction. ``laws``
+    replaces the default ``Fatigue.of(name)`` for some coordinates.
 
     Example:
         >>> lifting = JointLoads(1.0, {"right_knee_flexion": np.array([-0.6, -0.6, 0.2])})
@@ -130,23 +131,23 @@ def fatigued(
         if name not in loads.fractions or not isinstance(law, Fatigue):
             allowed = f"a Fatigue of one of {', '.join(loads.fractions)}"
             raise ModelError(f"laws: {name!r} is {law!r}", where="fatigue", allowed=allowed)
-    found = [dict[str, float]() for _ in range(repetitions)]
+    factors = [dict[str, float]() for _ in range(repetitions)]
     for name, fractions in loads.fractions.items():
         law = laws.get(name, Fatigue.of(name))
         for sign in (-1.0, 1.0):
-            own, left = np.maximum(sign * fractions, 0.0), 1.0
-            for each in found:
-                left = law.rested(rest, float(law.after(own, loads.seconds, left)[-1]))
-                each[name] = min(left, each.get(name, 1.0))
-    return found
+            load, left = np.maximum(sign * fractions, 0.0), 1.0
+            for factor in factors:
+                left = law.rested(rest, float(law.after(load, loads.seconds, left)[-1]))
+                factor[name] = min(left, factor.get(name, 1.0))
+    return factors
 
 
-MOVED = (
+SHOWN_ANGLES = (
     *("hip_flexion", "hip_adduction", "hip_rotation", "knee_flexion", "ankle_flexion", "toe_extension"),
     *("tilt", "list", "yaw", "shoulder_flexion", "elbow_flexion"),
 )
 ENERGY = ("positive", "negative", "ground", "change", "residual", "distance", "cost_of_transport")
-MOTION = "motion/"  # where a file has the motion
+MOTION = "motion/"  # prefix of the motion in a file
 UNITS = {
     "speed": "m/s", "step_length": "m", "step_width": "m", "step_rise": "m", "duration": "s", "mass": "kg",
     "energy": "J; distance m; cost_of_transport J/(kg m)",
@@ -163,28 +164,28 @@ class Stride(Result, StrideCurves):
     """The stride of one ``side`` ("right" or "left") in the result of ``torsor.human.walking`` or ``running``.
 
     All curves have 401 equally spaced instants, from heel strike to heel strike of that side. Names are those of the
-    body's coordinates without the side ("hip_flexion", "list"); moments may also be named after the opposite direction
+    body coordinates without the side ("hip_flexion", "list"). Moments may also be named after the opposite direction
     ("hip_extension"). Forces are in body weights, moments and powers are divided by the mass, of the body with its
-    load. A left stride is mirrored: vectors are (medial, up, forward) for either side, which for the right side are the
-    base axes. ``likeness`` compares a walk with people, ``report()`` returns tables, ``plot`` draws.
+    load. A left stride is mirrored: vectors are (medial, up, forward) for either side, which are the base axes for the
+    right side. ``likeness`` compares a walk with people, ``report()`` returns tables, ``plot`` draws.
     """
 
     kind = "stride"
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "Stride":
-        """Return the stride in a .npz file; ``problem`` is needed if the file does not include it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            motion = of_archive(found.part(MOTION), problem, load_problem)
-            return cls(MotionResult.of(motion), str(found.settings["side"]))
+        """Return the stride from a .npz file; ``problem`` is needed if the file does not include it."""
+        with reading_archive(Path(path), cls.kind) as archive:
+            motion = of_archive(archive.part(MOTION), problem, load_problem)
+            return cls(MotionResult.of(motion), str(archive.settings["side"]))
 
     def _archive(self) -> Archive:
         return Archive(self.kind, archive(self.result).within(MOTION), {"side": self.side}, {MOTION: "as in a motion"})
 
     def _content(self) -> dict[str, Any]:
-        """Return parts of the objective, peaks, likeness, energy and curves as plain values."""
+        """Return parts of the objective, peaks, similarity, energy and curves as plain values."""
         step = self.step
-        pressure = [[None if np.isnan(each).any() else each.tolist() for each in foot] for foot in self.pressure]
+        pressure = [[None if np.isnan(point).any() else point.tolist() for point in foot] for foot in self.pressure]
         return {
             "units": UNITS,
             "robot": robot_facts(self.body),
@@ -199,11 +200,11 @@ class Stride(Result, StrideCurves):
             "objective": {part.title: part.weighted for part in self.result.parts},
             "peaks": peaks(self),
             "energy": {name: getattr(self.energy, name) for name in ENERGY}
-            | {"work": {name: each._asdict() for name, each in self.energy.work.items()}},
+            | {"work": {name: work._asdict() for name, work in self.energy.work.items()}},
             "likeness": self.likeness().to_dict()["curves"],
             "curves": {
-                "share": self.s.tolist(),  # a key of written files: it keeps its name
-                "angles": {name: self.angle(name).tolist() for name in MOVED},
+                "share": self.s.tolist(),  # a key of saved files, which must not change
+                "angles": {name: self.angle(name).tolist() for name in SHOWN_ANGLES},
                 "moments": {name: self.moment(name).tolist() for name in MOMENTS},
                 "powers": {name: self.power(name).tolist() for name in REACTION_JOINTS},
                 "forces": self.forces.tolist(),
@@ -218,7 +219,7 @@ class Stride(Result, StrideCurves):
         names = ("medial", "up", "forward")
         columns = [Column("time", "s", self.s * self.duration), Column("share of the stride", "1", self.s)]
         for which, other in (("", False), ("other ", True)):
-            moved = [name for name in MOVED if not other or name not in GLOBAL]  # the pelvis has no sides
+            moved = [name for name in SHOWN_ANGLES if not other or name not in GLOBAL]  # the pelvis has no sides
             columns += [Column(f"angle {which}{name}", "degrees", self.angle(name, other=other)) for name in moved]
             columns += [Column(f"moment {which}{name}", "N m/kg", self.moment(name, other=other)) for name in MOMENTS]
             columns += [
@@ -237,41 +238,41 @@ class Stride(Result, StrideCurves):
             "who": who(self.result.problem),
             "status": self.result.status,
             "speed": described(step),
-            "duration": f"{self.duration:.4g} s, a foot is on the ground for {100 * step.duty_factor:.0f} % of it",
-            "vertical force": ", ".join(f"{name} {100 * each:.0f} %" for name, each in vertical.items()) + " of weight",
+            "duration": f"{self.duration:.4g} s, with a foot on the ground for {100 * step.duty_factor:.0f} % of it",
+            "vertical force": ", ".join(f"{name} {100 * part:.0f} %" for name, part in vertical.items()) + " of weight",
             "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
         }
-        rows = [(name, f"{each.r2:.2f}", f"{each.rms:.3g}") for name, each in self.likeness().items()]
+        rows = [(name, f"{likeness.r2:.2f}", f"{likeness.rms:.3g}") for name, likeness in self.likeness().items()]
         head = ("compared with people", "r2", "RMSE") if rows else ()
         return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text: parts of the objective, peaks, energy, and the likeness to people."""
+        """Return tables as text: parts of the objective, peaks, energy, and the similarity to people."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
-        result, found, total = self.result, self.energy, self.result.objective
-        parts = titled_table(f"Objective of the solved {result.problem.name}", "part", "value", "of the whole")
+        result, energy, total = self.result, self.energy, self.result.objective
+        parts = titled_table(f"Objective of the solved {result.problem.name}", "part", "value", "of the total")
         for part in result.parts:
             parts.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
         parts.add_section()
         parts.add_row("objective", f"{total:.6f}", "")
-        work = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "sum")
-        for name, each in found.work.items():
-            work.add_row(name.replace("_", " "), f"{each.positive:.2f}", f"{each.negative:.2f}", f"{each.total:.2f}")
+        work = titled_table(f"Work over {energy.distance:g} m (J)", "joint", "positive", "negative", "sum")
+        for name, joint in energy.work.items():
+            work.add_row(name.replace("_", " "), f"{joint.positive:.2f}", f"{joint.negative:.2f}", f"{joint.total:.2f}")
         work.add_section()
-        work.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
-        work.add_row("ground, at slipping or rolling feet", "", "", f"{found.ground:.2f}")
-        work.add_row("change of energy", "", "", f"{found.change:.2f}")
-        work.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
-        work.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
+        work.add_row("all joints", f"{energy.positive:.2f}", f"{energy.negative:.2f}", f"{energy.joints:.2f}")
+        work.add_row("ground, at slipping or rolling feet", "", "", f"{energy.ground:.2f}")
+        work.add_row("energy change", "", "", f"{energy.change:.2f}")
+        work.add_row("residual of the energy balance", "", "", f"{energy.residual:.1e}")
+        work.add_row("positive work, J/(kg m)", "", "", f"{energy.cost_of_transport:.3f}")
         people = self.likeness()
         return Group(parts, peaks_table(self), work, *([people] if people else []))
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
-        """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it.
+        """Return a figure (matplotlib, extra ``plot``) of the curves and those of people; save it to ``path``.
 
-        ``references`` are as in ``likeness``: built-in ones by default, recordings of people, or other strides.
+        ``references`` are as in ``likeness``: the built-in ones by default, recordings of people, or other strides.
         """
         return plot(self, path, references)
 
@@ -286,11 +287,11 @@ def _ends(curve: Any) -> dict[str, float]:
 def peaks(stride: StrideCurves) -> dict[str, Any]:
     """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
 
-    The vertical force of a walk has both peaks, and the valley between them; that of a run has its peak.
+    The vertical force of a walk has two peaks and the valley between them; that of a run has one peak.
     """
     swing = stride.s > min(0.6, stride.step.duty_factor)
     return {
-        "angles": {name: _ends(stride.angle(name)) for name in MOVED},
+        "angles": {name: _ends(stride.angle(name)) for name in SHOWN_ANGLES},
         "moments": {name: _ends(stride.moment(name)) for name in MOMENTS},
         "powers": {name: _ends(stride.power(name)) for name in REACTION_JOINTS},
         "reactions": {name: float(np.linalg.norm(stride.reaction(name), axis=1).max()) for name in REACTION_JOINTS},
@@ -302,38 +303,38 @@ def peaks(stride: StrideCurves) -> dict[str, Any]:
 
 
 def _vertical(stride: StrideCurves) -> dict[str, float]:
-    """Return the peaks of the vertical force (body weights), and the valley between those of a walk."""
+    """Return the peaks of the vertical force (body weights), and for a walk the valley between them."""
     up, s = stride.force[:, 1], stride.s
     if stride.is_run:
         return {"peak": float(up.max())}
     first, second = s < 0.27, (s > 0.33) & (s < 0.65)
     between = slice(int(np.argmax(np.where(first, up, 0.0))), int(np.argmax(np.where(second, up, 0.0))) + 1)
     ends = {"first": up[first].max(), "valley": up[between].min(), "second": up[second].max()}
-    return {name: float(each) for name, each in ends.items()}
+    return {name: float(value) for name, value in ends.items()}
 
 
 def peaks_table(stride: StrideCurves) -> Table:
     """Return the table of the ``peaks`` of a stride."""
-    found, step = peaks(stride), stride.step
+    values, step = peaks(stride), stride.step
     walk = f"{described(step)}, {stride.body.mass:.1f} kg"
     title = f"{stride.side.capitalize()} stride: {walk}"
     if not stride.result.is_feasible:
         title += f"; it violates its constraints: {stride.result.status}"
     table = titled_table(title, "quantity", "minimum", "maximum", "unit")
     for key, unit, digits in (("angles", "degrees", 1), ("moments", "N m/kg", 2), ("powers", "W/kg", 2)):
-        for name, ends in found[key].items():
+        for name, ends in values[key].items():
             words = name.replace("_", " ") + (" power" if key == "powers" else " moment" if key == "moments" else "")
             table.add_row(words, f"{ends['least']:.{digits}f}", f"{ends['most']:.{digits}f}", unit)
         table.add_section()
     for name in ("forward", "medial"):
-        table.add_row(f"{name} force", *(f"{100 * each:.1f}" for each in found[name].values()), "% of weight")
-    vertical = {name: f"{100 * each:.1f}" for name, each in found["vertical"].items()}
+        table.add_row(f"{name} force", *(f"{100 * share:.1f}" for share in values[name].values()), "% of weight")
+    vertical = {name: f"{100 * share:.1f}" for name, share in values["vertical"].items()}
     if stride.is_run:
         table.add_row("vertical force", "0.0", vertical["peak"], "% of weight")
-        table.add_row("force left over in flight", "", f"{100 * free_fall(stride).force:.1f}", "% of weight")
+        table.add_row("residual force in flight", "", f"{100 * free_fall(stride).force:.1f}", "% of weight")
     else:
         both = f"{vertical['first']}, {vertical['second']}"
         table.add_row("vertical force: valley; peaks", vertical["valley"], both, "% of weight")
-    for name, value in found["reactions"].items():
+    for name, value in values["reactions"].items():
         table.add_row(f"{name} reaction", "", f"{100 * value:.1f}", "% of weight")
     return table

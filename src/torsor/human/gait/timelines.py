@@ -1,4 +1,4 @@
-"""Motions of a human for viewers: walks and tasks with the forces of the ground, and what the body carries."""
+"""Human motions for viewers: walks and tasks with ground forces and loads."""
 
 from dataclasses import replace
 from functools import partial
@@ -21,12 +21,12 @@ from torsor.robot.robot import Robot
 from torsor.simulation.timeline import Timeline, timeline_of
 from torsor.spatial import make_pose
 
-REPEAT_TOLERANCE = 1e-3  # largest difference (rad, m) of the ends of a motion that goes on
+REPEAT_TOLERANCE = 1e-3  # largest difference (rad, m) between the ends of a repeating motion
 
 
 @timeline_of_term.register
 def _(term: Grounded, result: MotionResult) -> Timeline:
-    """Return a walk as its stride, and a task of a human on its feet with the forces of the ground and of a seat."""
+    """Return a walk as its stride, and a task on flat feet with the forces of the ground and of a seat."""
     if isinstance(term.support, Walk):
         return replace(timeline_of(StrideCurves(result)), movie=partial(animate, result))
     body, problem, s = term.body, result.problem, result.times / result.T
@@ -35,8 +35,8 @@ def _(term: Grounded, result: MotionResult) -> Timeline:
         tau, external = problem.contact(result)
     states, ground = (result.times, at.q, at.v, at.a), presses(result, s)
     title = f"{who(problem)}: {problem.name}"
-    found = Timeline(body, title, *states, tau, body.coordinate_names, external, ground)
-    return replace(found, things=things_of(problem, term.support), movie=partial(animate, result))
+    timeline = Timeline(body, title, *states, tau, body.coordinate_names, external, ground)
+    return replace(timeline, things=things_of(problem, term.support), movie=partial(animate, result))
 
 
 @timeline_of.register
@@ -52,38 +52,38 @@ def _(stride: StrideCurves) -> Timeline:
     title = f"{who(problem)}, {stride.step.speed:.3g} m/s"
     states = (stride.s * stride.duration, at.q, at.v, at.a, at.torques)
     ground = np.concatenate([pressure(at, body), forces], axis=-1)
-    found = Timeline(body, title, *states, body.coordinate_names, external, ground)
+    timeline = Timeline(body, title, *states, body.coordinate_names, external, ground)
     way, things = at.q[-1] - at.q[0], things_of(problem, walk_of(problem)[1])
     repeats = np.abs(np.delete(way, GLOBAL.index("tz"))).max() < REPEAT_TOLERANCE  # the stride ends as it began
-    return replace(found, things=things, ahead=way[:3].copy() if repeats else None, movie=partial(animate, stride))
+    return replace(timeline, things=things, ahead=way[:3].copy() if repeats else None, movie=partial(animate, stride))
 
 
-# What a human carries, sits or walks on, as solids for viewers: backpack, box, seat, armrests, stairs.
+# Objects that a human carries, sits on or walks on, as solids for viewers: backpack, box, seat, armrests, stairs.
 
 BROWN = (0.66, 0.47, 0.29, 1.0)
 WOOD = (0.74, 0.74, 0.76, 1.0)
-SEAT = (0.45, 0.05, 0.4)  # width, thickness and depth of a seat (m): only its place is known
-LEG = 0.035  # edge of the legs of a seat (m)
-REST, GRIP = (0.04, 0.25), 0.02  # thickness and length of an armrest, and how far it is below the knuckles (m)
-TREADS, WIDTH = range(-2, 5), 0.9  # numbers of the treads that are drawn, and their width (m)
+SEAT = (0.45, 0.05, 0.4)  # width, thickness and depth of a seat (m); only its position is part of the model
+LEG = 0.035  # edge length of the seat legs (m)
+REST, GRIP = (0.04, 0.25), 0.02  # thickness and length of an armrest, and its distance below the knuckles (m)
+TREADS, WIDTH = range(-2, 5), 0.9  # numbers of the drawn treads, and their width (m)
 
 
 def things_of(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
-    """Return what the body of a problem carries, holds, sits and walks on: stairs, armrests, a load, a seat."""
-    body, load, found = grounded_term(problem).body, load_of(problem), list[Thing]()
+    """Return the objects that the body of a problem carries, holds, sits on or walks on."""
+    body, load, things = grounded_term(problem).body, load_of(problem), list[Thing]()
     stairs, rails = stairs_of(support, body), support.rails
     if stairs is not None:  # each tread is a block as high as the rise
         size = np.array([WIDTH, abs(stairs.rise), stairs.length])
         treads = ([0.0, k * stairs.rise - size[1] / 2, stairs.back + (k + 0.5) * stairs.length] for k in TREADS)
-        found.append(Thing("stairs", stairs, WOOD, tuple(Solid("box", make_pose(p=at), size) for at in treads)))
+        things.append(Thing("stairs", stairs, WOOD, tuple(Solid("box", make_pose(p=at), size) for at in treads)))
     if rails is not None:
         thick, long = REST
         size, below = np.array([thick, thick, long]), np.array([0.0, GRIP + thick / 2, long / 2 - 0.05])
         rests = (Solid("box", make_pose(p=np.array(rails.place(side)) - below), size) for side in SIDES)
-        found.append(Thing("armrests", rails, WOOD, tuple(rests)))
+        things.append(Thing("armrests", rails, WOOD, tuple(rests)))
     if load is not None:
-        found.append(load_thing(body, load))
-    return (*found, seat_thing(support)) if isinstance(support, Sitting) else tuple(found)
+        things.append(load_thing(body, load))
+    return (*things, seat_thing(support)) if isinstance(support, Sitting) else tuple(things)
 
 
 def load_thing(body: Robot, load: Backpack | Box) -> Thing:

@@ -1,8 +1,8 @@
-"""Walking: one step of a human, or a stride, predicted by least effort (Barman 2020, chapter V).
+"""Walking: one human step, or a stride, predicted by minimum effort (Barman 2020, chapter V).
 
-One step repeats with left and right exchanged; with two steps, the sides may differ. Torques include the ground's
-wrenches on the feet. The centre of pressure stays within a box around the support; its four sides are written without
-divisions, as n_z - x f_y >= 0. ``bent_start`` returns other initial guesses.
+One step repeats with left and right exchanged; with two steps, the sides may differ. Torques include the ground
+wrenches on the feet. The centre of pressure stays within a box around the support, whose four sides are written without
+division, as n_z - x f_y >= 0. ``bent_start`` returns other initial guesses.
 """
 
 import math
@@ -37,12 +37,12 @@ from torsor.motion.terms.term import Constraint
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
-# The problem of climbing stairs: its initial guess is a climb, so that the search need not find the way over edges.
+# Stair climbing: the initial guess is a climb, so that the solver need not find the way over the edges.
 
 SAMPLES = 61
-LONGEST = 0.97  # of the straight leg: the longest leg of the guess
-ABOVE = 0.08  # m: the swinging foot of the guess passes the edges by about this
-ROLLS, LANDS = 0.6, 0.3  # rad: how far the heel of the guess is up at toe-off, and where the foot lands downstairs
+MAX_LEG_FRACTION = 0.97  # largest leg length of the guess, relative to the straight leg
+EDGE_CLEARANCE = 0.08  # m: approximate clearance of the swing foot over the edges in the guess
+TOE_OFF_PITCH, LANDING_PITCH = 0.6, 0.3  # rad: foot pitch of the guess at toe-off, and at landing downstairs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +50,7 @@ class StairProblem(HumanProblem):
     """A walk on stairs."""
 
     def guess(self) -> Array:
-        """Return the variables of a climb: hips move along the stairs, and legs follow the feet on level soles."""
+        """Return the variables of a climb: the hips move along the stairs, the legs follow the feet on level soles."""
         term, walk = walk_of(self)
         course, unknown = climb(term.body, walk.step.nominal, SAMPLES), np.full(SAMPLES, np.nan)
         return self.fitted(np.stack([course.get(name, unknown) for name in self.model.names], axis=1))
@@ -68,35 +68,39 @@ def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
         c, d, (y, z) = np.cos(pitches[side]), np.sin(pitches[side]), (ankle - ball)[1:]
         turned = np.stack([z * c + y * d, y * c - z * d], axis=1)
         ways[side] = feet[side] + (ball - heel)[[2, 1]] + turned - hips
-    longest = LONGEST * (thigh + shank)
+    longest = MAX_LEG_FRACTION * (thigh + shank)
     lower = max(float((-way[:, 1] - np.sqrt(longest**2 - way[:, 0] ** 2)).max()) for way in ways.values())
-    found = {"tz": hips[:, 0] - float(hip[2]), "ty": hips[:, 1] - float(hip[1]) - lower}
+    positions = {"tz": hips[:, 0] - float(hip[2]), "ty": hips[:, 1] - float(hip[1]) - lower}
     for side, way in ways.items():
         z, y = way[:, 0], way[:, 1] + lower
         square = z**2 + y**2
         bent = np.pi - np.arccos(np.clip((thigh**2 + shank**2 - square) / (2 * thigh * shank), -1.0, 1.0))
         inside = np.arccos(np.clip((thigh**2 + square - shank**2) / (2 * thigh * np.sqrt(square)), -1.0, 1.0))
-        found[f"{side}_knee_flexion"] = bent
-        found[f"{side}_hip_flexion"] = np.arctan2(z, -y) + inside
-        found[f"{side}_ankle_flexion"] = bent - found[f"{side}_hip_flexion"] - pitches[side]
-        found[f"{side}_toe_extension"] = pitches[side]
-    return found
+        positions[f"{side}_knee_flexion"] = bent
+        positions[f"{side}_hip_flexion"] = np.arctan2(z, -y) + inside
+        positions[f"{side}_ankle_flexion"] = bent - positions[f"{side}_hip_flexion"] - pitches[side]
+        positions[f"{side}_toe_extension"] = pitches[side]
+    return positions
 
 
 def _feet(step: Step, s: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the places (z, y) (K, 2) that the heels would have on flat feet, and how far the heels are up (rad)."""
+    """Return the heel positions (z, y) (K, 2) on flat feet, and the foot pitch (rad) by which the heels are raised."""
     swing = np.clip((s - step.toe_off) / (1 - step.toe_off), 0.0, 1.0)
     lifted = smoothstep(swing / 0.6) if step.rise > 0 else smoothstep((swing - 0.4) / 0.6)  # up before, down after it
     left_z = step.length * (2 * smoothstep(swing) - 1)
-    left_y = step.rise * (2 * lifted - 1) + ABOVE * np.sin(np.pi * swing) ** 2
+    left_y = step.rise * (2 * lifted - 1) + EDGE_CLEARANCE * np.sin(np.pi * swing) ** 2
     feet = {"right": np.zeros((len(s), 2)), "left": np.stack([left_z, left_y], axis=1)}
-    lands = 0.0 if step.rise > 0 else LANDS
-    right = lands * (1 - smoothstep(s / step.flat)) + ROLLS * smoothstep((s - step.heel_off) / (1 - step.heel_off))
-    left = ROLLS * (1 - smoothstep(2 * swing)) + lands * smoothstep(2 * swing - 1)
+    lands = 0.0 if step.rise > 0 else LANDING_PITCH
+    right = lands * (1 - smoothstep(s / step.flat)) + TOE_OFF_PITCH * smoothstep(
+        (s - step.heel_off) / (1 - step.heel_off)
+    )
+    left = TOE_OFF_PITCH * (1 - smoothstep(2 * swing)) + lands * smoothstep(2 * swing - 1)
     return feet, {"right": right, "left": left}
 
 
-SWING = 0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before the heel strike
+SWING_MARGIN = (
+    0.06  # fraction of a step: the clearance holds from this time after toe-off to this time before heel strike
+)
 
 
 def walking(
@@ -118,37 +122,38 @@ def walking(
     rails: Rails | None = None,
     **changes: Unpack[VersionChanges],
 ) -> MotionProblem:
-    """Return the problem of one step of walking with least effort.
+    """Return the problem of one step of walking with minimum effort.
 
-    Who walks: ``body`` is a ``library.human``, with a ``load``. ``frozen`` adds {coordinate: angle (rad)} to the joints
+    Person: ``body`` is a ``library.human``, with a ``load``. ``frozen`` adds {coordinate: angle (rad)} to the joints
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
-    move); ``planar`` freezes all motion out of the sagittal plane. ``strength`` has {coordinate: factor} of strengths.
-    ``curves`` bounds hips, knees and ankles by their strength at the angle and velocity, times these factors.
-    ``ranges`` has {coordinate: (least, most)} (rad; m) in place of the ranges of habits and joints; a name without a
-    side is for both. {"knee_flexion": (0.5, 2.0)} walks crouched.
+    move). ``planar`` freezes all motion out of the sagittal plane. ``strength`` is {coordinate: factor of the
+    strength}. ``curves`` bounds hips, knees and ankles by their strength at the angle and velocity, times these
+    factors. ``ranges`` {coordinate: (lower, upper)} (rad; m) replace the ranges of habits and joints; a name without a
+    side applies to both. {"knee_flexion": (0.5, 2.0)} gives crouched walking.
 
-    How: ``step`` has length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is uphill if positive.
-    With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
-    different lengths, and accelerations are continuous. ``objective`` has weights of "effort", "balance" (moments about
-    the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older name), "heat"
-    and "strength" (docs/people/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people.
-    ``friction`` is the coefficient of friction.
+    Walk: ``step`` has length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is positive uphill. With
+    ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
+    different lengths, and accelerations are continuous. ``objective`` has the weights of "effort", "balance" (moments
+    about the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older name),
+    "heat" and "strength" (docs/people/objectives.md). The default is {"effort": 1.0}. ``habits`` keep the walk
+    human-like. ``friction`` is the friction coefficient.
 
-    Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "clean", with 8 cubic control
-    points for each coordinate, accelerations that are continuous from step to step, feet that hardly slip, and the
-    pressure of each foot within its sole; or "thesis", with 6 and none of these. ``changes`` replace fields of the
-    version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m), ``slip`` (m/s) and ``order``.
+    Discretisation: the default ``version`` is "free" for a free step and on stairs, otherwise "clean". The version
+    "clean" has 8 cubic control points per coordinate, accelerations that are continuous from step to step, feet that
+    hardly slip, and the pressure of each foot within its sole. The version "thesis" has 6 control points and none of
+    these. ``changes`` replace fields of the version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m),
+    ``slip`` (m/s) and ``order``.
 
-    Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
-    free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} for
-    each metre; "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added or take their
-    place (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs
-    are possible (docs/people/stairs_and_rails.md). It takes no ``steps=2``.
+    Free steps: the version "free" also finds length, width and times of the step, as far as ``step`` leaves them free
+    (all of them by default). It has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} per
+    metre. "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added or replace them
+    (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs are
+    possible (docs/people/stairs_and_rails.md). ``steps=2`` is not supported.
 
-    As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
-    and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
-    of the points in contact (eq. 5.4), and is otherwise the same. ``printed_gait`` shows what conflicts,
-    ``printed_differences`` how the versions differ. Both versions take no ``habits``, ``objective``, ``curves``, box,
+    As printed: the version "printed" has exactly the objective and the constraints that Barman 2020 prints (eqs. 5.1 to
+    5.10); no motion is known that satisfies it. "nearest" is the same with bands for heights (2 mm) and velocities (2
+    mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, ``printed_differences`` the
+    differences between the versions. Both versions do not support ``habits``, ``objective``, ``curves``, a box,
     ``planar`` or ``steps=2``.
 
     Example:
@@ -179,8 +184,8 @@ def walking(
     model, numbers = shared_model(settings.loaded)
     # Groups of constraints in the order in which they may be relaxed.
     limits = ["torques"] if curves is None else ["torques", "strength curves"]
-    feet = [each.title for each in constraints if isinstance(each, places.Stands | places.Clears)]
-    printed = [each.title for each in constraints if isinstance(each, places.Stands) and each.at is None]
+    feet = [term.title for term in constraints if isinstance(term, places.Stands | places.Clears)]
+    printed = [term.title for term in constraints if isinstance(term, places.Stands) and term.at is None]
     kind = PrintedWalk if chosen.is_printed else StairProblem if settings.walk.step.rise else HumanProblem
     return kind(
         model,
@@ -197,7 +202,7 @@ def walking(
 
 
 def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) -> Walk:
-    """Return the walk of a step; without one, that of the version."""
+    """Return the walk of a step, or of the version's default step."""
     if version.is_free:
         free = Step(length="free", width="free", timing="free")
         return FreeWalk(free if step is None else step, steps, rails=rails)
@@ -213,7 +218,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     if settings.curves is not None:
         forces.append(Strengths(curves=settings.curves, **ground, name="strength curves"))
     if version.is_free:
-        # The lowest ground: the left foot swings from a tread to another one.
+        # The lowest ground: the left foot swings from one tread to another.
         order, feet = version.order, {"is_relative": True, "floor": {"left": -abs(walk.step.rise)}}
         forces = [
             MuscleTorques(moving=moving, **ground, name="torques"),
@@ -234,7 +239,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         *forces,
         *places.contacts(settings.loaded, walk, version.slack, version.slip, "xyz" if lateral else "yz", **feet),
         *_swing(settings),
-        # The hand of the side that swings is on its rail.
+        # The hand on the side of the swing leg is on its rail.
         *([] if rails is None else places.rail_constraints(ground, rails, sides=("left",), is_released=True)),
         *settings.habits.constraints(settings.loaded, settings.box, clear=lateral),
     ]
@@ -247,7 +252,7 @@ def step_variables(step: Step) -> dict[str, Number]:
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
-    """Return the constraint that the walk ends as it began: mirrored after one step, the same after two."""
+    """Return the constraint that the walk ends as it began: mirrored after one step, identical after two."""
     ahead, pace = dict[str, float](), dict[str, Any]()
     if isinstance(walk, FreeWalk):
         least, most = walk.step.bounds("speed")
@@ -265,38 +270,38 @@ def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symm
 
 
 def _swing(settings: WalkSettings) -> list[Constraint]:
-    """Return the constraints of each swing: knee flexion, clearance of the foot, drop of the pelvis."""
-    found, walk, step, habits = list[Constraint](), settings.walk, settings.walk.step, settings.habits
+    """Return the constraints of each swing phase: knee flexion, foot clearance, pelvic drop."""
+    constraints, walk, step, habits = list[Constraint](), settings.walk, settings.walk.step, settings.habits
     for index in range(walk.steps):
         side, which = SIDES[1 - index], "" if walk.steps == 1 else f", step {index + 1}"
         knee = f"{side}_knee_flexion"
         if habits.knee is not None and knee in settings.moving:
-            low, high = (math.radians(each) for each in habits.knee)
+            low, high = (math.radians(degrees) for degrees in habits.knee)
             at = walk.whole_s(index, step.knee)
-            found.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
+            constraints.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
         if step.rise:
-            found += places.stair_clearance(
-                settings.loaded, step, side, habits.clearance, settings.version.slack, SWING
+            constraints += places.stair_clearance(
+                settings.loaded, step, side, habits.clearance, settings.version.slack, SWING_MARGIN
             )
         elif habits.clearance:
-            during = walk.whole_s(index, step.toe_off + SWING), walk.whole_s(index, 1.0 - SWING)
+            during = walk.whole_s(index, step.toe_off + SWING_MARGIN), walk.whole_s(index, 1.0 - SWING_MARGIN)
             clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):
                 name = f"{side} {point} clears in swing{which}"
-                found.append(places.Clears(**clear, point=point, during=during, name=name))
+                constraints.append(places.Clears(**clear, point=point, during=during, name=name))
         if habits.drop is not None and "list" in settings.moving:
             angle, name = math.radians(habits.drop), f"hip drops in swing{which}"
             during = walk.whole_s(index, step.toe_off), walk.whole_s(index, step.heel_off)
             lower, upper = (-np.inf, -angle) if side == "left" else (angle, np.inf)
-            found.append(Positions(only=["list"], lower=lower, upper=upper, during=during, name=name))
-    return found
+            constraints.append(Positions(only=["list"], lower=lower, upper=upper, during=during, name=name))
+    return constraints
 
 
 def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
-    """Return variables (n,) of a constant posture: every joint is off the initial guess by a normal random angle.
+    """Return variables (n,) of a constant posture whose joints deviate from the initial guess by random angles.
 
-    The angles are the same for the same seed; ``offset`` (rad) is their standard deviation. Bounds are kept. The six
-    global coordinates are those of ``problem.guess()``.
+    The angles are normally distributed with the standard deviation ``offset`` (rad), and reproducible by ``seed``.
+    Bounds are kept. The six global coordinates are those of ``problem.guess()``.
 
     Example:
         >>> problem = walking()
@@ -314,15 +319,15 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
     return np.clip(x, program.lower, program.upper)
 
 
-# Running: one step of a human with a flight, predicted from its speed alone by least energy and effort.
+# Running: one human step with a flight phase, predicted from its speed alone by minimum energy and effort.
 #
-# The step is the stance of the right foot and a flight; the next step is its mirror image. In flight the six global
-# coordinates need no force (``Flight``). Length, width and times of the step are results, as in walking with free
-# steps, with the same objective (docs/people/running.md).
+# The step is the stance of the right foot and a flight phase; the next step is its mirror image. In flight the six
+# global coordinates need no force (``Flight``). Length, width and times of the step are results, as in walking with
+# free steps, with the same objective (docs/people/running.md).
 
-SLOWEST, FASTEST = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
+MIN_RUNNING_SPEED, MAX_RUNNING_SPEED = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
 RUN_VERSION = Version(points=13, nodes=33, slack=0.002, slip=0.05, order=2, is_free=True)
-FEWEST_POINTS = 10  # control points: the splines have a knot at each change of contact
+MIN_RUNNING_POINTS = 10  # control points: the splines have a knot at each contact change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,18 +349,18 @@ class RunSettings(WalkSettings):
         return self.walk
 
     def phase(self) -> Phase:
-        """Return the motion phase: the pelvis has finer splines in flight, so that no force is left over there."""
+        """Return the motion phase; the pelvis has finer splines in flight, so that no residual force remains there."""
         step, points = self.run.step, self.version.points
         lengths, speed, pelvis = step.bounds("length"), step.bounds("speed")[0], self.run.pelvis(points)
         nodes = self.run.nodes(points)
-        own = {name: pelvis for name in GLOBAL if name in self.moving}
+        splines = {name: pelvis for name in GLOBAL if name in self.moving}
         if self.tendons:
-            own |= {pull(name): Spline(3, nodes[2:-2]) for name in EXTENSORS}
+            splines |= {pull(name): Spline(3, nodes[2:-2]) for name in EXTENSORS}
         return Phase(
             (lengths[0] / speed, lengths[1] / speed),
             knots=self.run.knots(points).tolist(),
             nodes=nodes,
-            own=own,
+            own=splines,
             quadrature="trapezoid",
             clock=HARMONICS if step.timing == "free" else 0,
         )
@@ -381,11 +386,12 @@ def running(
     """Return the problem of one step of running at a ``speed`` (m/s), from 2 to 4.5 m/s.
 
     ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results, unless lengths are given as
-    numbers or as bounds (least, most), or ``timing="given"``: then the foot is on the ground for 68 % of the step.
-    ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` are those of ``walking``. ``objective`` has weights
-    of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps. With ``tendons``,
-    muscles of ankle and knee act through springs (Geyer and Herr 2010), which store energy. ``points`` is the number of
-    control points of each joint (13). Level ground and no ``load`` only: a ``slope`` other than 0 is refused.
+    numbers or as bounds (lower, upper), or ``timing="given"``. Then the foot is on the ground for 68 % of the step.
+    ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` are those of ``walking``. ``objective`` has the
+    weights of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps. With
+    ``tendons``, muscles of ankle and knee act through springs (Geyer and Herr 2010), which store energy. ``points`` is
+    the number of control points of each joint (13). Only level ground without ``load`` is supported: a ``slope`` other
+    than 0 raises ModelError.
 
     ``Stride(running().solve())`` has the curves.
 
@@ -395,16 +401,16 @@ def running(
         (524, 33, 0.167)
     """
     number(speed, "run", "speed")
-    if not SLOWEST <= speed <= FASTEST:
-        fix = 'walk: torsor.human.walking(version="free")' if speed < SLOWEST else "run slower"
-        allowed = f"{SLOWEST:g} to {FASTEST:g} m/s"
+    if not MIN_RUNNING_SPEED <= speed <= MAX_RUNNING_SPEED:
+        fix = 'use torsor.human.walking(version="free")' if speed < MIN_RUNNING_SPEED else "use a lower speed"
+        allowed = f"{MIN_RUNNING_SPEED:g} to {MAX_RUNNING_SPEED:g} m/s"
         raise ModelError(f"is {speed:g} m/s", argument="speed", where="run", allowed=allowed, fix=fix)
     if load is not None:
-        found = f"is {load!r}: running takes no load yet"
-        raise ModelError(found, value=load, argument="load", where="run", fix="leave load out, or walk with it")
+        what = f"is {load!r}, but running does not support loads"
+        raise ModelError(what, value=load, argument="load", where="run", fix="omit load, or use walking")
     if number(slope, "run", "slope"):
-        found = f"is {math.degrees(slope):.3g} degrees: running takes level ground only"
-        raise ModelError(found, argument="slope", where="run", fix="leave slope out, or walk on it")
+        what = f"is {math.degrees(slope):.3g} degrees, but running supports only level ground"
+        raise ModelError(what, argument="slope", where="run", fix="omit slope, or use walking")
     instance_of(tendons, bool, "run", "tendons")
     settings = RunSettings(
         body=checked_body(body, "run"),
@@ -417,17 +423,17 @@ def running(
         friction=friction,
         tendons=tendons,
     )
-    if settings.version.points < FEWEST_POINTS:
+    if settings.version.points < MIN_RUNNING_POINTS:
         raise ModelError(
-            f"is {points}", argument="points", value=points, where="run", allowed=f"{FEWEST_POINTS} or more"
+            f"is {points}", argument="points", value=points, where="run", allowed=f"{MIN_RUNNING_POINTS} or more"
         )
     settings.check()
     costs, (model, numbers) = weighted_terms(settings), shared_model(settings.loaded)
     if tendons:  # the energy is that of the muscles alone
-        own: dict[str, Any] = {"moving": settings.moving, "person": person_of(settings.body), **settings.ground}
-        for k, each in enumerate(costs):
-            if isinstance(each, MetabolicEnergy):
-                costs[k] = SprungEnergy(weight=each.weight, name=each.name, **own)
+        shared: dict[str, Any] = {"moving": settings.moving, "person": person_of(settings.body), **settings.ground}
+        for k, cost in enumerate(costs):
+            if isinstance(cost, MetabolicEnergy):
+                costs[k] = SprungEnergy(weight=cost.weight, name=cost.name, **shared)
     return HumanProblem(
         model,
         settings.phase(),
@@ -445,8 +451,8 @@ def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:
     version, habits, body, run = settings.version, settings.habits, settings.loaded, settings.run
     lower, upper = habits.bounds(body, list(settings.moving), 0.0, False)
     variables = step_variables(run.step)
-    swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING, 1 - SWING)}
-    found: list[Constraint | Ends] = [
+    swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING_MARGIN, 1 - SWING_MARGIN)}
+    constraints: list[Constraint | Ends] = [
         repetition(settings.moving, run, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
@@ -454,11 +460,11 @@ def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:
         places.Flight(**settings.ground, at=run.flight(version.points).tolist(), name="flight"),
         *places.contacts(body, run, version.slack, version.slip, "yz" if settings.planar else "xyz", is_relative=True),
         *(
-            places.Clears(body=body, point=each, name=f"left {each} clears", **swing)
-            for each in ("heel", "ball", "toe")
+            places.Clears(body=body, point=point, name=f"left {point} clears", **swing)
+            for point in ("heel", "ball", "toe")
         ),
         *habits.constraints(body, None, clear=not settings.planar),
     ]
     if settings.tendons:
-        found.append(Tendons(person=person_of(settings.body), **settings.ground, name="tendons"))
-    return found
+        constraints.append(Tendons(person=person_of(settings.body), **settings.ground, name="tendons"))
+    return constraints

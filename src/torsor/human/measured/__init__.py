@@ -1,4 +1,4 @@
-"""Measured people: markers on the body, scaling, inverse kinematics, inverse dynamics with measured ground forces."""
+"""Measured people: marker sets, scaling, inverse kinematics, and inverse dynamics with measured ground forces."""
 
 from torsor.human.body.person import resized
 from torsor.human.measured.gait import MeasuredGait, measured_gait

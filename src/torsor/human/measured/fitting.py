@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt for many frames at once, by one compiled kernel, and the body or skeleton that it fits."""
+"""Levenberg-Marquardt for many frames at once, with one compiled kernel, and the body or skeleton that it fits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,32 +26,33 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-RIDGE = 1e-11  # m^2, of the sum of weights, on the diagonal: levers of 3 um, below what markers measure
-HOLD = 1e9  # stiffness, of the diagonal, that holds a variable
-MAX_HELD = 8  # rounds in which variables are held at bounds or released
-LONGEST = 1.0  # rad, m: of a step
-MAX_STEPS = 60  # from a standing posture to any other one it takes about ten
-GROWTH, NOTHING = 1e-13, 1e-24  # by which rounding may raise a cost: a fraction, and m^2 of the sum of weights
-FIRST_DAMPING, LEAST_DAMPING, MAX_DAMPING = 1e-2, 1e-12, 1e8  # fractions of the diagonal
+RIDGE = 1e-11  # m^2, relative to the sum of weights, on the diagonal: lever arms of 3 um, below marker accuracy
+HOLD_STIFFNESS = 1e9  # stiffness, relative to the diagonal, that holds a variable
+MAX_HELD_ROUNDS = 8  # rounds in which variables are held at bounds or released
+MAX_STEP = 1.0  # rad, m: largest step
+MAX_STEPS = 60  # about ten are needed from a standing posture to any other
+# Rounding tolerance of a cost: relative, and m^2 relative to the sum of weights.
+RELATIVE_ROUNDING, ABSOLUTE_ROUNDING = 1e-13, 1e-24
+FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-2, 1e-12, 1e8  # relative to the diagonal
 
-# Near a minimum, after a step below NEAR (rad, m) with a damping below EXACT, the Hessian is exact: convergence is then
-# quadratic. Further away it may have a negative direction.
-EXACT, NEAR = 2e-4, 0.05
+# Near a minimum, after a step below EXACT_STEP (rad, m) with a damping below EXACT_DAMPING, the exact Hessian is used,
+# and convergence is quadratic. Farther away it may be indefinite.
+EXACT_DAMPING, EXACT_STEP = 2e-4, 0.05
 
-SOURCES = "human/measured/normal_equations.py", "human/measured/fitting.py", "mechanism/curves.py"  # of kernels
+SOURCES = "human/measured/normal_equations.py", "human/measured/fitting.py", "mechanism/curves.py"  # kernel sources
 
 
 @cache
 def kernels() -> Kernels:
-    """Return the kernels of all bodies: lengths and places of markers are inputs."""
+    """Return the kernels for all bodies; lengths and marker positions are inputs."""
     return Kernels(Target(), lambda: source_hash(*SOURCES))
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A robot with markers, ready to be fitted: ``offsets`` (links, 3) of its joints, ``local`` (M, 3) of its markers.
+    """A robot with markers, ready to be fitted: joint ``offsets`` (links, 3), and marker positions ``local`` (M, 3).
 
-    ``lower`` and ``upper`` (n) bound the variables of the layout; ``standing`` (n) are those of the standing posture.
+    ``lower`` and ``upper`` (n) bound the variables of the layout. ``standing`` (n) are those of the standing posture.
     """
 
     robot: Robot
@@ -63,41 +64,41 @@ class Fit:
     standing: Array
 
     def places(self, y: Array) -> Array:
-        """Return the places (K, M, 3) of the markers for variables (K, n)."""
+        """Return the marker positions (K, M, 3) for variables (K, n)."""
 
         def traced() -> ca.Function:
             inputs, places, *_ = moved_places(self.robot, self.layout)
             result = ca.cse([ca.horzcat(*places).T])
             return ca.Function("places", list(inputs.values()), result, list(inputs), ["places"])
 
-        found: Array = kernels().kernel(("places", self.identity), traced)(y, self.offsets, self.local)
-        return found
+        positions: Array = kernels().kernel(("places", self.identity), traced)(y, self.offsets, self.local)
+        return positions
 
     @cached_property
     def identity(self) -> str:
-        """A hash of what the kernels depend on besides their inputs."""
+        """A hash of everything on which the kernels depend besides their inputs."""
         digest = sha256(repr(self.layout).encode())
         for joint, parent in zip(self.robot.joints, self.robot.parents, strict=True):
             digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
-            for each in (joint.placement[:3, :3], joint.axis, joint.point):
-                digest.update(np.ascontiguousarray(each).tobytes())
+            for array in (joint.placement[:3, :3], joint.axis, joint.point):
+                digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
     def _kernel(self, name: str, trace: Callable[[Equations], dict[str, Any]]) -> AnyKernel:
         def traced() -> ca.Function:
             made = equations(self.robot, self.layout)
             outputs = trace(made)
-            results = ca.cse([ca.densify(ca.SX(each)) for each in outputs.values()])
+            results = ca.cse([ca.densify(ca.SX(output)) for output in outputs.values()])
             return ca.Function(name, list(made.inputs.values()), results, list(made.inputs), list(outputs))
 
         return kernels().kernel((name, self.identity), traced)
 
     @property
     def step(self) -> AnyKernel:
-        """The kernel that returns cost, next variables (n), largest change and the least pivot of a frame.
+        """The kernel that returns cost, next variables (n), largest change and smallest pivot of a frame.
 
-        Variables with ``held`` 1 take the step ``goal``, by a stiffness that gives way a little: where a variable ends
-        beyond its goal, it is pulled there.
+        Variables with ``held`` 1 take the step ``goal``, by a stiffness that yields slightly. A variable that ends
+        beyond its goal is pulled back to it.
         """
 
         def trace(made: Equations) -> dict[str, Any]:
@@ -108,7 +109,7 @@ class Fit:
             total = ca.sum1(inputs["weights"]) + 1e-30
             hessian, right = dict(made.hessian), ca.SX.zeros(y.numel())
             for k in range(y.numel()):
-                stiff = RIDGE * total + inputs["held"][k] * HOLD * (hessian[k, k] + total)
+                stiff = RIDGE * total + inputs["held"][k] * HOLD_STIFFNESS * (hessian[k, k] + total)
                 hessian[k, k] = hessian[k, k] * (1 + inputs["damping"]) + stiff
                 right[k] = inputs["held"][k] * stiff * inputs["goal"][k] - made.gradient[k]
             change, pivot = solve(hessian, right)
@@ -141,21 +142,22 @@ class Fitted:
     determined: Flags
 
     def replaced(self, frames: NDArray[np.intp], others: "Fitted", chosen: Flags) -> "Fitted":
-        """Return the fit with the ``chosen`` ones of other fits of some ``frames``."""
-        parts = [each.copy() for each in vars(self).values()]
+        """Return the fit with the ``chosen`` of other fits of some ``frames``."""
+        parts = [array.copy() for array in vars(self).values()]
         for part, other in zip(parts, vars(others).values(), strict=True):
             part[frames[chosen]] = other[chosen]
         return Fitted(*parts)
 
 
-# m^2, of the largest weight: below a lever of 10 mm, the usual error of a marker turns a joint by half a radian.
-DETERMINED = 1e-4
+# m^2, relative to the largest weight: below a lever arm of 10 mm, a typical marker error turns a joint by half a
+# radian.
+MIN_PIVOT = 1e-4
 
 
 def _bounded_step(
     fit: Fit, y: Array, measured: Array, weights: Array, exact: Array, damped: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return cost, next variables within their bounds, largest change and least pivot of frames.
+    """Return cost, next variables within their bounds, largest change and smallest pivot of frames.
 
     Variables that would pass a bound are held there, and released if they are pulled back from it, until neither
     happens: the primal-dual active set method (Hintermueller, Ito and Kunisch 2003).
@@ -164,9 +166,9 @@ def _bounded_step(
     def solved(chosen: Any, held: Flags, goal: Array) -> tuple[Array, Array, Array, Array]:
         data = y[chosen], fit.offsets, fit.local, measured[chosen], weights[chosen], exact[chosen]
         cost, following, change, pivot = fit.step(*data, held + 0.0, goal, damped[chosen])
-        long = np.flatnonzero(change > LONGEST)
-        if len(long):  # a hinge must not turn around more than once
-            following[long] = y[chosen][long] + (following - y[chosen])[long] * (LONGEST / change[long])[:, None]
+        long = np.flatnonzero(change > MAX_STEP)
+        if len(long):  # a hinge must not make more than one turn
+            following[long] = y[chosen][long] + (following - y[chosen])[long] * (MAX_STEP / change[long])[:, None]
         return cost, following, change, pivot
 
     def beyond(following: Array) -> Flags:
@@ -174,12 +176,12 @@ def _bounded_step(
 
     held = np.asarray((y <= fit.lower) | (y >= fit.upper))
     cost, following, change, pivot = solved(slice(None), held, np.zeros(y.shape[1]))
-    for _ in range(MAX_HELD):
-        wanted = beyond(following)
-        frames = np.flatnonzero((wanted != held).any(axis=1))
+    for _ in range(MAX_HELD_ROUNDS):
+        required = beyond(following)
+        frames = np.flatnonzero((required != held).any(axis=1))
         if not len(frames):
             break
-        held[frames] = wanted[frames]
+        held[frames] = required[frames]
         goal = np.where(held[frames], np.clip(following[frames], fit.lower, fit.upper) - y[frames], 0.0)
         _, following[frames], change[frames], pivot[frames] = solved(frames, held[frames], goal)
     following = np.clip(following, fit.lower, fit.upper)
@@ -191,29 +193,29 @@ def _bounded_step(
 def fit_frames(
     fit: Fit, y: Array, measured: Array, weights: Array, tolerance: float, damping: float = FIRST_DAMPING
 ) -> Fitted:
-    """Return the least squares of each frame on its own, from variables y (K, n).
+    """Fit each frame separately by least squares, from variables y (K, n).
 
-    ``measured`` (K, M, 3) are the positions of the markers (m), finite also where their ``weights`` (K, M) are 0.
+    ``measured`` (K, M, 3) are the marker positions (m), finite even where their ``weights`` (K, M) are 0.
     """
     y = np.clip(y, fit.lower, fit.upper)
     count = len(y)
 
     def evaluate(at: Array, frames: NDArray[np.intp], damped: Array, last: Any) -> tuple[Array, Array, Array, Array]:
-        exact = ((damped < EXACT) & (last < NEAR)) + 0.0
-        chosen = slice(None) if len(frames) == count else frames  # no copy of all frames
+        exact = ((damped < EXACT_DAMPING) & (last < EXACT_STEP)) + 0.0
+        chosen = slice(None) if len(frames) == count else frames  # avoids a copy of all frames
         return _bounded_step(fit, at, measured[chosen], weights[chosen], exact, damped)
 
     def step(state: State, todo: NDArray[np.intp]) -> State:
         y, cost, following, change, pivot, damped, nothing, _ = state
-        lighter, small = np.maximum(damped * 0.1, LEAST_DAMPING), change <= tolerance
+        lighter, small = np.maximum(damped * 0.1, MIN_DAMPING), change <= tolerance
         tried = following.copy()
-        found = evaluate(tried, todo, lighter, change)
-        better = found[0] <= cost * (1 + GROWTH) + nothing
-        for old, new in zip((y, cost, following, change, pivot, damped), (tried, *found, lighter), strict=True):
+        next_state = evaluate(tried, todo, lighter, change)
+        better = next_state[0] <= cost * (1 + RELATIVE_ROUNDING) + nothing
+        for old, new in zip((y, cost, following, change, pivot, damped), (tried, *next_state, lighter), strict=True):
             old[better] = new[better]
         bad = np.flatnonzero(~better & ~small)
         if len(bad):
-            damped[bad] = np.maximum(10 * damped[bad], 10 * EXACT)
+            damped[bad] = np.maximum(10 * damped[bad], 10 * EXACT_DAMPING)
             _, following[bad], change[bad], pivot[bad] = evaluate(y[bad], todo[bad], damped[bad], np.inf)
         return [y, cost, following, change, pivot, damped, nothing, small]
 
@@ -222,34 +224,34 @@ def fit_frames(
 
     first = evaluate(y, np.arange(count), np.full(count, damping), np.inf)
     small = np.zeros(count, dtype=bool)
-    state = [y, *first, np.full(count, damping), NOTHING * weights.sum(axis=1), small]
-    found, cost, pivot, converged = np.empty_like(y), np.empty(count), np.empty(count), np.zeros(count, dtype=bool)
-    advance(state, step, finished, MAX_STEPS, {0: found, 1: cost, 4: pivot, 7: converged})
-    return Fitted(found, cost, converged, pivot > DETERMINED)
+    state = [y, *first, np.full(count, damping), ABSOLUTE_ROUNDING * weights.sum(axis=1), small]
+    next_state, cost, pivot, converged = np.empty_like(y), np.empty(count), np.empty(count), np.zeros(count, dtype=bool)
+    advance(state, step, finished, MAX_STEPS, {0: next_state, 1: cost, 4: pivot, 7: converged})
+    return Fitted(next_state, cost, converged, pivot > MIN_PIVOT)
 
 
-# All frames at once with smoothness: a block-pentadiagonal system, factorised for each Newton step.
+# All frames at once with smoothing: a block-pentadiagonal system, factorised for each Newton step.
 #
 #     minimise  sum over k of |r_k(y_k)|^2  +  s sum of |y_(k-1) - 2 y_k + y_(k+1)|^2
 #
-# The matrix has the blocks H_k + s D_kk on its diagonal and multiples of the identity beside it, two on each
-# side, where D is the matrix of squared second differences.
+# The matrix has the blocks H_k + s D_kk on its diagonal and multiples of the identity next to it, two on each side,
+# where D is the matrix of squared second differences.
 
-HALVES = (1, 2, 4, 8)  # frames on each side of a running median
+MEDIAN_HALF_WIDTHS = (1, 2, 4, 8)  # frames on each side of a running median
 
 
 def second_differences(count: int) -> Array:
     """Return the three upper diagonals (3, K) of D^T D, with D the second differences of K numbers."""
-    found = np.zeros((3, count))
+    diagonals = np.zeros((3, count))
     for at, one in enumerate((1.0, -2.0, 1.0)):
         for other, two in enumerate((1.0, -2.0, 1.0)):
             if other >= at and count > 2:
-                found[other - at, at : count - 2 + at] += one * two
-    return found
+                diagonals[other - at, at : count - 2 + at] += one * two
+    return diagonals
 
 
 def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smooth: float, tolerance: float) -> Fitted:
-    """Return the fit of all frames with the weight ``smooth`` on second differences, from the fit of each frame."""
+    """Fit all frames with the weight ``smooth`` on second differences, starting from the fit of each frame."""
     count, n = start.y.shape
     if count < 3:
         return start
@@ -265,52 +267,54 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
         pull[2:] += bend
         return float(cost.sum() + smooth * (bend**2).sum()), cost, gradient + smooth * pull, hessian
 
-    # The fits of single frames jump where markers say little; medians over some frames are nearer to the smooth motion.
-    starts = [start.y, *(_running_median(start.y, half) for half in HALVES if 2 * half < count)]
-    y = min(starts, key=lambda each: evaluate(each, 0.0)[0])
+    # Fits of single frames jump where markers carry little information; running medians are closer to the smooth
+    # motion.
+    starts = [start.y, *(_running_median(start.y, half) for half in MEDIAN_HALF_WIDTHS if 2 * half < count)]
+    y = min(starts, key=lambda start: evaluate(start, 0.0)[0])
     whole, cost, gradient, hessian = evaluate(y, 0.0)
-    damping, exact, converged, each = 0.0, False, False, np.arange(n)
+    damping, exact, converged, diagonal = 0.0, False, False, np.arange(n)
     for _ in range(MAX_STEPS):
         blocks = hessian.copy()
-        blocks[:, each, each] = blocks[:, each, each] * (1 + damping) + RIDGE * total
+        blocks[:, diagonal, diagonal] = blocks[:, diagonal, diagonal] * (1 + damping) + RIDGE * total
         try:
             following = _bounded(blocks, diagonals, gradient, y, fit)
-            found = evaluate(following, 1.0)
-        except np.linalg.LinAlgError:  # far from the minimum the exact matrix may have a negative direction
-            found = np.inf, cost, gradient, hessian
-        if found[0] <= whole * (1 + GROWTH):
+            trial = evaluate(following, 1.0)
+        except np.linalg.LinAlgError:  # far from the minimum the exact matrix may be indefinite
+            trial = np.inf, cost, gradient, hessian
+        if trial[0] <= whole * (1 + RELATIVE_ROUNDING):
             change = float(np.abs(following - y).max())
-            # Newton's method squares the error: after a small step with the exact matrix the next one is below it.
+            # Newton's method squares the error: after a small step with the exact matrix the next one is below the
+            # tolerance.
             converged = change <= (np.sqrt(tolerance) if exact and damping == 0 else tolerance)
-            y, damping, exact = following, damping / 10 if damping > 10 * EXACT else 0.0, True
-            whole, cost, gradient, hessian = found
+            y, damping, exact = following, damping / 10 if damping > 10 * EXACT_DAMPING else 0.0, True
+            whole, cost, gradient, hessian = trial
         else:
-            converged = found[0] < np.inf and float(np.abs(following - y).max()) <= tolerance
+            converged = trial[0] < np.inf and float(np.abs(following - y).max()) <= tolerance
             _, _, _, hessian = evaluate(y, 0.0)
-            damping, exact = max(10 * damping, 10 * EXACT), False
+            damping, exact = max(10 * damping, 10 * EXACT_DAMPING), False
         if converged:
             break
     return Fitted(y, cost, np.full(count, converged), start.determined | converged)
 
 
 def _running_median(y: Array, half: int) -> Array:
-    """Return the medians of y (K, n) over 2 half + 1 frames, then the means over as many; the ends are repeated."""
-    found = y
+    """Return the medians of y (K, n) over 2 half + 1 frames, then the means over as many, with repeated ends."""
+    smoothed = y
     for middle in (np.median, np.mean):
-        padded = np.pad(found, ((half, half), (0, 0)), mode="edge")
-        found = middle(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0), axis=-1)
-    return np.asarray(found)
+        padded = np.pad(smoothed, ((half, half), (0, 0)), mode="edge")
+        smoothed = middle(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0), axis=-1)
+    return np.asarray(smoothed)
 
 
 def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fit) -> Array:
-    """Return the minimum of the quadratic model within the bounds, by the active sets of ``fitting``."""
-    each = np.arange(y.shape[1])
-    stiff = HOLD * float(blocks[:, each, each].max())
+    """Return the minimum of the quadratic model within the bounds, by the active set method of ``fitting``."""
+    diagonal = np.arange(y.shape[1])
+    stiff = HOLD_STIFFNESS * float(blocks[:, diagonal, diagonal].max())
     held = (y <= fit.lower) | (y >= fit.upper)
     goal = np.zeros_like(y)
-    for _ in range(MAX_HELD):
+    for _ in range(MAX_HELD_ROUNDS):
         firm = blocks.copy()
-        firm[:, each, each] += np.where(held, stiff, 0.0)
+        firm[:, diagonal, diagonal] += np.where(held, stiff, 0.0)
         following = y + _banded_solve(firm, diagonals, np.where(held, stiff * goal, 0.0) - gradient)
         beyond = (following < fit.lower) | (following > fit.upper)
         if (beyond == held).all():
@@ -320,11 +324,11 @@ def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fi
 
 
 def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
-    """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity beside them.
+    """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity next to them.
 
     ``right`` is (K, n). Raise LinAlgError if the matrix is not positive definite.
     """
-    try:  # LAPACK's banded solver, if SciPy is installed, takes a third of the time of a loop over blocks
+    try:  # with SciPy, LAPACK's banded solver takes a third of the time of a loop over blocks
         solveh_banded = import_module("scipy.linalg").solveh_banded
     except ImportError:
         return _block_solve(blocks, diagonals, right)
@@ -334,14 +338,16 @@ def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
         band[i, :, : n - i] = blocks[:, np.arange(i, n), np.arange(n - i)]
     for k in range(3):
         band[k * n] += diagonals[k][:, None]
-    found = solveh_banded(band.reshape(2 * n + 1, -1), right.ravel(), overwrite_ab=True, lower=True, check_finite=False)
-    return np.asarray(found).reshape(count, n)
+    solution = solveh_banded(
+        band.reshape(2 * n + 1, -1), right.ravel(), overwrite_ab=True, lower=True, check_finite=False
+    )
+    return np.asarray(solution).reshape(count, n)
 
 
 def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
     """Solve the same system without SciPy, by a block Cholesky factorisation.
 
-    ``inner`` has the inverses of the factor's diagonal blocks, ``near`` and ``far`` the two blocks beside each.
+    ``inner`` has the inverses of the diagonal blocks of the factor, ``near`` and ``far`` the two blocks next to each.
     """
     count, n = right.shape
     eye = np.eye(n)
@@ -370,7 +376,7 @@ def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
 
 WHERE = "inverse kinematics"
 
-# Joints of the spine that bend alike: markers on the shoulders tell the bend of the spine, not how it is shared.
+# Spine joints that bend equally: shoulder markers show the bend of the spine, not its distribution.
 SPINE = {f"spine{k}_{way}": f"spine1_{way}" for k in (2, 3, 4) for way in ("flexion", "lateral", "axial")}
 
 
@@ -383,7 +389,7 @@ def prepared(
     *,
     ranges: bool = True,
 ) -> Fit:
-    """Return the fit of a body with markers; ``posture`` are the values of its coordinates to start from."""
+    """Return the fit of a body with markers; ``posture`` are the initial values of its coordinates."""
     names = list(body.coordinate_names)
     fixed = {name: number(value, WHERE, f"frozen {name}") for name, value in table(frozen, WHERE, "frozen").items()}
     indices_of(list(fixed), names, f"{WHERE}: frozen")
@@ -391,8 +397,8 @@ def prepared(
     if isinstance(body, Skeleton):
         return _of_skeleton(body, markers, posture, fixed, tied, ranges)
     if body.nq != body.nv or body.loops:
-        found = f"{body.name!r} has loops or joints with more positions than velocities"
-        raise ModelError(found, value=body.name, where=WHERE, allowed="a tree of hinges and slides")
+        what = f"{body.name!r} has loops or joints with more positions than velocities"
+        raise ModelError(what, value=body.name, where=WHERE, allowed="a tree of revolute and prismatic joints")
     ties = dict(table(tied, WHERE, "tied")) if tied is not None else {a: b for a, b in SPINE.items() if a in names}
     indices_of([*ties, *ties.values()], names, f"{WHERE}: tied")
     links = markers.links(body)
@@ -405,8 +411,8 @@ def prepared(
     for k, name in enumerate(names):
         leader = leaders[name]
         if leaders[leader] != leader:
-            found = f"is tied to {leader}, which is tied to {leaders[leader]}"
-            raise ModelError(found, argument=name, where=WHERE, fix="tie both to the same coordinate")
+            what = f"is tied to {leader}, which is tied to {leaders[leader]}"
+            raise ModelError(what, argument=name, where=WHERE, fix="tie both to the same coordinate")
         is_held = name in fixed or leader in fixed or k not in carried
         variables.append(-1 if is_held else number_of.setdefault(leader, len(number_of)))
     _check_open(number_of)
@@ -431,14 +437,14 @@ def _of_skeleton(
     tied: Mapping[str, str] | None,
     ranges: bool,
 ) -> Fit:
-    """Return the fit of a skeleton: its variables are the coordinates that move markers and follow no other."""
+    """Return the fit of a skeleton; its variables are the coordinates that move markers and follow no other."""
     if tied:
-        fix = "the couplings of the .osim file tie coordinates"
-        raise ModelError("is given for a skeleton", argument="tied", where=WHERE, allowed="bodies alone", fix=fix)
+        fix = "use the couplings of the .osim file"
+        raise ModelError("is not supported for skeletons", argument="tied", where=WHERE, allowed="bodies", fix=fix)
     for name in fixed:
         if name in body.couplings:
-            text, fix = f"frozen {name} follows {body.couplings[name][0]}", f"freeze {body.couplings[name][0]}"
-            raise ModelError(text, where=WHERE, fix=fix)
+            what, fix = f"frozen {name} follows {body.couplings[name][0]}", f"freeze {body.couplings[name][0]}"
+            raise ModelError(what, where=WHERE, fix=fix)
     values = _start(body, posture) | fixed
     links = markers.links(body.tree)
     carried = carried_by(body.tree, links)
@@ -462,8 +468,8 @@ def _of_skeleton(
     _check_open(number_of)
     layout = Layout(links, tuple(variables), tuple(held), tuple(curves))
     known = [body.coordinates[name] for name in number_of]
-    lower = np.array([each.lower if ranges and each.clamped else -np.inf for each in known])
-    upper = np.array([each.upper if ranges and each.clamped else np.inf for each in known])
+    lower = np.array([c.lower if ranges and c.clamped else -np.inf for c in known])
+    upper = np.array([c.upper if ranges and c.clamped else np.inf for c in known])
     standing = np.array([values[name] for name in number_of])
     offsets = np.array([joint.placement[:3, 3] for joint in body.tree.joints])
     return Fit(body.tree, layout, offsets, markers.local, lower, upper, standing)
@@ -472,21 +478,21 @@ def _of_skeleton(
 def coordinates_of(
     body: Robot | Skeleton, fit: Fit, y: Array, posture: Array | None = None, frozen: Mapping[str, float] | None = None
 ) -> Array:
-    """Return the coordinates (K, n) of a body from the variables of its fit (K, n) and what it was made of."""
+    """Return the coordinates (K, n) of a body from the variables of its fit (K, n) and its initial posture."""
     if isinstance(body, Robot):
         return fit.layout.positions(y)
     values = _start(body, posture) | dict(frozen or {})
-    found = np.tile([values[name] for name in body.names], (len(y), 1))
+    q = np.tile([values[name] for name in body.names], (len(y), 1))
     for name, variable in zip(body.tree.coordinate_names, fit.layout.variables, strict=True):
         coordinate = body.functions[name][0]
         leader = body.couplings.get(coordinate, (coordinate, None))[0]
         if variable >= 0:
-            found[:, body.names.index(leader)] = y[:, variable]
-    return body.completed(found)
+            q[:, body.names.index(leader)] = y[:, variable]
+    return body.completed(q)
 
 
 def _start(body: Skeleton, posture: Array | None) -> dict[str, float]:
-    """Return the values of the coordinates that a fit starts from: those given, or the defaults of the file."""
+    """Return the initial coordinate values of a fit: those given, or the defaults of the file."""
     if posture is not None:
         return dict(zip(body.names, posture.tolist(), strict=True))
     return {name: body.coordinates[name].default for name in body.names}
@@ -494,14 +500,14 @@ def _start(body: Skeleton, posture: Array | None) -> dict[str, float]:
 
 def _check_open(variables: dict[str, int]) -> None:
     if not variables:
-        raise ModelError("no coordinate is left to be found", where=WHERE, fix="freeze fewer coordinates")
+        raise ModelError("all coordinates are frozen", where=WHERE, fix="freeze fewer coordinates")
 
 
 def carried_by(body: Mechanism, links: tuple[int, ...]) -> set[int]:
     """Return the indices of the coordinates that move markers on links."""
-    found = set[int]()
+    indices = set[int]()
     for link in set(links):
         while link >= 0:
-            found |= set(range(body.coordinates[link].v.start, body.coordinates[link].v.stop))
+            indices |= set(range(body.coordinates[link].v.start, body.coordinates[link].v.stop))
             link = body.parents[link]
-    return found
+    return indices

@@ -1,4 +1,4 @@
-"""A recording analysed as a whole: from markers and ground forces to angles, moments and powers of the legs."""
+"""Analysis of a recording: from markers and ground forces to angles, moments and powers of the legs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ from torsor.base.summary import titled_table
 from torsor.base.tables import Column, write_table
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
-from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE, MeasuredDynamics, inverse_dynamics
+from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE_RESIDUAL, MeasuredDynamics, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics
 from torsor.human.measured.person import Person, scaled_person
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
 from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
-from torsor.human.recordings.recording import LOADED, at_times, checked_markers, runs
+from torsor.human.recordings.recording import LOAD_THRESHOLD, at_times, checked_markers, runs
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -37,29 +37,29 @@ if TYPE_CHECKING:
 
 
 WHERE = "measured gait"
-# Joints of a leg: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
+# Leg joints: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
 JOINTS = {
     "hip_flexion": "hip_flexion", "hip_adduction": "hip_adduction", "hip_rotation": "hip_rotation",
     "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle",
 }  # fmt: skip
 COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
-# Titles by joint, of the angle and of the moment, which is drawn in the direction that carries the body.
-SHOWN = {
+# Titles by joint, of the angle and of the moment, which is drawn in the direction of support.
+CURVE_TITLES = {
     "hip_flexion": ("hip flexion", "hip extension"),
     "knee_flexion": ("knee flexion", "knee extension"),
     "ankle_flexion": ("ankle dorsiflexion", "ankle plantarflexion"),
 }
-SLIDES = ("tx", "ty", "tz")  # ends of the names of coordinates in m
+SLIDES = ("tx", "ty", "tz")  # name endings of coordinates in m
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredGait:
-    """What was found of a recording; made by ``measured_gait``.
+    """The result of ``measured_gait``.
 
     ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
-    the feet (both None without ground forces), ``person`` the scaled body (None with a skeleton of OpenSim),
-    ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
-    (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
+    the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim skeleton).
+    ``findings`` are likely errors in the recording. Angles are in degrees; moments and powers are divided by the mass
+    (kg). Moments are internal, with the sign of the angles: hip and knee flexion and ankle dorsiflexion are positive.
     """
 
     motion: MeasuredMotion
@@ -72,30 +72,32 @@ class MeasuredGait:
 
     @property
     def times(self) -> Array:
-        """Times (K,) in s: those of the dynamics, or of the motion without them."""
+        """Times (K,) in s: those of the dynamics, or without it those of the motion."""
         return self.motion.times if self.dynamics is None else self.dynamics.times
 
     @cached_property
     def _series(self) -> Series:
-        found = self.dynamics
-        if found is None:
+        dynamics = self.dynamics
+        if dynamics is None:
             return Series.of(self.source, self.motion.times, self.motion.q)
-        return Series.of(self.source, found.times, found.q, found.v, found.a, found.forces)
+        return Series.of(self.source, dynamics.times, dynamics.q, dynamics.v, dynamics.a, dynamics.forces)
 
     def at(self, t: ArrayLike) -> Instants:
-        """Return q (..., n) at times t (...), between the measured ones; with ground forces, also v, a and tau."""
+        """Return q (..., n) at times t (...), interpolated; with ground forces, also v, a and tau."""
         return SampledInstants(self._series, t)
 
     def coordinate(self, side: str, joint: str) -> str:
-        """Return the name of the coordinate of a joint of the "right" or "left" leg, such as "knee_flexion"."""
+        """Return the coordinate name of a joint of the "right" or "left" leg, such as "knee_flexion"."""
         one_of(side, SIDES, WHERE, "side")
         one_of(joint, tuple(JOINTS), WHERE, "joint")
-        own, other = f"{side}_{joint}", f"{JOINTS[joint]}_{side[0]}"
+        name_here, name_there = f"{side}_{joint}", f"{JOINTS[joint]}_{side[0]}"
         names = self.motion.body.coordinate_names
-        if own not in names and other not in names:
-            allowed = listing(names, like=other)
-            raise ModelError(f"no coordinate {own!r} or {other!r}", where=self.source, allowed=allowed)
-        return own if own in names else other
+        if name_here not in names and name_there not in names:
+            allowed = listing(names, like=name_there)
+            raise ModelError(
+                f"there is no coordinate {name_here!r} or {name_there!r}", where=self.source, allowed=allowed
+            )
+        return name_here if name_here in names else name_there
 
     def angle(self, side: str, joint: str) -> Array:
         """Return an angle (K,) in degrees."""
@@ -110,24 +112,24 @@ class MeasuredGait:
         return self.moment(side, joint) * self._dynamics.v[:, self._index(side, joint)]
 
     def force(self, side: str) -> Array:
-        """Return the ground's force (K, 3) on a foot in body weights: to the right, up, forward."""
+        """Return the ground reaction force (K, 3) on a foot in body weights: to the right, up, forward."""
         if self.ground is None:
-            raise ModelError("it has no ground forces", where=self.source, fix="give the ground forces too")
+            raise ModelError("the recording has no ground forces", where=self.source, fix="pass the ground forces")
         ground = self.ground.in_axes(HUMAN).without_unloaded()
-        own = ground.forces[:, ground.index(side)] * [-1.0, 1.0, 1.0]
-        return np.asarray(at_times(self.times, ground.times, own) / self._dynamics.weight)
+        forces = ground.forces[:, ground.index(side)] * [-1.0, 1.0, 1.0]
+        return np.asarray(at_times(self.times, ground.times, forces) / self._dynamics.weight)
 
     @cached_property
     def valid(self) -> Flags:
         """Whether (K,) motion and ground forces agree: the residual force is below a quarter of the weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
-        return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE * self.dynamics.weight)
+        return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
 
     @property
     def _dynamics(self) -> MeasuredDynamics:
         if self.dynamics is None:
-            raise ModelError("it has no moments", where=self.source, fix="give the ground forces too")
+            raise ModelError("the recording has no moments", where=self.source, fix="pass the ground forces")
         return self.dynamics
 
     @property
@@ -138,70 +140,72 @@ class MeasuredGait:
         return self.motion.body.coordinate_names.index(self.coordinate(side, joint))
 
     def tables(self) -> list[RenderableType]:
-        """Return tables for the terminal: what was measured, and extremes of angles, moments and powers."""
+        """Return tables for the terminal: facts of the recording, and ranges of angles, moments and powers."""
         facts = titled_table(f"Recording {self.source}", "what", "value")
         for name, value in self.facts.items():
             facts.add_row(name, value)
         head = ["joint", "angle, deg"] + ([] if self.dynamics is None else ["moment, N m/kg", "power, W/kg"])
-        shown = titled_table("Least and most, while motion and forces agree", *head)
+        shown = titled_table("Minimum and maximum while motion and forces agree", *head)
         for side in SIDES:
             for joint in JOINTS:
                 kinds = [self.angle] if self.dynamics is None else [self.angle, self.moment, self.power]
                 curves = zip((kind(side, joint)[self.valid] for kind in kinds), (1, 2, 2), strict=False)
-                cells = [f"{each.min():.{n}f} to {each.max():.{n}f}" if len(each) else "-" for each, n in curves]
+                cells = [
+                    f"{values.min():.{n}f} to {values.max():.{n}f}" if len(values) else "-" for values, n in curves
+                ]
                 shown.add_row(f"{side} {joint.replace('_', ' ')}", *cells)
         return [facts, shown]
 
     @property
     def facts(self) -> dict[str, str]:
-        """What was measured, in words."""
+        """Facts of the recording as text."""
         whole = float(np.sqrt(np.nanmean(self.motion.errors**2)))
         frame, marker, worst = self.motion.worst
-        found = {
+        lines = {
             "frames": f"{len(self.motion.times)}, {self.motion.times[0]:g} to {self.motion.times[-1]:g} s",
             "mass": f"{self.mass:.4g} kg",
             "markers, RMS": f"{1000 * whole:.1f} mm of {len(self.motion.markers.names)}",
             "worst marker": f"{marker}, {1000 * worst:.0f} mm at frame {frame + 1}",
         }
         if self.person is not None:
-            lengths = ", ".join(f"{name} {1000 * each:.0f}" for name, each in self.person.lengths.items())
-            found["lengths, mm"] = lengths
+            lengths = ", ".join(f"{name} {1000 * length:.0f}" for name, length in self.person.lengths.items())
+            lines["lengths, mm"] = lengths
         if self.dynamics is not None:
             kept = self.dynamics.only(self.valid) if self.valid.any() else self.dynamics
             force, moment = kept.residual
             spans = ", ".join(f"{self.times[a]:.2f} to {self.times[b]:.2f}" for a, b in runs(self.valid))
-            found["motion and forces agree, s"] = spans or "never"
-            found["residual then, RMS"] = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
-        return found
+            lines["motion and forces agree, s"] = spans or "never"
+            lines["residual then, RMS"] = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+        return lines
 
     def columns(self) -> list[Column]:
-        """Return the columns of a .csv file: angles, moments and powers of all coordinates, forces on the feet."""
+        """Return the columns of a .csv file: angles, moments and powers of all coordinates, foot forces."""
         names = self.motion.body.coordinate_names
         slides = [name.endswith(SLIDES) for name in names]
         q = np.where(slides, self._q, np.degrees(self._q))
 
         def of_all(what: str, units: Sequence[str], values: Array) -> list[Column]:
             columns = zip(names, slides, values.T, strict=True)
-            return [Column(f"{what} {name}", units[slide], each) for name, slide, each in columns]
+            return [Column(f"{what} {name}", units[slide], curve) for name, slide, curve in columns]
 
-        found = [Column("time", "s", self.times), *of_all("q", ("deg", "m"), q)]
+        written = [Column("time", "s", self.times), *of_all("q", ("deg", "m"), q)]
         if self.dynamics is None:
-            return found
-        found += of_all("tau", ("N m", "N"), self.dynamics.forces)
-        found += of_all("power", ("W", "W"), self.dynamics.forces * self.dynamics.v)
+            return written
+        written += of_all("tau", ("N m", "N"), self.dynamics.forces)
+        written += of_all("power", ("W", "W"), self.dynamics.forces * self.dynamics.v)
         for side in SIDES:
             force = self.force(side) * self.dynamics.weight
             ways = zip(("right", "up", "forward"), force.T, strict=True)
-            found += [Column(f"force {side} foot {way}", "N", each) for way, each in ways]
+            written += [Column(f"force {side} foot {way}", "N", values) for way, values in ways]
         parts = (("force", "N", self.dynamics.residual_force), ("moment", "N m", self.dynamics.residual_moment))
-        return found + [
+        return written + [
             Column(f"residual {part} {axis}", unit, values[:, k])
             for part, unit, values in parts
             for k, axis in enumerate("xyz")
         ]
 
     def table(self) -> MotionTable:
-        """Return the angles (degrees, m) with the names of the coordinates, for a .mot file."""
+        """Return the angles (degrees, m) with the coordinate names, for a .mot file."""
         names, q = self.motion.body.coordinate_names, self.motion.q
         values = np.where([name.endswith(SLIDES) for name in names], q, np.degrees(q))
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
@@ -215,7 +219,7 @@ class MeasuredGait:
             save(self.table(), path)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a figure of angles, moments, powers and ground forces over time, and write it to a path."""
+        """Return a figure of angles, moments, powers and ground forces over time; save it if ``path`` is given."""
         rows = 1 if self.dynamics is None else 4
         figure = new_figure(11.0, 2.3 * rows + 0.9)
         grid = figure.add_gridspec(rows, 3)
@@ -232,7 +236,7 @@ class MeasuredGait:
             if row == rows - 1:
                 axes.set_xlabel("time, s")
 
-        for column, (joint, (angle, moment)) in enumerate(SHOWN.items()):
+        for column, (joint, (angle, moment)) in enumerate(CURVE_TITLES.items()):
             panel(0, column, {side: self.angle(side, joint) for side in SIDES}, angle, "deg")
             if self.dynamics is not None:
                 moments = {side: -self.moment(side, joint) for side in SIDES}
@@ -247,17 +251,19 @@ class MeasuredGait:
         figure.axes[0].legend(fontsize=8, frameon=False)
         whole = 1000 * float(np.sqrt(np.nanmean(self.motion.errors**2)))
         how = f"{len(self.motion.markers.names)} markers, {whole:.1f} mm RMS"
-        grey = "" if self.valid.all() else "; grey: motion and ground forces do not agree, a foot may be on no plate"
+        grey = "" if self.valid.all() else "; grey: motion and ground forces disagree, a foot may miss the plates"
         figure.suptitle(label_of_title(f"{self.source}: {self.mass:.4g} kg, {how}{grey}"))
         return saved(figure, path, dpi=100)
 
     def trajectory(self) -> Trajectory:
         """Return the motion as a trajectory, for pages and viewers."""
-        body, own, q = self.motion.body, self.dynamics, self._q
-        v, a, tau = np.zeros((3, *q.shape)) if own is None else (own.v, own.a, own.forces)
-        external = None if own is None else own.external
-        if external is not None:  # without feet that hardly touch the ground: their forces act anywhere
-            external = np.where(np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOADED, external, 0.0)
+        body, dynamics, q = self.motion.body, self.dynamics, self._q
+        v, a, tau = np.zeros((3, *q.shape)) if dynamics is None else (dynamics.v, dynamics.a, dynamics.forces)
+        external = None if dynamics is None else dynamics.external
+        if external is not None:  # without feet that hardly touch the ground, whose centre of pressure is arbitrary
+            external = np.where(
+                np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOAD_THRESHOLD, external, 0.0
+            )
         if isinstance(body, Robot):
             return Trajectory(body, self.times, q, v, a, tau, external=external)
         x, xd, xdd = body.states(q, v, a)
@@ -281,41 +287,41 @@ def measured_gait(
     """Return angles, moments and powers of a recorded person, from markers and ground forces.
 
     Without a ``model`` the body is ``library.human``, scaled to the markers and to the ``mass`` (kg), ``height`` (m)
-    and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a ``model`` (``recordings.read_osim``),
-    scaled to the person, its own joints, masses and markers are used; ``frozen`` {coordinate: value} fixes coordinates.
-    Plates are assigned to feet by the markers. ``cutoff`` (Hz) and ``smooth`` are those of ``inverse_dynamics`` and
-    ``inverse_kinematics``; ``force_cutoff`` (Hz) filters the ground forces too (SciPy): with the same cutoff as the
-    motion, moments have no peaks at heel strikes that come from the difference of both.
+    and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a scaled ``model``
+    (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value} fixes
+    coordinates. Force plates are assigned to feet by the markers. ``cutoff`` (Hz) and ``smooth`` are those of
+    ``inverse_dynamics`` and ``inverse_kinematics``. ``force_cutoff`` (Hz) also filters the ground forces (needs SciPy):
+    with the same cutoff for motion and forces, moments have no artificial peaks at heel strike.
 
-    Likely mistakes of the recording are given as warnings, and kept as ``findings``.
+    Likely errors in the recording are given as warnings, and kept as ``findings``.
     """
     checked_markers(markers, WHERE, "markers")
-    given = {"forces": (forces, GroundForces), "standing": (standing, Markers), "model": (model, OsimModel)}
-    for what, (part, kind) in given.items():
+    optional = {"forces": (forces, GroundForces), "standing": (standing, Markers), "model": (model, OsimModel)}
+    for what, (part, kind) in optional.items():
         if part is not None:
             instance_of(part, kind, WHERE, what)
-    half = 0.5 * markers.rate if markers.rate else math.inf  # mistakes are found before the fit
+    half = 0.5 * markers.rate if markers.rate else math.inf  # check before the fit
     number(cutoff, WHERE, "cutoff (Hz)", above=0.0, most=half)
     if force_cutoff is not None:
         number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0)
     parts: list[Any] = [markers] if forces is None else [markers, forces]
     findings = tuple(inspect(*parts))
-    for each in findings:
-        warn(str(each))
-    person, body, used, own = _who(markers, mass, height, sex, standing, model)
-    motion = inverse_kinematics(body, used, own, frozen=frozen, smooth=smooth)
+    for finding in findings:
+        warn(str(finding))
+    person, body, used, turned = _who(markers, mass, height, sex, standing, model)
+    motion = inverse_kinematics(body, used, turned, frozen=frozen, smooth=smooth)
     weight = float(body.mass)
     if forces is None:
         return MeasuredGait(motion, weight, None, None, person, findings, markers.source)
-    ground = forces.in_axes(own.axes) if own.axes and forces.axes else forces
+    ground = forces.in_axes(turned.axes) if turned.axes and forces.axes else forces
     if not set(SIDES) <= set(ground.names):
-        ground = by_foot(ground, own)
+        ground = by_foot(ground, turned)
     if force_cutoff is not None:
         ground = smoothed(ground.without_unloaded(), force_cutoff)
     kept = (motion.times >= ground.times[0] - 1e-9) & (motion.times <= ground.times[-1] + 1e-9)
     if kept.sum() < 2:
         fix = "load files of the same trial"
-        raise ModelError("and forces have no time in common", argument="markers", where=markers.source, fix=fix)
+        raise ModelError("and forces do not overlap in time", argument="markers", where=markers.source, fix=fix)
     dynamics = inverse_dynamics(body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff)
     return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source)
 
@@ -327,26 +333,26 @@ def _who(
     if model is not None:
         for name, value in (("mass", mass), ("standing", standing)):
             if value is not None:
-                fix = f"leave out {name}, or scale the model first: torsor.human.measured.scaled_skeleton(model, ...)"
-                raise ModelError("is given with a model, which has its own", argument=name, where=WHERE, fix=fix)
+                fix = f"omit {name}, or scale the model first: torsor.human.measured.scaled_skeleton(model, ...)"
+                raise ModelError("cannot be combined with a model", argument=name, where=WHERE, fix=fix)
         bones = skeleton(model)
         return None, bones, bones.markers, markers.in_axes(OPENSIM) if markers.axes else markers
     if mass is None:
-        raise ModelError("the mass is not given", where=WHERE, fix="give it in kg, as in `mass=80`, or give a model")
-    own = markers.in_axes(HUMAN) if markers.axes else markers
+        raise ModelError("the mass is missing", where=WHERE, fix="pass it in kg, as in `mass=80`, or pass a model")
+    turned = markers.in_axes(HUMAN) if markers.axes else markers
     still = standing.in_axes(HUMAN) if standing is not None and standing.axes else standing
-    person = scaled_person(own, mass, height, sex, standing=still)
-    return person, person.body, person.markers, own
+    person = scaled_person(turned, mass, height, sex, standing=still)
+    return person, person.body, person.markers, turned
 
 
 def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
-    """Write the report of a measured gait (``torsor.human.measured``): one page (HTML) that opens offline.
+    """Write the report of a measured gait (``torsor.human.measured``) as one HTML page that opens offline.
 
-    It has what was measured, likely mistakes of the recording, a figure of angles, moments, powers and forces, and the
+    It contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and the
     motion in 3D.
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"
-    parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(each))}</p>" for each in gait.findings)]
-    parts += [image(gait.plot()), *(terminal_table(each) for each in gait.tables())]
+    parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(item))}</p>" for item in gait.findings)]
+    parts += [image(gait.plot()), *(terminal_table(item) for item in gait.tables())]
     return write_html(Path(path), name, [*parts, *in_motion(gait.trajectory(), name)])

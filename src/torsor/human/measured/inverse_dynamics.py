@@ -1,9 +1,9 @@
-"""Inverse dynamics of a measured motion with measured ground forces, and what the two do not agree on.
+"""Inverse dynamics of a measured motion with measured ground forces, and the residuals between the two.
 
     tau = M a + C v + g - sum over the feet of J^T (wrench of the ground)
 
-The six coordinates of the whole body have no muscles: the force and the moment that they still need are the residual,
-by which motion, masses and ground forces contradict each other.
+The six coordinates of the whole body have no muscles. The force and the moment that they still need are the residual,
+which measures the contradiction between motion, masses and ground forces.
 """
 
 from collections.abc import Mapping
@@ -23,23 +23,23 @@ from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 
 WHERE = "inverse dynamics"
-CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass: of walking, little is faster (Winter 2009)
+CUTOFF, ORDER = 6.0, 3  # Hz, and the order of one pass: walking contains little above this frequency (Winter 2009)
 FEET = {"right": "right_foot", "left": "left_foot"}
 OSIM_FEET = {"right": "calcn_r", "left": "calcn_l"}
-NOTHING = 0.01  # N: all that plates measure counts; without any force there is no centre of pressure
-REACH = 0.35  # m: a centre of pressure that is further from the ankle is not below this foot
-EDGE = 0.25  # of 1 / cutoff: at the ends of a recording, accelerations after the filter are poor
-LARGE = 0.25  # of the weight: a residual above it is no noise
+MIN_FORCE = 0.01  # N: all measured forces count; below this there is no centre of pressure
+MAX_PRESSURE_DISTANCE = 0.35  # m: a centre of pressure farther from the ankle is not below this foot
+EDGE_FRACTION = 0.25  # of 1 / cutoff: at the ends of a recording, filtered accelerations are inaccurate
+LARGE_RESIDUAL = 0.25  # of the weight: a larger residual is not noise
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredDynamics:
-    """Inverse dynamics of K instants.
+    """Inverse dynamics at K instants.
 
-    ``q``, ``v``, ``a`` and ``forces`` (K, n), the generalised forces (N m, N) of the coordinates ``names``, at
-    ``times`` (K,); ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes:
-    what the ground forces leave open. ``weight`` is in N; ``ground`` are the ground forces, ``external`` (K, links, 6)
-    their wrenches on the links of the tree, at the origins and in the axes of these.
+    ``q``, ``v``, ``a`` and the generalised ``forces`` (K, n) (N m, N) of the coordinates ``names``, at ``times`` (K,).
+    ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes, are not
+    explained by the ground forces. ``weight`` is in N. ``ground`` are the ground forces, ``external`` (K, links, 6)
+    their wrenches on the links of the tree, at the link origins and in link axes.
     """
 
     names: tuple[str, ...]
@@ -64,16 +64,16 @@ class MeasuredDynamics:
         return self.only((self.times >= first) & (self.times <= last))
 
     def only(self, kept: Flags) -> "MeasuredDynamics":
-        """Return the instants (K,) that are kept."""
+        """Return the instants selected by ``kept`` (K,)."""
         cut = ("times", "q", "v", "a", "forces", "residual_force", "residual_moment")
         external = None if self.external is None else self.external[kept]
         return replace(self, external=external, **{name: getattr(self, name)[kept] for name in cut})
 
     @property
     def residual(self) -> tuple[float, float]:
-        """The RMS of the residual force by the weight, and of the residual moment by the weight (m)."""
-        sizes = (np.linalg.norm(each, axis=1) for each in (self.residual_force, self.residual_moment))
-        force, moment = (float(np.sqrt(np.mean(each**2))) / self.weight for each in sizes)
+        """The RMS of the residual force and of the residual moment (m), both divided by the weight."""
+        sizes = (np.linalg.norm(vectors, axis=1) for vectors in (self.residual_force, self.residual_moment))
+        force, moment = (float(np.sqrt(np.mean(vectors**2))) / self.weight for vectors in sizes)
         return force, moment
 
     def __str__(self) -> str:
@@ -97,11 +97,11 @@ def inverse_dynamics(
 ) -> MeasuredDynamics:
     """Return the joint moments of a measured motion q (K, n) at equally spaced times (K,), with measured ground forces.
 
-    ``ground`` has forces "right" and "left" (``recordings.by_foot``), in the axes of the motion; ``feet`` names the
-    links that they act on, by default those of ``library.human`` or of OpenSim's skeletons. The motion passes a
-    zero-phase Butterworth filter with a ``cutoff`` in Hz (its ``order`` is that of one of two passes; None: no filter),
-    and is differentiated in the frequency domain. Instants within about 1 / cutoff of the ends are less accurate. With
-    ``check``, forces that act far from their foot, and large residuals, give a warning.
+    ``ground`` has forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet`` names the
+    links on which they act, by default those of ``library.human`` or of OpenSim skeletons. The motion is filtered by a
+    zero-phase Butterworth filter with a ``cutoff`` in Hz (its ``order`` is that of one of two passes; None disables
+    it), and is differentiated in the frequency domain. Instants within about 1 / cutoff of the ends are less accurate.
+    With ``check``, forces that act far from their foot, and large residuals, give a warning.
 
     Example:
         >>> body, t = torsor.library.human(), np.arange(20) / 100
@@ -125,21 +125,21 @@ def inverse_dynamics(
     force, moment = residual_wrench(tree, states[0], tau)
     forces = model.forces(x, tau) if isinstance(model, Skeleton) else tau
     weight = float(tree.mass * np.linalg.norm(tree.gravity))
-    found = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground, external)
+    dynamics = MeasuredDynamics(names, when, x, v, a, forces, force, moment, weight, ground, external)
     if check:
-        _check_residual(found, EDGE / (cutoff or CUTOFF))
-    return found
+        _check_residual(dynamics, EDGE_FRACTION / (cutoff or CUTOFF))
+    return dynamics
 
 
-def _check_residual(found: MeasuredDynamics, edge: float) -> None:
-    """Warn of times with a large residual force, further than ``edge`` (s) from the ends."""
-    size, t = np.linalg.norm(found.residual_force, axis=1) / found.weight, found.times
+def _check_residual(dynamics: MeasuredDynamics, edge: float) -> None:
+    """Warn about times with a large residual force, farther than ``edge`` (s) from the ends."""
+    size, t = np.linalg.norm(dynamics.residual_force, axis=1) / dynamics.weight, dynamics.times
     size[(t < t[0] + edge) | (t > t[-1] - edge)] = 0.0
-    large = [f"{t[a]:g} to {t[b]:g} s" for a, b in runs(np.asarray(size > LARGE))]
+    large = [f"{t[a]:g} to {t[b]:g} s" for a, b in runs(np.asarray(size > LARGE_RESIDUAL))]
     if large:
-        text = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
-        fix = "use other times if a foot is on no plate then; else check mass, axes and which foot each plate has"
-        warn(text, where=WHERE, allowed=f"up to {100 * LARGE:.0f} %", fix=fix)
+        what = f"the residual force is up to {100 * size.max():.0f} % of the weight, from {', '.join(large)}"
+        fix = "use other times if a foot misses the plates then; otherwise check mass, axes and the plate of each foot"
+        warn(what, where=WHERE, allowed=f"up to {100 * LARGE_RESIDUAL:.0f} %", fix=fix)
 
 
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:
@@ -153,56 +153,56 @@ def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Ar
 def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
     """Return the link of each foot."""
     if feet is not None:
-        given = table(feet, WHERE, "feet")
-        for link in given.values():
+        links = table(feet, WHERE, "feet")
+        for link in links.values():
             tree.place(link)
-        return given
+        return links
     for known in (FEET, OSIM_FEET):
         if all(link in tree.places for link in known.values()):
             return known
-    fix = 'feet={"right": link, "left": link}'
-    raise ModelError(f"the feet of {tree.name!r} are not known", value=tree.name, where=WHERE, fix=fix)
+    fix = 'pass feet={"right": link, "left": link}'
+    raise ModelError(f"the feet of {tree.name!r} are unknown", value=tree.name, where=WHERE, fix=fix)
 
 
 def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
-    """Return the wrenches (K, links, 6) of the ground on all links, in their axes at their origins."""
-    on = ground.without_unloaded(NOTHING)
+    """Return the wrenches (K, links, 6) of the ground on all links, in link axes at the link origins."""
+    on = ground.without_unloaded(MIN_FORCE)
     wrench, poses = on.wrench(), tree.poses(q)
     external = np.zeros((len(times), len(tree.links), 6))
     for side, link in feet.items():
         if side not in on.names:
             allowed = listing(on.names)
             fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
-            raise ModelError(f"no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix)
+            raise ModelError(f"there is no force of the {side} foot", where=ground.source, allowed=allowed, fix=fix)
         at = on.index(side)
         if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
-            spans = f"{on.times[0]:g} to {on.times[-1]:g} s, motion from {times[0]:g} to {times[-1]:g} s"
-            raise ModelError(f"ground forces from {spans}", where=WHERE, fix="cut the motion: between(first, last)")
-        own = at_times(times, on.times, wrench[:, at])
+            spans = f"{on.times[0]:g} to {on.times[-1]:g} s, but the motion from {times[0]:g} to {times[-1]:g} s"
+            raise ModelError(f"ground forces cover {spans}", where=WHERE, fix="cut the motion: between(first, last)")
+        sampled = at_times(times, on.times, wrench[:, at])
         k = tree.place(link).link
         R, p = poses[:, k, :3, :3], poses[:, k, :3, 3]
-        n, f = own[:, :3] - np.cross(p, own[:, 3:]), own[:, 3:]
-        external[:, k] += np.concatenate([np.einsum("kij,ki->kj", R, each) for each in (n, f)], axis=1)
+        n, f = sampled[:, :3] - np.cross(p, sampled[:, 3:]), sampled[:, 3:]
+        external[:, k] += np.concatenate([np.einsum("kij,ki->kj", R, vector) for vector in (n, f)], axis=1)
         if check:
             _check_place(tree, poses, times, ground.without_unloaded(), at, side, link)
     return external
 
 
 def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, at: int, side: str, link: str) -> None:
-    """Warn of forces that act far from the foot that they are said to act on."""
+    """Warn about forces that act far from the foot to which they are assigned."""
     centers = at_times(times, ground.times, ground.centers[:, at])
     place = tree.place(link)
     T = poses[:, place.link] @ place.pose
-    far = np.linalg.norm(centers - T[:, :3, 3], axis=1) > REACH
+    far = np.linalg.norm(centers - T[:, :3, 3], axis=1) > MAX_PRESSURE_DISTANCE
     if far.any():
         k = int(np.argmax(far))
-        found = f"at {times[k]:g} s the {side} force acts {np.linalg.norm(centers[k] - T[k, :3, 3]):.2f} m from {link}"
-        fix = "check which foot each plate has (torsor.human.recordings.by_foot) and the axes of the plates"
-        warn(found, where=ground.source, allowed=f"up to {REACH} m", fix=fix)
+        what = f"at {times[k]:g} s the {side} force acts {np.linalg.norm(centers[k] - T[k, :3, 3]):.2f} m from {link}"
+        fix = "check the plate of each foot (torsor.human.recordings.by_foot) and the axes of the plates"
+        warn(what, where=ground.source, allowed=f"up to {MAX_PRESSURE_DISTANCE} m", fix=fix)
 
 
 def residual_wrench(tree: Robot, q: Array, tau: Array) -> tuple[Array, Array]:
-    """Return force and moment (K, 3), about the origin of the first link with a mass, that the ground leaves open."""
+    """Return the residual force and moment (K, 3), about the origin of the first link with a mass."""
     root = next(k for k, link in enumerate(tree.links) if link.mass > 0)
     name = tree.links[root].name
     J = tree.jacobian(q, name)[:, :, :6]

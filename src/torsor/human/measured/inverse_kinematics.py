@@ -1,4 +1,4 @@
-"""Inverse kinematics: the motion of a body from the places of markers, all frames at once."""
+"""Inverse kinematics: the motion of a body from marker positions, all frames at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, instance_of, number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.fitting import (
-    LEAST_DAMPING,
+    MIN_DAMPING,
     Fit,
     Fitted,
     coordinates_of,
@@ -44,9 +44,9 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
 
 
 def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
-    """Return the variables (K, n) of the standing posture, with the whole body moved onto the markers of each frame.
+    """Return the variables (K, n) of the standing posture, with the body moved onto the markers of each frame.
 
-    A body whose first six joints are not three slides and three hinges at right angles is not moved.
+    A body is not moved unless its first six joints are three slides and three hinges at right angles.
     """
     body, layout = fit.robot, fit.layout
     y = np.tile(fit.standing, (len(measured), 1))
@@ -56,14 +56,14 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
     upright = layout.positions(fit.standing)
     upright[:6] = 0.0
     poses = body.poses(upright)
-    own = poses[list(layout.links)]
-    model = np.einsum("mij,mj->mi", own[:, :3, :3], fit.local) + own[:, :3, 3]
+    link_poses = poses[list(layout.links)]
+    model = np.einsum("mij,mj->mi", link_poses[:, :3, :3], fit.local) + link_poses[:, :3, 3]
     R, t = rigid_fit(model, measured, weights)
     x = np.tile(upright, (len(measured), 1))
     x[:, 3:6] = _angles(R, ways[3:])
     x[:, :3] = (R @ poses[5, :3, 3] + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
     for k in range(6):
-        slope, constant = 1.0, 0.0  # of the position, which moves by its variable
+        slope, constant = 1.0, 0.0  # of the position, which moves with its variable
         for curve in layout.curves[k] if layout.curves else ():
             by, at = curve.line or (1.0, 0.0)
             slope, constant = by * slope, by * constant + at
@@ -72,37 +72,37 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
 
 
 def _free_root(body: Robot) -> Array | None:
-    """Return the axes (6, 3) of three slides and three hinges that carry the whole body, at zero; None without them."""
+    """Return the axes (6, 3) of three slides and three hinges that carry the whole body, at zero, or None."""
     kinds = [joint.type for joint in body.joints[:6]]
     if kinds != ["prismatic"] * 3 + ["revolute"] * 3 or list(body.parents[:6]) != [-1, 0, 1, 2, 3, 4]:
         return None
     turns = body.poses(np.zeros(body.nq))[:6, :3, :3]
     ways = np.einsum("kij,kj->ki", turns, np.array([joint.axis for joint in body.joints[:6]]))
-    square = all(np.allclose(each @ each.T, np.eye(3), atol=1e-9) for each in (ways[:3], ways[3:]))
+    square = all(np.allclose(axes @ axes.T, np.eye(3), atol=1e-9) for axes in (ways[:3], ways[3:]))
     return ways if square else None
 
 
 def _angles(R: Array, axes: Array) -> Array:
-    """Return the angles (K, 3) about three axes at right angles, each carried by the ones before, of rotations R."""
-    own = axes @ R @ axes.T
-    first = np.arctan2(-own[:, 1, 2], own[:, 2, 2])
-    third = np.arctan2(-own[:, 0, 1], own[:, 0, 0])
-    second = np.arcsin(np.clip(own[:, 0, 2], -1, 1))
+    """Return the angles (K, 3) of rotations R about three perpendicular axes, each carried by the previous ones."""
+    turned = axes @ R @ axes.T
+    first = np.arctan2(-turned[:, 1, 2], turned[:, 2, 2])
+    third = np.arctan2(-turned[:, 0, 1], turned[:, 0, 0])
+    second = np.arcsin(np.clip(turned[:, 0, 2], -1, 1))
     return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)
 
 
-FAR = 0.04  # m: a marker that is further away is worth a look (people are fitted to 10 to 20 mm, see the page)
-SWAPPED = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
+LARGE_MARKER_ERROR = 0.04  # m: a larger marker error deserves a look (typical fits: 10 to 20 mm)
+SWAP_FRACTION = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredMotion:
     """A measured motion of K frames.
 
-    ``q`` (K, nq) of the ``body``, at ``times`` (K,) (s); ``errors`` (K, M), the distances (m) of the ``markers`` from
-    where they were measured, NaN where they were not seen; ``converged`` and ``determined`` (K,): a frame is not
-    determined if its markers leave a coordinate open, which then comes from the frames around it. ``swapped`` are
-    (first frame, last frame, marker, marker) whose names were exchanged.
+    ``q`` (K, nq) of the ``body``, at ``times`` (K,) (s). ``errors`` (K, M) are the distances (m) of the ``markers``
+    from their measured positions, NaN where they were not seen. ``converged`` and ``determined`` (K,) are flags: a
+    frame is not determined if its markers leave a coordinate undefined, which is then taken from neighbouring frames.
+    ``swapped`` lists (first frame, last frame, marker, marker) whose names were exchanged.
     """
 
     body: Robot | Skeleton
@@ -131,7 +131,7 @@ class MeasuredMotion:
 
     @property
     def worst(self) -> tuple[int, str, float]:
-        """The frame, the name and the distance (m) of the marker that is furthest from where it was measured."""
+        """The frame, the name and the distance (m) of the marker farthest from its measured position."""
         frame, marker = np.unravel_index(int(np.nanargmax(self.errors)), self.errors.shape)
         return int(frame), self.markers.names[marker], float(self.errors[frame, marker])
 
@@ -141,19 +141,19 @@ class MeasuredMotion:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about swapped markers, and about frames that are not determined or did not converge.
+        """Warnings about swapped markers, and about frames that are undetermined or did not converge.
 
         Frames are counted from 1, as in files.
         """
-        found = [
+        lines = [
             f"markers {a!r} and {b!r} look swapped in frames {first + 1} to {last + 1}; fix: exchange their names there"
             for first, last, a, b in self.swapped
         ]
         for what, good in (("did not converge", self.converged), ("are not determined by markers", self.determined)):
             if not good.all():
                 bad = np.flatnonzero(~good)
-                found.append(f"{len(bad)} of {len(good)} frames {what}: {listing(map(str, bad + 1))}")
-        return found
+                lines.append(f"{len(bad)} of {len(good)} frames {what}: {listing(map(str, bad + 1))}")
+        return lines
 
     def __str__(self) -> str:
         frame, name, distance = self.worst
@@ -164,26 +164,26 @@ class MeasuredMotion:
 
 
 def swapped_pairs(
-    fit: Fit, found: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
+    fit: Fit, fitted: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
     """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names."""
-    places = fit.places(found.y)
+    places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
-    doubtful = errors.max(axis=1) > FAR
+    doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR
     if not doubtful.any():
         return ()
-    if not doubtful.all():  # places in a doubtful frame are those of the frames around it that fit well
+    if not doubtful.all():  # positions in a doubtful frame are interpolated from neighbouring good frames
         frames, good = np.arange(len(places)), np.flatnonzero(~doubtful)
-        places = fit.places(at_times(frames, good, found.y[good]))
+        places = fit.places(at_times(frames, good, fitted.y[good]))
         errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     found_in: dict[tuple[str, str], Flags] = {}
     for k in np.flatnonzero(doubtful).tolist():
-        far = np.flatnonzero(errors[k] > FAR).tolist()
+        far = np.flatnonzero(errors[k] > LARGE_MARKER_ERROR).tolist()
         for i, one in enumerate(far):
             for two in far[i + 1 :]:
                 now = errors[k, one] ** 2 + errors[k, two] ** 2
                 crossed = places[k, [one, two]] - measured[k, [two, one]]
-                if np.sum(crossed**2) < SWAPPED * now:
+                if np.sum(crossed**2) < SWAP_FRACTION * now:
                     found_in.setdefault((names[one], names[two]), np.zeros(len(places), dtype=bool))[k] = True
     listed = [(first, last, a, b) for (a, b), flags in found_in.items() for first, last in runs(flags)]
     return tuple(sorted(listed))
@@ -198,7 +198,7 @@ def marker_paths(
     """Return the recording (K, M, 3) of the markers on a body in a motion q (K, n) at times (K,) in s.
 
     ``axes`` are those of the motion: "left up forward", those of ``library.human``, for a Robot, and OpenSim's for a
-    skeleton. It serves to check what becomes of a motion that is known, and to write a predicted motion as .trc.
+    skeleton. It is used to check the analysis of a known motion, and to write a predicted motion as .trc.
 
     Example:
         >>> body = torsor.library.human()
@@ -210,19 +210,19 @@ def marker_paths(
     when = frozen_array(times, (np.size(times),), WHERE_PATHS, "times")
     at = frozen_array(q, (len(when), len(body.coordinate_names)), WHERE_PATHS, "q")
     tree, x = (body.tree, body.states(at, 0 * at, 0 * at)[0]) if isinstance(body, Skeleton) else (body, at)
-    own = tree.poses(x)[:, list(markers.links(tree))]
-    places = np.einsum("kmij,mj->kmi", own[..., :3, :3], markers.local) + own[..., :3, 3]
-    given = axes if axes is not None else OPENSIM if isinstance(body, Skeleton) else HUMAN
-    return Markers(markers.names, when, places, axes=given, source=tree.name)
+    link_poses = tree.poses(x)[:, list(markers.links(tree))]
+    places = np.einsum("kmij,mj->kmi", link_poses[..., :3, :3], markers.local) + link_poses[..., :3, 3]
+    chosen = axes if axes is not None else OPENSIM if isinstance(body, Skeleton) else HUMAN
+    return Markers(markers.names, when, places, axes=chosen, source=tree.name)
 
 
 WHERE = "inverse kinematics"
-STRIDE = 16  # frames between those that are fitted first, from the standing posture; others start between them
-# A frame is doubtful if its RMS is this many times the median, plus a bit of rounding (m); a cost is better below this
-# fraction; better frames start others, for so many waves.
-WORSE, TINY, BETTER, MAX_WAVES = 1.5, 1e-6, 0.95, 8
-JUMP = 1.2  # rad, m: second differences of coordinates above it are looked at again
-SPAN = 10.0  # m: markers of one frame that are further apart are not in m
+STRIDE = 16  # frames between those that are fitted first, from the standing posture; others start in between
+# A frame is doubtful if its RMS is this many times the median, plus a rounding tolerance (m). A cost is better below
+# this fraction. Better frames start others, for this many waves.
+DOUBTFUL_RATIO, ROUNDING, IMPROVEMENT_RATIO, MAX_WAVES = 1.5, 1e-6, 0.95, 8
+JUMP_THRESHOLD = 1.2  # rad, m: larger second differences of coordinates are fitted again
+MAX_MARKER_EXTENT = 10.0  # m: markers of one frame that are farther apart are not in m
 
 
 def inverse_kinematics(
@@ -239,17 +239,17 @@ def inverse_kinematics(
 ) -> MeasuredMotion:
     """Return the motion that brings the markers of a body closest to a recording.
 
-    Minimises the sum of weight * distance^2 (m^2) over markers and frames, with ``smooth`` (m^2/rad^2) times the
-    squared second differences of the coordinates added. Derivatives are exact; coordinates stay within ``lower`` and
-    ``upper`` of the body, unless ``ranges`` is False. A marker that a frame does not have (NaN) is left out there.
-    Markers of the recording that the set does not have are not used.
+    It minimises the sum of weight * distance^2 (m^2) over markers and frames, plus ``smooth`` (m^2/rad^2) times the
+    squared second differences of the coordinates. Derivatives are exact. Coordinates stay within ``lower`` and
+    ``upper`` of the body, unless ``ranges`` is False. Missing markers (NaN) are ignored, as are markers of the
+    recording that are not in the set.
 
     Coordinates that no marker depends on keep their value in ``start`` (nq; 0 by default), as do those in ``frozen``
-    {coordinate: value}. ``tied`` {coordinate: other} are equal to the other one; by default the four joints of the
-    spine of ``library.human`` bend alike. Of an OpenSim skeleton (``skeleton``, with its own ``markers``), coordinates
-    start at their defaults, locked ones stay there, and those that follow others do so.
+    {coordinate: value}. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine joints of
+    ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``), coordinates start
+    at their defaults, locked ones stay there, and coupled ones follow.
 
-    Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result names frames that did not
+    Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result lists frames that did not
     converge or are not determined, and pairs of swapped markers.
 
     Example:
@@ -270,13 +270,13 @@ def inverse_kinematics(
     seen: Flags = np.asarray(np.isfinite(positions).all(axis=2))
     weights = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], positions, 0.0)
-    found = fitted_recording(fit, measured, weights, tolerance)
+    fitted = fitted_recording(fit, measured, weights, tolerance)
     if smooth > 0:
-        found = fit_smoothly(fit, found, measured, weights, smooth, tolerance)
-    errors = np.where(seen, np.linalg.norm(fit.places(found.y) - measured, axis=2), np.nan)
-    swaps = swapped_pairs(fit, found, measured, seen, used.names)
-    q = coordinates_of(body, fit, found.y, posture, frozen)
-    result = MeasuredMotion(body, used, times, q, errors, found.converged, found.determined, swaps)
+        fitted = fit_smoothly(fit, fitted, measured, weights, smooth, tolerance)
+    errors = np.where(seen, np.linalg.norm(fit.places(fitted.y) - measured, axis=2), np.nan)
+    swaps = swapped_pairs(fit, fitted, measured, seen, used.names)
+    q = coordinates_of(body, fit, fitted.y, posture, frozen)
+    result = MeasuredMotion(body, used, times, q, errors, fitted.converged, fitted.determined, swaps)
     for line in result.warnings:
         warn(f"{WHERE}: {line}")
     return result
@@ -289,9 +289,9 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
     names, times, positions = list(recording.names), recording.times, recording.positions
     known = [name for name in markers.names if name in names]
     if len(known) < 3 and len(known) < len(markers.names):
-        found = f"the recording has {len(known)} of the markers of the set ({listing(markers.names)})"
-        fix = "name the markers as in the recording: it has " + listing(names)
-        raise ModelError(found, where=WHERE, allowed="3 or more", fix=fix)
+        what = f"the recording has {len(known)} of the markers of the set ({listing(markers.names)})"
+        fix = "name the markers as in the recording, which has " + listing(names)
+        raise ModelError(what, where=WHERE, allowed="3 or more", fix=fix)
     chosen = positions[:, [names.index(name) for name in known]]
     if not np.isfinite(chosen).all():
         chosen = np.where(np.isfinite(chosen).all(axis=2, keepdims=True), chosen, np.nan)
@@ -301,24 +301,26 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
         raise ModelError("no frame has any marker", where=WHERE, fix="check the names and the file")
     some = chosen[np.isfinite(chosen).any(axis=(1, 2))][::STRIDE]
     span = float(np.median((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max(axis=1)))
-    if span > SPAN:
-        found, fix = f"of one frame are {span:.0f} m apart", "give positions in m: those in mm divided by 1000"
-        raise ModelError(found, argument="markers", where=recording.source, allowed=f"up to {SPAN:.0f} m", fix=fix)
+    if span > MAX_MARKER_EXTENT:
+        what, fix = f"of one frame are {span:.0f} m apart", "give positions in m; divide those in mm by 1000"
+        raise ModelError(
+            what, argument="markers", where=recording.source, allowed=f"up to {MAX_MARKER_EXTENT:.0f} m", fix=fix
+        )
     return markers.only(name for name in known if name not in never), times, chosen[:, [n not in never for n in known]]
 
 
 def check_upright(body: Mechanism, axes: str, source: str) -> None:
-    """Raise ModelError if the vertical axis of a recording is not that of a body's gravity."""
+    """Raise ModelError if the vertical axis of a recording is not that of the body's gravity."""
     up = up_axis(axes)
     if up is None or not body.gravity.any():
         return
     if -up[1] * body.gravity[up[0]] < 0.7 * np.linalg.norm(body.gravity):
-        found = f"up is {'-' if up[1] < 0 else ''}{'xyz'[up[0]]}, and gravity of the body is {body.gravity.tolist()}"
-        raise ModelError(found, where=source, fix='turn the recording, in_axes("left up forward")')
+        what = f"up is {'-' if up[1] < 0 else ''}{'xyz'[up[0]]}, but gravity of the body is {body.gravity.tolist()}"
+        raise ModelError(what, where=source, fix='turn the recording with in_axes("left up forward")')
 
 
 def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit of all frames: some from the posture, all others from what lies between those."""
+    """Return the fit of all frames: some from the posture, all others from interpolation between those."""
     count = len(measured)
     first: NDArray[np.intp] = np.unique(np.append(np.arange(0, count, STRIDE), count - 1))
     y = standing_start(fit, measured[first], weights[first])
@@ -328,45 +330,45 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
         y = at_times(np.arange(count), first[good], coarse.y[good])
     else:
         y = standing_start(fit, measured, weights)
-    found = fit_frames(fit, y, measured, weights, tolerance, LEAST_DAMPING)
+    fitted = fit_frames(fit, y, measured, weights, tolerance, MIN_DAMPING)
     for _ in range(MAX_WAVES):
-        following = _from_neighbours(fit, found, measured, weights, tolerance)
+        following = _from_neighbours(fit, fitted, measured, weights, tolerance)
         if following is None:
             break
-        found = following
-    return _between_determined(fit, found, measured, weights, tolerance)
+        fitted = following
+    return _between_determined(fit, fitted, measured, weights, tolerance)
 
 
-def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit with frames that are not determined, or jump, as near as possible to the frames around them.
+def _between_determined(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
+    """Fit undetermined or jumping frames again, as close as possible to their neighbours.
 
     A frame with few markers may have two solutions that fit equally well, such as a forearm turned the other way.
     """
-    jumps = np.zeros(len(found.y), dtype=bool)
-    jumps[1:-1] = np.abs(np.diff(found.y, 2, axis=0)).max(axis=1) > JUMP
-    good = np.flatnonzero(found.determined & found.converged & ~jumps)
-    open_ = np.flatnonzero(~found.determined | jumps)
-    if not len(good) or not len(open_):
-        return found
-    start = at_times(open_, good, found.y[good])
-    again = fit_frames(fit, start, measured[open_], weights[open_], tolerance)
-    return found.replaced(open_, again, again.cost <= found.cost[open_] / BETTER)
+    jumps = np.zeros(len(fitted.y), dtype=bool)
+    jumps[1:-1] = np.abs(np.diff(fitted.y, 2, axis=0)).max(axis=1) > JUMP_THRESHOLD
+    good = np.flatnonzero(fitted.determined & fitted.converged & ~jumps)
+    undetermined = np.flatnonzero(~fitted.determined | jumps)
+    if not len(good) or not len(undetermined):
+        return fitted
+    start = at_times(undetermined, good, fitted.y[good])
+    again = fit_frames(fit, start, measured[undetermined], weights[undetermined], tolerance)
+    return fitted.replaced(undetermined, again, again.cost <= fitted.cost[undetermined] / IMPROVEMENT_RATIO)
 
 
-def _from_neighbours(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
-    """Return a better fit of doubtful frames, started from the nearest good frames; None if there is no better fit.
+def _from_neighbours(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
+    """Return a better fit of doubtful frames, started from the nearest good frames, or None if there is none.
 
-    A frame in another minimum than its neighbours, with an elbow bent the other way, fits much worse than they do.
+    A frame in another minimum than its neighbours, such as with an elbow bent the other way, fits much worse.
     """
-    rms = np.sqrt(found.cost / np.maximum(weights.sum(axis=1), 1e-30))
-    doubtful = ~found.converged | (rms > WORSE * np.median(rms) + TINY)
+    rms = np.sqrt(fitted.cost / np.maximum(weights.sum(axis=1), 1e-30))
+    doubtful = ~fitted.converged | (rms > DOUBTFUL_RATIO * np.median(rms) + ROUNDING)
     good, bad = np.flatnonzero(~doubtful), np.flatnonzero(doubtful)
     if not len(good) or not len(bad):
         return None
-    after, best = np.searchsorted(good, bad), found
+    after, best = np.searchsorted(good, bad), fitted
     for nearest in (good[np.minimum(after, len(good) - 1)], good[np.maximum(after - 1, 0)]):
-        again = fit_frames(fit, found.y[nearest], measured[bad], weights[bad], tolerance)
-        better = again.cost < best.cost[bad] * BETTER
+        again = fit_frames(fit, fitted.y[nearest], measured[bad], weights[bad], tolerance)
+        better = again.cost < best.cost[bad] * IMPROVEMENT_RATIO
         if better.any():
             best = best.replaced(bad, again, better)
-    return None if best is found else best
+    return None if best is fitted else best

@@ -1,4 +1,4 @@
-"""Markers on a body: on which link each one is, and where."""
+"""Markers on a body: the link of each marker, and its position on it."""
 
 import math
 import re
@@ -19,10 +19,10 @@ Place = tuple[str, tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class MarkerSet:
-    """Markers by name: ``places`` {marker: (link, (x, y, z))}, in m in the axes of the link.
+    """Markers by name: ``places`` {marker: (link, (x, y, z))}, in m in link axes.
 
-    ``weights`` {marker: weight} are 1 where they are not given. The markers in ``free`` are those that no landmark of
-    the skeleton defines, such as clusters on thigh and shank: calibration puts them where they were measured.
+    ``weights`` {marker: weight} are 1 by default. Markers in ``free`` are not defined by a skeletal landmark, such as
+    clusters on thigh and shank; calibration determines their positions.
 
     Example:
         >>> markers = MarkerSet({"R.Heel": ("right_foot", (0.0, -0.05, -0.06))}, weights={"R.Heel": 2.0})
@@ -40,12 +40,12 @@ class MarkerSet:
             pair = place if isinstance(place, (tuple, list)) and len(place) == 2 else ("", ())
             at = finite_vector(pair[1])
             if not isinstance(pair[0], str) or not pair[0] or at is None or at.shape != (3,):
-                found = f"marker {name!r} is at {place!r}"
-                raise ModelError(found, where=where, allowed="(link, (x, y, z)) with m in the link's axes")
+                what = f"marker {name!r} is at {place!r}"
+                raise ModelError(what, where=where, allowed="(link, (x, y, z)) in m in link axes")
             places[name] = pair[0], (float(at[0]), float(at[1]), float(at[2]))
         weights = table(self.weights, where, "weights")
         self._known(weights, places, "weights")
-        checked = {name: number(each, where, f"weight of {name}", least=0.0) for name, each in weights.items()}
+        checked = {name: number(weight, where, f"weight of {name}", least=0.0) for name, weight in weights.items()}
         self._known(self.free, places, "free")
         for name, value in (("places", places), ("weights", checked), ("free", frozenset(self.free))):
             object.__setattr__(self, name, value)
@@ -67,22 +67,22 @@ class MarkerSet:
         return float(self.weights.get(name, 1.0))
 
     def links(self, body: Mechanism) -> tuple[int, ...]:
-        """Return the index of the link of each marker, and raise ModelError for a link that the body does not have."""
+        """Return the link index of each marker; raise ModelError for a link that the body does not have."""
         known = {link.name: k for k, link in enumerate(body.links)}
         for name, (link, _) in self.places.items():
             if link not in known:
-                allowed = listing((each for each in known if "/" not in each), like=link)
+                allowed = listing((known_link for known_link in known if "/" not in known_link), like=link)
                 where = f"marker {name!r} on {body.name!r}"
-                raise ModelError(f"no link {link!r}", value=link, where=where, allowed=allowed)
+                raise ModelError(f"there is no link {link!r}", value=link, where=where, allowed=allowed)
         return tuple(known[link] for link, _ in self.places.values())
 
     @property
     def local(self) -> Array:
-        """The places (M, 3) of the markers in the axes of their links, in m."""
+        """The marker positions (M, 3) in link axes, in m."""
         return np.array([at for _, at in self.places.values()]).reshape(-1, 3)
 
     def only(self, names: Iterable[str]) -> "MarkerSet":
-        """Return the set of some of the markers, in the order of ``names``.
+        """Return a subset of the markers, in the order of ``names``.
 
         Example:
             >>> MarkerSet({"a": ("foot", (0, 0, 0)), "b": ("foot", (0, 1, 0))}).only(["b"]).names
@@ -94,52 +94,52 @@ class MarkerSet:
         return MarkerSet({name: self.places[name] for name in chosen}, weights, self.free & set(chosen))
 
     def moved(self, local: Array) -> "MarkerSet":
-        """Return the set with other places (M, 3) on the same links."""
+        """Return the set with other positions (M, 3) on the same links."""
         places = {name: (link, tuple(at)) for (name, (link, _)), at in zip(self.places.items(), local, strict=True)}
         return MarkerSet(places, self.weights, self.free)
 
 
-# Anatomical markers by their names in common marker sets, and where they sit on ``library.human``.
+# Anatomical markers by their names in common marker sets, and their positions on ``library.human``.
 #
-# The hips lie behind, below and beside the middle of the two ASIS by the regression of Harrington et al. (2007), from
+# The hips lie behind, below and beside the midpoint of the two ASIS by the regression of Harrington et al. (2007), from
 # the width between the ASIS and the depth from them to the PSIS:
 #
 #     back 0.24 depth + 9.9 mm      down 0.30 width + 10.9 mm      aside 0.33 width + 7.3 mm
 #
-# Its errors are 3 to 5 mm. All other places are first guesses from the skeleton, half widths of joints and a radius of
-# markers of 7 mm, for a man of 1.741 m; calibration moves them.
+# Its errors are 3 to 5 mm. All other positions are initial guesses from the skeleton, half-widths of joints and a
+# marker radius of 7 mm, for a man of 1.741 m; calibration moves them.
 
-# Between the ASIS, and from their middle to that of the PSIS, of a man of 1.741 m (m). The plane through these four
-# points leans forward when one stands (rad); it only sets the zero of tilt and hip flexion.
+# Distance between the ASIS, and from their midpoint to that of the PSIS, of a man of 1.741 m (m). The plane through
+# these four points leans forward in standing (rad); it only sets the zero of tilt and hip flexion.
 WIDTH, DEPTH, LEAN = 0.24, 0.155, math.radians(11.0)
-NEAR, LOOSE = 0.005, 0.015  # m: how well a place on the skeleton is known
+NEAR_SPREAD, LOOSE_SPREAD = 0.005, 0.015  # m: accuracy of a position on the skeleton
 
 
 @dataclass(frozen=True)
 class Landmark:
-    """A place on a link: ``at`` (m) on the right side, x to the left; ``spread`` (m), how well it is known.
+    """A position on a link: ``at`` (m) on the right side, x to the left; ``spread`` (m) is its accuracy.
 
-    ``names`` are patterns of names without the side; a place in the middle of the body has no ``side``.
+    ``names`` are name patterns without the side; a midline position has no ``side``.
     """
 
     names: str
     link: str
     at: tuple[float, float, float]
-    spread: float = LOOSE
+    spread: float = LOOSE_SPREAD
     side: bool = True
     free: bool = False
 
 
 def hips_from_pelvis(width: float, depth: float) -> tuple[float, float, float]:
-    """Return how far the hips are behind, below and beside the middle of the ASIS, in m (Harrington et al. 2007)."""
+    """Return the hip positions behind, below and beside the midpoint of the ASIS, in m (Harrington et al. 2007)."""
     return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
 
 
 def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, float]]:
-    """Return right ASIS, right PSIS and sacrum in the axes of the pelvis, whose origin is between the hips."""
+    """Return right ASIS, right PSIS and sacrum in pelvis axes, with the origin between the hips."""
     back, down, _ = hips_from_pelvis(width, depth)
     c, s = math.cos(LEAN), math.sin(LEAN)
-    # The PSIS are about 90 mm apart; a marker on the second sacral vertebra is 20 mm below their middle.
+    # The PSIS are about 90 mm apart; a marker on the second sacral vertebra is 20 mm below their midpoint.
     flat = {
         "asis": (-width / 2, down, back),
         "psis": (-0.045, down, back - depth),
@@ -150,7 +150,7 @@ def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, f
 
 _PELVIS = pelvis_places(WIDTH, DEPTH)
 LANDMARKS = {
-    "asis": Landmark("asis|asi", "pelvis", _PELVIS["asis"], NEAR),
+    "asis": Landmark("asis|asi", "pelvis", _PELVIS["asis"], NEAR_SPREAD),
     "psis": Landmark("psis|psi", "pelvis", _PELVIS["psis"], 0.008),
     "sacrum": Landmark("sacrum|sacr|sac|s1|s2|vsacral|sacral|midpsis", "pelvis", _PELVIS["sacrum"], side=False),
     "thigh": Landmark(r"(th|thi|thigh|tth)[a-z]?\d*", "thigh", (-0.05, -0.25, 0.06), free=True),
@@ -186,25 +186,25 @@ LANDMARKS = {
     "head_back": Landmark("bhd|headback|backhead", "head", (-0.07, 0.10, -0.08), 0.03),
     "head": Landmark("head|vertex|tophead|hd|headtop", "head", (0.0, 0.16, 0.0), 0.03, side=False),
 }
-# Joints of the model are at the upper end of their link: landmarks at the lower end hang this far below (de Leva's
-# length, in m for 1.741 m), with the name of the joint that is there.
+# Joints of the model are at the proximal end of their link. Landmarks at the distal end are this far below (de Leva's
+# length, in m for 1.741 m), with the name of the joint there.
 _LOWER_END = {"knee": "knee_flexion", "ankle": "ankle_flexion", "elbow": "elbow_flexion", "wrist": "wrist_flexion"}
 
 _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
 
 
 def recognised(name: str) -> tuple[str, str] | None:
-    """Return the landmark and the side ("" in the middle) that a marker's name stands for, None if it is not known."""
+    """Return the landmark and the side ("" on the midline) of a marker name, or None if it is unknown."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(":", 1)[-1])
-    by_certainty = sorted(LANDMARKS.items(), key=lambda item: item[1].free)  # a shoulder, RSHO, is no shank
+    by_certainty = sorted(LANDMARKS.items(), key=lambda item: item[1].free)  # RSHO is a shoulder, not a shank
     for key, landmark in by_certainty:
         if not landmark.side and re.fullmatch(landmark.names, plain):
             return key, ""
     for pattern in (r"(right|left)(.+)", r"(.+)(right|left)", r"(r|l)(.+)", r"(.+)(r|l)"):
-        found = re.fullmatch(pattern, plain)
-        if found is None:
+        match = re.fullmatch(pattern, plain)
+        if match is None:
             continue
-        side, rest = (found[1], found[2]) if found[1] in _SIDES else (found[2], found[1])
+        side, rest = (match[1], match[2]) if match[1] in _SIDES else (match[2], match[1])
         for key, landmark in by_certainty:
             if landmark.side and re.fullmatch(landmark.names, rest):
                 return key, _SIDES[side]
@@ -212,12 +212,12 @@ def recognised(name: str) -> tuple[str, str] | None:
 
 
 def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> MarkerSet:
-    """Return the places of markers on a body (``library.human``), from their names in common marker sets.
+    """Return the positions of markers on a body (``library.human``), from their names in common marker sets.
 
-    Known are ASIS, PSIS, sacrum, clusters of thigh, shank, upper arm and forearm, knee, ankle, heel, toe, MT5, MT1,
-    shoulder, clavicle, C7, sternum, elbow, wrist, hand and head, with their common short forms, and "R", "L", "right"
-    or "left" before or after them. Markers of clusters are ``free``: calibration places them. ``unknown`` is "raise" or
-    "drop", for names that are not known; a MarkerSet with their links and places may be made by hand.
+    Known names are ASIS, PSIS, sacrum, clusters of thigh, shank, upper arm and forearm, knee, ankle, heel, toe, MT5,
+    MT1, shoulder, clavicle, C7, sternum, elbow, wrist, hand and head, with their common abbreviations, and "R", "L",
+    "right" or "left" before or after them. Cluster markers are ``free``: calibration determines their positions.
+    ``unknown`` is "raise" or "drop", for unknown names; for these, create a MarkerSet with links and positions.
 
     Example:
         >>> markers = marker_set(torsor.library.human(), ["R.ASIS", "L.ASIS", "R.TH1", "RKNE"])
@@ -227,47 +227,47 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
     one_of(unknown, ("raise", "drop"), "marker set", "unknown")
     places, free, strange = {}, set[str](), list[str]()
     for name in names:
-        found = recognised(name)
-        if found is None:
+        landmark_and_side = recognised(name)
+        if landmark_and_side is None:
             strange.append(name)
             continue
-        (key, side), landmark = found, LANDMARKS[found[0]]
+        (key, side), landmark = landmark_and_side, LANDMARKS[landmark_and_side[0]]
         link = landmark.link if landmark.link in body.link_names else f"{side}_{landmark.link}"
         places[name] = link, _place(body, key, side)
         free |= {name} if landmark.free else set()
     if strange and unknown == "raise":
         allowed = f"names of {', '.join(LANDMARKS)}, with a side"
-        fix = 'unknown="drop", or a MarkerSet with their links'
-        raise ModelError(f"markers {listing(strange)}", where="marker set", allowed=allowed, fix=fix)
+        fix = 'use unknown="drop", or a MarkerSet with their links'
+        raise ModelError(f"the markers {listing(strange)} are unknown", where="marker set", allowed=allowed, fix=fix)
     return MarkerSet(places, free=frozenset(free))
 
 
 def spreads(markers: MarkerSet) -> Array:
-    """Return how well the place of each marker on its link is known (M,), in m; free and unknown ones are infinite."""
+    """Return the accuracy of each marker position on its link (M,), in m; infinite for free and unknown ones."""
     known = {name: recognised(name) for name in markers.names if name not in markers.free}
-    spread = {name: LANDMARKS[each[0]].spread for name, each in known.items() if each is not None}
+    spread = {name: LANDMARKS[landmark[0]].spread for name, landmark in known.items() if landmark is not None}
     return np.array([spread.get(name, np.inf) for name in markers.names])
 
 
 def far_ends(body: Robot, markers: MarkerSet) -> Array:
-    """Return, for each marker at the far end of its link, the origin of the joint there, on the link (M, 3); else 0.
+    """Return, for each marker at the distal end of its link, the joint origin there, on the link (M, 3); else 0.
 
     Such a marker moves with the length of the link.
     """
-    found = np.zeros((len(markers.names), 3))
+    origins = np.zeros((len(markers.names), 3))
     for k, name in enumerate(markers.names):
         key, side = recognised(name) or ("", "")
         joint = _LOWER_END.get(key.split("_")[0]) or ("shoulder_flexion" if key == "shoulder" else None)
         if joint is not None and body.joint(f"{side}_{joint}").parent == markers.places[name][0].split("/")[0]:
-            found[k] = body.joint(f"{side}_{joint}").placement[:3, 3]
-    return found
+            origins[k] = body.joint(f"{side}_{joint}").placement[:3, 3]
+    return origins
 
 
 def _place(body: Robot, key: str, side: str) -> tuple[float, float, float]:
-    """Return the place of a landmark on a body of any size, in the axes of its link."""
+    """Return the position of a landmark on a body of any size, in link axes."""
     landmark = LANDMARKS[key]
     scale = float(body.place("right_heel").pose[1, 3]) / -ANKLE
-    x, y, z = (scale * each for each in landmark.at)
+    x, y, z = (scale * value for value in landmark.at)
     joint = _LOWER_END.get(key.split("_")[0])
     if joint is not None:
         y += float(body.joint(f"{side}_{joint}").placement[1, 3])

@@ -1,24 +1,24 @@
-"""Least squares of markers, over symbols: cost, gradient and Hessian of one frame, and their solution.
+"""Symbolic least squares of markers: cost, gradient and Hessian of one frame, and their solution.
 
-With weights w, measured places y and places x(q) of the markers, in base axes,
+With weights w, measured positions y and marker positions x(q), in base axes,
 
     minimise  sum of w |x(q) - y|^2        H = sum of w J^T J       g = sum of w J^T (x - y)
 
-H is the mass matrix of the body with a point mass w at each marker, so that the composite-rigid-body recursion gives
-it without a Jacobian: with m, h and I the mass, the first moment and the inertia, about the origin, of all markers that
+H is the mass matrix of the body with a point mass w at each marker, so the composite-rigid-body recursion gives it
+without a Jacobian. With m, h and I the mass, the first moment and the inertia, about the origin, of all markers that
 joint j moves,
 
     f_j = w_j x h + m v_j      n_j = I w_j + h x v_j      H_ij = w_i . n_j + v_i . f_j      (i moves j)
 
 (w_j, v_j) is the axis of joint j as a twist about the origin (Featherstone 2008, section 6.2). The second derivative of
-a place by i and j is w_i x (dx/dq_j), so that the exact Hessian takes one more term in n_j,
+a position by i and j is w_i x (dx/dq_j), so the exact Hessian has one more term in n_j,
 
     n_j + Q w_j - trace(Q) w_j + v_j x f        Q = sum of w x (x - y)^T      f = sum of w (x - y)
 
-Where a position is a function f of a variable, as in joints of OpenSim, its axis is multiplied by f', and the exact
-Hessian has f'' times the gradient by the position on its diagonal.
+If a position is a function f of a variable, as in OpenSim joints, its axis is multiplied by f', and the exact Hessian
+has f'' times the gradient by the position on its diagonal.
 
-The same tree gives the order of elimination without fill-in, from the tips to the root (section 6.5).
+The same tree gives an elimination order without fill-in, from the tips to the root (section 6.5).
 """
 
 from dataclasses import dataclass, replace
@@ -34,16 +34,15 @@ from torsor.robot.robot import Robot
 from torsor.spatial import cross, inverse_pose
 
 Twist = tuple[ca.SX, ca.SX]
-Rates = tuple[ca.SX | float, ca.SX | float]  # the first and second derivative of a position by its variable
+Rates = tuple[ca.SX | float, ca.SX | float]  # first and second derivative of a position by its variable
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the equations of a recording depend on besides numbers that may change.
+    """The structure on which the equations of a recording depend, besides numbers that may change.
 
-    ``links`` are the indices of the links of the M markers. Position k of the robot is variable ``variables[k]``; -1
-    stands for no variable: the position is ``fixed[k]``. With ``curves``, position k is curves[k] of the variable, one
-    after the other.
+    ``links`` are the link indices of the M markers. Position k of the robot is variable ``variables[k]``; -1 means that
+    the position is ``fixed[k]``. With ``curves``, position k is the composition curves[k] of the variable.
     """
 
     links: tuple[int, ...]
@@ -57,15 +56,15 @@ class Layout:
         return max(self.variables) + 1
 
     def positions(self, y: Array) -> Array:
-        """Return the positions (..., nq) of variables (..., n)."""
-        found: Array = np.zeros((*y.shape[:-1], len(self.variables))) + np.asarray(self.fixed)
+        """Return the positions (..., nq) for variables (..., n)."""
+        q: Array = np.zeros((*y.shape[:-1], len(self.variables))) + np.asarray(self.fixed)
         for k, variable in enumerate(self.variables):
             if variable >= 0:
                 x = y[..., variable]
                 for curve in self.curves[k] if self.curves else ():
                     x = curve(x)[0]
-                found[..., k] = x
-        return found
+                q[..., k] = x
+        return q
 
     def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
         """Return position k over the variables y (n), and its first and second derivative by its variable."""
@@ -73,8 +72,8 @@ class Layout:
             return ca.SX(self.fixed[k]), 0.0, 0.0
         x, slope, bend = y[self.variables[k]], ca.SX(1), ca.SX(0)
         for curve in self.curves[k] if self.curves else ():
-            x, own, second = curve.traced(x)
-            slope, bend = own * slope, second * slope**2 + own * bend
+            x, first, second = curve.traced(x)
+            slope, bend = first * slope, second * slope**2 + first * bend
         return x, slope, bend
 
 
@@ -89,16 +88,16 @@ class Equations:
 
 
 def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], list[ca.SX]]:
-    """Return the inputs of ``_moved``, the places of the markers (3 x 1), and the rotations of all links (3 x 3)."""
+    """Return the inputs of ``_moved``, the marker positions (3 x 1), and the rotations of all links (3 x 3)."""
     inputs, places, tree, moved = _moved(robot, layout)
     pairs = zip(world_poses(tree, moved), tree.bodies, strict=True)
     return inputs, places, [R @ sx(body.link)[:3, :3] for (R, _), body in pairs]
 
 
 def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
-    """Return the inputs, the positions of the markers over them, the tree, and the moves of its joints.
+    """Return the inputs, the marker positions over them, the tree, and the moves of its joints.
 
-    Inputs are y (n), ``offsets`` (links, 3) of joints in their parents, and places ``local`` (M, 3) on the links.
+    Inputs are y (n), joint ``offsets`` (links, 3) in their parents, and positions ``local`` (M, 3) on the links.
     """
     count, joints = len(layout.links), robot.joints
     inputs = {"y": ca.SX.sym("y", layout.count), "offsets": ca.SX.sym("offsets", len(joints), 3)}
@@ -107,10 +106,10 @@ def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX],
     tree = Tree.of(robot)
     bodies = list(tree.bodies)
     for k, (joint, body) in enumerate(zip(joints, bodies, strict=True)):
-        own = inverse_pose(joints[body.parent].frame) if body.parent >= 0 else np.eye(4)
+        inverse = inverse_pose(joints[body.parent].frame) if body.parent >= 0 else np.eye(4)
         origin = inputs["offsets"][k, :].T + sx(joint.placement[:3, :3] @ joint.frame[:3, 3])
         T = sx(body.T)
-        T[:3, 3] = sx(own[:3, :3]) @ origin + sx(own[:3, 3])
+        T[:3, 3] = sx(inverse[:3, :3]) @ origin + sx(inverse[:3, 3])
         bodies[k] = replace(body, T=T)
     tree = replace(tree, bodies=tuple(bodies))
     moved = moves(tree, q)
@@ -126,7 +125,7 @@ def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX],
 def equations(robot: Robot, layout: Layout) -> Equations:
     """Return the equations of one frame; further inputs are ``measured`` (M, 3) and ``weights`` (M).
 
-    The Hessian is that of Gauss and Newton where the input ``exact`` is 0, and exact where it is 1.
+    The Hessian is the Gauss-Newton matrix if the input ``exact`` is 0, and exact if it is 1.
     """
     inputs, places, tree, moved = _moved(robot, layout)
     inputs["measured"], inputs["weights"] = ca.SX.sym("measured", len(places), 3), ca.SX.sym("weights", len(places))
@@ -139,7 +138,7 @@ def equations(robot: Robot, layout: Layout) -> Equations:
     for k in reversed(range(len(loads))):
         if tree.bodies[k].parent >= 0 and loads[k].used:
             loads[tree.bodies[k].parent].join(loads[k])
-    columns = [each if load.used else [] for each, load in zip(_columns(tree, moved), loads, strict=True)]
+    columns = [column if load.used else [] for column, load in zip(_columns(tree, moved), loads, strict=True)]
     gradient, hessian = ca.SX.zeros(layout.count), dict[tuple[int, int], ca.SX]()
     rates = [layout.moved(k, inputs["y"])[1:] for k in range(len(layout.variables))]
     for k, load in enumerate(loads):
@@ -154,10 +153,10 @@ def equations(robot: Robot, layout: Layout) -> Equations:
                 twice = 2.0 if other == variable else 1.0
                 pair = max(other, variable), min(other, variable)
                 hessian[pair] = hessian.get(pair, ca.SX(0)) + twice * factor * _dot(sum_of, wrench)
-            own = variable, variable
-            hessian[own] = hessian.get(own, ca.SX(0)) + factor**2 * _dot(axis, wrench)
+            diagonal = variable, variable
+            hessian[diagonal] = hessian.get(diagonal, ca.SX(0)) + factor**2 * _dot(axis, wrench)
             if layout.curves:
-                hessian[own] += inputs["exact"] * bend * pull
+                hessian[diagonal] += inputs["exact"] * bend * pull
     return Equations(inputs, cost, gradient, hessian)
 
 
@@ -170,7 +169,7 @@ class _Load:
         self.Q, self.f = ca.SX.zeros(3, 3), ca.SX.zeros(3)
 
     def add(self, w: ca.SX, x: ca.SX, off: ca.SX) -> None:
-        """Add one marker with a weight, its place and its residual."""
+        """Add one marker with a weight, its position and its residual."""
         wx = w * x
         self.used, self.m, self.h = True, self.m + w, self.h + wx
         self.second += ca.triu(wx @ x.T)
@@ -202,15 +201,15 @@ def _dot(twist: Twist, wrench: Twist) -> ca.SX:
 
 
 def _columns(tree: Tree, moved: list[Move]) -> list[list[tuple[int, Twist]]]:
-    """Return the index and the twist about the origin of base, in its axes, of each coordinate of each body."""
-    found = []
+    """Return the index and the twist about the base origin, in base axes, of each coordinate of each body."""
+    columns = []
     for body, move, (R, p) in zip(tree.bodies, moved, world_poses(tree, moved), strict=True):
-        own = []
+        twists = []
         for c in range(body.v.stop - body.v.start):
             w, v = R @ move.S[:3, c], R @ move.S[3:, c]
-            own.append((body.v.start + c, (body.joint.ratio * w, body.joint.ratio * (v + cross(p, w)))))
-        found.append(own)
-    return found
+            twists.append((body.v.start + c, (body.joint.ratio * w, body.joint.ratio * (v + cross(p, w)))))
+        columns.append(twists)
+    return columns
 
 
 def _moving(
@@ -230,9 +229,9 @@ def _moving(
 
 
 def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return H^-1 right, and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
+    """Return H^-1 right and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
 
-    The pivot is 0 where the markers do not determine the variables.
+    The pivot is 0 if the markers do not determine the variables.
     """
     n = right.numel()
     rows: list[dict[int, ca.SX]] = [{} for _ in range(n)]

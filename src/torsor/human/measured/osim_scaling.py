@@ -1,8 +1,8 @@
-"""Skeletons of OpenSim scaled to a person: factors of bodies from distances of markers, masses, and places of markers.
+"""OpenSim skeletons scaled to a person: body factors from marker distances, masses, and marker positions.
 
-A measurement compares the mean distance of pairs of markers of a standing trial with that of the same markers on the
-skeleton. With S the diagonal matrix of the factors of a body, its points, its joints and its centre of mass move to
-S x, and with m'/m the ratio of its masses the second moment of its mass, E = trace(I)/2 - I, becomes
+A measurement compares the mean distance of marker pairs in a standing trial with that of the same markers on the
+skeleton. With S the diagonal matrix of the factors of a body, its points, its joints and its centre of mass move to S
+x. With m'/m the ratio of its masses, the second moment of its mass, E = trace(I)/2 - I, becomes
 
     E' = m'/m S E S        I' = trace(E') - E'
 """
@@ -26,8 +26,8 @@ from torsor.human.recordings.recording import checked_markers
 from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"
-MIN_FACTOR, MAX_FACTOR = 0.3, 3.0  # factors of people, from a small child to a giant beside an adult skeleton
-ANCHORS = 1000.0  # weight of fixed markers beside movable ones, when these are put where they were measured
+MIN_FACTOR, MAX_FACTOR = 0.3, 3.0  # plausible factors, from a small child to a giant relative to an adult skeleton
+ANCHORS = 1000.0  # weight of fixed markers relative to movable ones, while these are placed as measured
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Measurement:
 def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Measurement]) -> dict[str, Array]:
     """Return the factors (3,) along x, y and z of the bodies that measurements scale.
 
-    Each measurement is the mean, over its pairs, of the measured distance (its mean over the frames) by the distance on
-    the skeleton in its default posture.
+    Each factor is the mean, over the pairs, of the measured distance (its mean over the frames) divided by the distance
+    on the skeleton in its default posture.
     """
-    body, found = skeleton(model), dict[str, Array]()
+    body, factors = skeleton(model), dict[str, Array]()
     places = _places(body)
-    for given in measurements:
+    for measurement in measurements:
         ratios = []
-        for pair in given.pairs:
+        for pair in measurement.pairs:
             for name in pair:
                 if name not in places or name not in standing.names:
                     where = f"{WHERE}: the pair {pair[0]!r}, {pair[1]!r}"
@@ -61,20 +61,20 @@ def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Me
                     allowed = listing(names, like=name)
                     raise ModelError(f"the {place} has no marker {name!r}", value=name, where=where, allowed=allowed)
             apart = np.linalg.norm(standing.position(pair[0]) - standing.position(pair[1]), axis=1)
-            own = float(np.linalg.norm(places[pair[0]] - places[pair[1]]))
-            if not np.isfinite(apart).any() or own == 0.0:
-                text = f"{pair[0]!r} and {pair[1]!r} are never seen together, or at one place of the skeleton"
-                raise ModelError(text, where=standing.source, fix="choose another pair")
-            ratios.append(float(np.nanmean(apart)) / own)
-        for name, axes in given.bodies.items():
+            modelled = float(np.linalg.norm(places[pair[0]] - places[pair[1]]))
+            if not np.isfinite(apart).any() or modelled == 0.0:
+                what = f"{pair[0]!r} and {pair[1]!r} are never seen together, or coincide on the skeleton"
+                raise ModelError(what, where=standing.source, fix="choose another pair")
+            ratios.append(float(np.nanmean(apart)) / modelled)
+        for name, axes in measurement.bodies.items():
             if set(axes) - set("xyz") or not axes:
                 raise ModelError(f"axes of {name} are {axes!r}", value=axes, where=WHERE, allowed='"x", "xy", "xyz"')
-            found.setdefault(name, np.ones(3))[["xyz".index(each) for each in axes]] = np.mean(ratios)
-    return found
+            factors.setdefault(name, np.ones(3))[["xyz".index(axis) for axis in axes]] = np.mean(ratios)
+    return factors
 
 
 def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float | None = None) -> OsimModel:
-    """Return a skeleton whose bodies are longer by ``factors`` {body: factor or (x, y, z)}, with a ``mass`` in kg.
+    """Return a skeleton with bodies scaled by ``factors`` {body: factor or (x, y, z)}, and a ``mass`` in kg.
 
     Joints, centres of mass, inertias and markers follow. Bodies keep their fractions of the mass.
 
@@ -87,30 +87,30 @@ def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float
     """
     instance_of(model, OsimModel, WHERE, "model", allowed="a skeleton of torsor.human.recordings.read_osim")
     by_body = {name: np.ones(3) for name in model.bodies}
-    for name, each in table(factors, WHERE, "factors").items():
+    for name, value in table(factors, WHERE, "factors").items():
         known_name(name, by_body, f"{model.source}: factors", "body")
-        given = finite_vector(np.broadcast_to(np.asarray(each, dtype=float), (3,)) if np.ndim(each) == 0 else each)
-        if given is None or given.shape != (3,) or given.min() < MIN_FACTOR or given.max() > MAX_FACTOR:
-            text = f"the factor of {name} is {each}"
-            fix = "check the pairs of markers and their unit"
-            raise ModelError(text, where=WHERE, allowed=f"{MIN_FACTOR:g} to {MAX_FACTOR:g}, or three of them", fix=fix)
-        by_body[name] = given
+        vector = finite_vector(np.broadcast_to(np.asarray(value, dtype=float), (3,)) if np.ndim(value) == 0 else value)
+        if vector is None or vector.shape != (3,) or vector.min() < MIN_FACTOR or vector.max() > MAX_FACTOR:
+            what = f"the value of {name} is {value}"
+            fix = "check the marker pairs and their unit"
+            raise ModelError(what, where=WHERE, allowed=f"{MIN_FACTOR:g} to {MAX_FACTOR:g}, or three of them", fix=fix)
+        by_body[name] = vector
     ratio = 1.0 if mass is None else number(mass, WHERE, "mass (kg)", above=0.0) / model.mass
     bodies = {name: _scaled_body(body, by_body[name], ratio) for name, body in model.bodies.items()}
-    factor = defaultdict(lambda: np.ones(3), by_body)  # 1 of the ground
-    markers = {name: each._replace(location=factor[each.body] * each.location) for name, each in model.markers.items()}
-    shapes = tuple(_scaled_shape(each, factor[each.body]) for each in model.shapes)
-    joints = {name: _scaled_joint(each, factor[each.parent], factor[each.child]) for name, each in model.joints.items()}
+    by_name = defaultdict(lambda: np.ones(3), by_body)  # 1 for the ground
+    markers = {name: m._replace(location=by_name[m.body] * m.location) for name, m in model.markers.items()}
+    shapes = tuple(_scaled_shape(shape, by_name[shape.body]) for shape in model.shapes)
+    joints = {name: _scaled_joint(j, by_name[j.parent], by_name[j.child]) for name, j in model.joints.items()}
     return replace(model, bodies=bodies, joints=joints, markers=markers, shapes=shapes)
 
 
 def scaled_skeleton(
     model: OsimModel, standing: Markers, measurements: Sequence[Measurement], mass: float | None = None
 ) -> OsimModel:
-    """Return a skeleton scaled to a person who stands: sizes, ``mass`` (kg), and places of movable markers.
+    """Return a skeleton scaled to a standing person: sizes, ``mass`` (kg), and positions of movable markers.
 
-    The skeleton takes the posture that fits its fixed markers; those that the file calls movable (clusters on thighs
-    and shanks) are then put where they were measured.
+    The skeleton takes the posture that fits its fixed markers. Markers that the file declares movable (clusters on
+    thighs and shanks) are then placed where they were measured.
     """
     checked_markers(standing, WHERE, "standing")
     scaled = scaled_model(model, scale_factors(model, standing, measurements), mass)
@@ -122,18 +122,18 @@ def scaled_skeleton(
     used = MarkerSet(body.markers.only(known).places, weights, body.markers.free & set(known))
     q = inverse_kinematics(body, used, mean).q
     x = body.states(q, 0 * q, 0 * q)[0][0]
-    found = dict(scaled.markers)
+    markers = dict(scaled.markers)
     for name in movable:
-        pose = body.tree.pose(x, found[name].body)
+        pose = body.tree.pose(x, markers[name].body)
         place = mean.position(name)[0]
         if np.isfinite(place).all():
             back = inverse_pose(pose)
-            found[name] = found[name]._replace(location=back[:3, :3] @ place + back[:3, 3])
-    return replace(scaled, markers=found)
+            markers[name] = markers[name]._replace(location=back[:3, :3] @ place + back[:3, 3])
+    return replace(scaled, markers=markers)
 
 
 def _places(body: Skeleton) -> dict[str, Array]:
-    """Return the places (3,) of the markers of a skeleton in its default posture."""
+    """Return the marker positions (3,) of a skeleton in its default posture."""
     q = body.completed(np.array([[body.coordinates[name].default for name in body.names]]))
     poses = body.tree.poses(body.states(q, 0 * q, 0 * q)[0][0])
     local = zip(body.markers.names, body.markers.links(body.tree), body.markers.local, strict=True)
@@ -148,18 +148,18 @@ def _scaled_body(body: OsimBody, factors: Array, ratio: float) -> OsimBody:
 
 
 def _scaled_shape(shape: OsimShape, factors: Array) -> OsimShape:
-    """Return a surface scaled with its body; one that is turned takes the mean factors along its own axes."""
+    """Return a surface scaled with its body; a rotated surface takes the mean factors along its own axes."""
     along = pose_of(shape.place)[:3, :3].T ** 2 @ factors
     return shape._replace(scale=along * shape.scale, place=_moved(shape.place, factors))
 
 
 def _scaled_joint(joint: OsimJoint, parent: Array, child: Array) -> OsimJoint:
-    """Return a joint whose frames, and whose slides on the parent, are scaled by the factors of their bodies."""
+    """Return a joint whose frames, and whose translations on the parent, are scaled by the factors of their bodies."""
     axes = tuple(
-        each._replace(scale=each.scale * float(each.axis @ (parent * each.axis) / (each.axis @ each.axis)))
-        if each.name.startswith("translation")
-        else each
-        for each in joint.axes
+        axis._replace(scale=axis.scale * float(axis.axis @ (parent * axis.axis) / (axis.axis @ axis.axis)))
+        if axis.name.startswith("translation")
+        else axis
+        for axis in joint.axes
     )
     before, after = _moved(joint.parent_place, parent), _moved(joint.child_place, child)
     return joint._replace(parent_place=before, child_place=after, axes=axes)

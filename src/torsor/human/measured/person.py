@@ -1,4 +1,4 @@
-"""A measured person: a body with the lengths that the markers of a recording show."""
+"""A measured person: a body with the segment lengths that the markers of a recording show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,26 +28,26 @@ from torsor.human.recordings.recording import checked_markers
 from torsor.library.human import human
 from torsor.robot.robot import Robot
 
-# Scaling: lengths of segments and places of markers from a recording, by one least squares over frames and person.
+# Scaling: segment lengths and marker positions from a recording, by one least-squares fit over frames and person.
 #
 #     minimise  sum over frames and markers of w |x(y_k, f, m) - measured|^2 / noise^2
 #             + sum of |m - m_0|^2 / spread^2 + sum of (f - f_0)^2 / doubt^2 + sum of |y_k - posture|^2 / play^2
 #
-# over the postures y_k of some frames, the factors f of the lengths and the places m of the markers on their links.
-# Free markers have no m_0. The frames are eliminated one by one (Schur complement), so that what is left has the size
-# of the person. All derivatives are exact.
+# over the postures y_k of some frames, the length factors f and the marker positions m on their links. Free markers
+# have no m_0. The frames are eliminated one by one (Schur complement), so the remaining system has the size of the
+# person. All derivatives are exact.
 
-# Markers on skin move this much against the bone (m); they do so alike in each stride, so that all frames together tell
-# no more than this many independent ones.
+# Skin markers move by this much relative to the bone (m). They do so in the same way in each stride, so all frames
+# together count as no more than this many independent ones.
 NOISE, INDEPENDENT = 0.005, 4.0
-PLAY = 1.0  # rad: walking postures may be anything; this only keeps what no marker tells near zero
-STILL = 0.09  # rad, 5 degrees: how well a person stands in the standing posture
+POSTURE_SPREAD = 1.0  # rad: walking postures are arbitrary; this only keeps undetermined angles near zero
+STANDING_SPREAD = 0.09  # rad, 5 degrees: accuracy of the standing posture
 MAX_STEPS, TOLERANCE, MAX_DAMPING = 60, 1e-6, 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """Factors (F,) of lengths, places (M, 3) of markers on their links, postures (K, n), and residuals (K, M) in m."""
+    """Length factors (F,), marker positions (M, 3) on their links, postures (K, n), and residuals (K, M) in m."""
 
     factors: Array
     local: Array
@@ -57,11 +57,11 @@ class Calibrated:
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """What is known of a person before the recording.
+    """Prior knowledge of a person before the recording.
 
-    ``spread`` (M,) tells how well the places of the markers on their links are known (m), ``masks`` (F, links, 3) which
-    lengths each factor scales, ``ends`` (F, M, 3) how far it moves the places of markers on their links, ``factors``
-    (F, 2) the expected factors and how well they are known.
+    ``spread`` (M,) is the accuracy of the marker positions on their links (m), ``masks`` (F, links, 3) the lengths that
+    each factor scales, ``ends`` (F, M, 3) how far it moves marker positions on their links, and ``factors`` (F, 2) the
+    expected factors and their accuracy.
     """
 
     spread: Array
@@ -71,7 +71,7 @@ class Knowledge:
 
     @property
     def firmness(self) -> Array:
-        """The weights (F + 3 M,) of what is known of factors and places."""
+        """The weights (F + 3 M,) of the prior knowledge of factors and positions."""
         places = np.where(np.isfinite(self.spread), 1 / self.spread**2, 1e-6 / NOISE**2)
         return np.concatenate([self.factors[:, 1] ** -2, np.repeat(places, 3)])
 
@@ -79,12 +79,12 @@ class Knowledge:
 def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowledge, standing: int = 0) -> Calibrated:
     """Return the person that fits frames (K, M, 3) best, starting from postures y (K, n).
 
-    In the last ``standing`` frames the person stands in the standing posture.
+    In the last ``standing`` frames the person is in the standing posture.
     """
     count, n = y.shape
     M, F = measured.shape[1], len(known.factors)
-    play = np.full((count, n), PLAY**-2)
-    play[count - standing :] = STILL**-2
+    play = np.full((count, n), POSTURE_SPREAD**-2)
+    play[count - standing :] = STANDING_SPREAD**-2
     play[:, np.flatnonzero(~np.isfinite(fit.lower) | ~np.isfinite(fit.upper)).tolist()] = 0.0
     kernel, chains, firm = _derivatives(fit), _subtree_sums(fit), known.firmness
     w = np.repeat(weights, 3, axis=1) * min(1.0, INDEPENDENT / count) / NOISE**2
@@ -97,13 +97,13 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
         cost = (w * off**2).sum() + (play * y**2).sum() + (firm * (person - expected) ** 2).sum()
         return float(cost), off, by_y.reshape(count, 3 * M, n), turns
 
-    person, damping, each = expected.copy(), 1e-3, np.arange(n)
+    person, damping, diagonal = expected.copy(), 1e-3, np.arange(n)
     cost, off, by_y, turns = evaluate(y, person)
     for _ in range(MAX_STEPS):
         by_person = _by_person(fit, turns, known, chains)
         weighed = np.swapaxes(w[..., None] * by_y, 1, 2)
         A, B = weighed @ by_y, weighed @ by_person
-        A[:, each, each] = A[:, each, each] * (1 + damping) + play + 1e-6
+        A[:, diagonal, diagonal] = A[:, diagonal, diagonal] * (1 + damping) + play + 1e-6
         flat = by_person.reshape(count * 3 * M, -1)
         C = (w.reshape(-1, 1) * flat).T @ flat
         C[np.diag_indices_from(C)] += firm + damping * np.diagonal(C)
@@ -114,10 +114,10 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
         across = np.swapaxes(B, 1, 2) @ solved
         step = -np.linalg.solve(C - across[..., :-1].sum(axis=0), rest - across[..., -1].sum(axis=0))
         change = -solved[..., -1] - solved[..., :-1] @ step
-        found = evaluate(y + change, person + step)
-        if found[0] <= cost * (1 + 1e-12):
+        trial = evaluate(y + change, person + step)
+        if trial[0] <= cost * (1 + 1e-12):
             y, person, damping = y + change, person + step, damping / 10
-            cost, off, by_y, turns = found
+            cost, off, by_y, turns = trial
         else:
             damping = max(10 * damping, 1e-6)
         if max(np.abs(change).max(), np.abs(step).max()) < TOLERANCE or damping > MAX_DAMPING:
@@ -127,13 +127,13 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
 
 
 def _on_links(person: Array, known: Knowledge) -> Array:
-    """Return the places (M, 3) of the markers on their links."""
+    """Return the marker positions (M, 3) on their links."""
     F = len(known.factors)
     return np.asarray(person[F:].reshape(-1, 3) + np.einsum("f,fmi->mi", person[:F] - 1, known.ends))
 
 
 def _derivatives(fit: Fit) -> AnyKernel:
-    """Return the kernel of the places (M, 3), their derivatives by y (3 M, n) and the rotations of all links."""
+    """Return the kernel of the positions (M, 3), their derivatives by y (3 M, n) and the rotations of all links."""
 
     def traced() -> ca.Function:
         inputs, places, turns = moved_places(fit.robot, fit.layout)
@@ -147,44 +147,44 @@ def _derivatives(fit: Fit) -> AnyKernel:
 def _subtree_sums(fit: Fit) -> Array:
     """Return whether the origin of joint l moves marker m, (M, links)."""
     parents = fit.robot.parents
-    found = np.zeros((len(fit.layout.links), len(parents)))
+    moves = np.zeros((len(fit.layout.links), len(parents)))
     for m, link in enumerate(fit.layout.links):
         while link >= 0:
-            found[m, link] = 1.0
+            moves[m, link] = 1.0
             link = parents[link]
-    return found
+    return moves
 
 
 def _by_person(fit: Fit, turns: Array, known: Knowledge, chains: Array) -> Array:
-    """Return the derivatives of the places (K, 3 M, F + 3 M) by factors and by places on links."""
+    """Return the derivatives of the positions (K, 3 M, F + 3 M) by factors and by positions on links."""
     count, M = len(turns), len(chains)
     R = turns.reshape(count, -1, 3, 3)
     parents = np.array(fit.robot.parents)
     above = np.where((parents >= 0)[None, :, None, None], R[:, parents], np.eye(3))
     ways = np.einsum("klij,flj->kfli", above, fit.offsets * known.masks)
-    own = R[:, list(fit.layout.links)]
-    by_factor = np.einsum("kfli,ml->kmif", ways, chains) + np.einsum("kmij,fmj->kmif", own, known.ends)
+    rotations = R[:, list(fit.layout.links)]
+    by_factor = np.einsum("kfli,ml->kmif", ways, chains) + np.einsum("kmij,fmj->kmif", rotations, known.ends)
     by_place = np.zeros((count, M, 3, M, 3))
-    by_place[:, np.arange(M), :, np.arange(M), :] = np.swapaxes(own, 0, 1)
+    by_place[:, np.arange(M), :, np.arange(M), :] = np.swapaxes(rotations, 0, 1)
     return np.concatenate([by_factor.reshape(count, 3 * M, -1), by_place.reshape(count, 3 * M, 3 * M)], axis=2)
 
 
 WHERE = "scaled person"
-FRAMES = 40  # of the recording that are used, evenly spread
+MAX_FRAMES = 40  # frames of the recording that are used, evenly spaced
 MEASURED = ("pelvis", "thigh", "shank", "trunk", "shoulders", "upper_arm", "forearm")
-DOUBT = 0.10  # of factors, beside the lengths in the tables for the height
-HIP_ERROR = 0.0035  # m, of Harrington's regression, sideways
-FEWEST = 3  # markers of a rigid body
-START = 1e-4  # tolerance of the postures that calibration starts from
+FACTOR_SPREAD = 0.10  # accuracy of factors, relative to the table lengths for the height
+HIP_ERROR = 0.0035  # m, lateral error of Harrington's regression
+MIN_MARKERS = 3  # markers of a rigid body
+START_TOLERANCE = 1e-4  # tolerance of the initial postures of the calibration
 
 
 @dataclass(frozen=True, eq=False)
 class Person:
     """A measured person: the ``body`` (``library.human``) and the ``markers`` on it.
 
-    ``factors`` {segment: factor} are lengths by those of the tables for the height; ``residuals`` {marker: m} are the
-    RMS distances of markers of the frames that were used; ``moved`` {marker: m}, how far calibration moved a landmark
-    on its link from where the tables have it.
+    ``factors`` {segment: factor} are lengths relative to those of the tables for the height. ``residuals`` {marker: m}
+    are the RMS marker distances over the frames used. ``moved`` {marker: m} is how far calibration moved a landmark on
+    its link from its position in the tables.
     """
 
     body: Robot
@@ -215,8 +215,8 @@ class Person:
         }
 
     def __str__(self) -> str:
-        lengths = ", ".join(f"{name} {1000 * each:.0f}" for name, each in self.lengths.items())
-        largest, worst = max(((each, name) for name, each in self.residuals.items()), default=(0.0, ""))
+        lengths = ", ".join(f"{name} {1000 * length:.0f}" for name, length in self.lengths.items())
+        largest, worst = max(((residual, name) for name, residual in self.residuals.items()), default=(0.0, ""))
         total = np.sqrt(np.mean(np.square(list(self.residuals.values())))) if self.residuals else 0.0
         markers = f"markers: {1000 * total:.1f} mm RMS, worst {worst} {1000 * largest:.1f} mm"
         return f"{self.body.mass:.1f} kg; lengths in mm: {lengths}\n{markers}"
@@ -232,14 +232,14 @@ def scaled_person(
     markers: MarkerSet | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> Person:
-    """Return a person of a mass (kg) with the lengths and the places of markers that a recording shows.
+    """Return a person of a mass (kg) with the segment lengths and marker positions that a recording shows.
 
-    The recording may be of any motion; ``standing`` is one of the person standing upright with hanging arms, which also
-    sets the zero of all angles. ``height`` (m) and ``sex`` choose the tables (de Leva 1996) that lengths start from
-    and that give those which no marker shows. ``markers`` says where they sit; by default their names do
-    (``marker_set``). The hips follow from the width and depth of the pelvis (Harrington et al. 2007). Masses of
-    segments are fractions of the mass, centres of mass and radii of gyration fractions of the lengths found. Without a
-    standing trial, angles have the zero of the tables, and lengths across a segment are less certain.
+    The recording may be of any motion. ``standing`` is a trial of the person standing upright with hanging arms, which
+    also sets the zero of all angles. ``height`` (m) and ``sex`` select the tables (de Leva 1996) that provide initial
+    lengths, and the lengths that no marker shows. ``markers`` are the marker positions; by default they follow from the
+    marker names (``marker_set``). The hips follow from the width and depth of the pelvis (Harrington et al. 2007).
+    Segment masses are fractions of the mass, centres of mass and radii of gyration fractions of the scaled lengths.
+    Without a standing trial, angles have the zero of the tables, and lengths across a segment are less certain.
 
     Example:
         >>> body = human(1.80, 80.0)
@@ -257,72 +257,75 @@ def scaled_person(
     check_upright(body, recording.axes, recording.source)
     chosen = _chosen(body, recording, markers, weights)
     used, _, positions = checked_recording(chosen, recording)
-    frames = _complete(positions, FRAMES)
+    frames = _complete(positions, MAX_FRAMES)
     if standing is not None:
         frames = np.concatenate([frames, _upright(used, standing)])
     check_pelvis(used, recording)
     used = _with_pelvis(used, frames)
     seen: Flags = np.asarray(np.isfinite(frames).all(axis=2))
-    given = np.where(seen, [used.weight(name) for name in used.names], 0.0)
+    by_marker = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], frames, 0.0)
     spread, masks = spreads(used), offset_factors(body)
     fit = prepared(body, used)
-    # Free markers are not where the set has them: the first postures are found without them.
-    fixed = np.where(np.isfinite(spread), given, 1e-6 * given)
-    y = fit_frames(fit, standing_start(fit, measured, fixed), measured, fixed, START).y
+    # Free markers are not at their positions in the set: the first postures are fitted without them.
+    fixed = np.where(np.isfinite(spread), by_marker, 1e-6 * by_marker)
+    y = fit_frames(fit, standing_start(fit, measured, fixed), measured, fixed, START_TOLERANCE).y
     scaled, ends = np.array([masks[name] for name in MEASURED]), _ends(body, used)
     known = Knowledge(spread, scaled, ends, _prior(body, used, frames))
     still = 0 if standing is None else 1
-    found = calibrate(fit, y, measured, given, known, still)
-    # With all markers in place the postures are found again: some were in another minimum without the clusters.
-    offsets = fit.offsets * (1 + np.einsum("f,fli->li", found.factors - 1, scaled))
-    again = fitted_recording(replace(fit, offsets=offsets, local=found.local), measured, given, START)
-    better = again.cost < (given * found.errors**2).sum(axis=1)
+    calibrated = calibrate(fit, y, measured, by_marker, known, still)
+    # With all markers in place the postures are fitted again: some were in another minimum without the clusters.
+    offsets = fit.offsets * (1 + np.einsum("f,fli->li", calibrated.factors - 1, scaled))
+    again = fitted_recording(
+        replace(fit, offsets=offsets, local=calibrated.local), measured, by_marker, START_TOLERANCE
+    )
+    better = again.cost < (by_marker * calibrated.errors**2).sum(axis=1)
     if better.any():
-        found = calibrate(fit, np.where(better[:, None], again.y, found.y), measured, given, known, still)
-    factors = dict.fromkeys(SEGMENTS, 1.0) | dict(zip(MEASURED, found.factors.tolist(), strict=True))
+        calibrated = calibrate(fit, np.where(better[:, None], again.y, calibrated.y), measured, by_marker, known, still)
+    factors = dict.fromkeys(SEGMENTS, 1.0) | dict(zip(MEASURED, calibrated.factors.tolist(), strict=True))
     factors |= {"hand": factors["forearm"], "foot": factors["shank"]}
     factors["head"] = float(np.mean([factors[name] for name in ("thigh", "shank", "trunk")]))
-    total = (np.where(seen, found.errors, 0.0) ** 2).sum(axis=0)
+    total = (np.where(seen, calibrated.errors, 0.0) ** 2).sum(axis=0)
     residuals = np.sqrt(total / np.maximum(seen.sum(axis=0), 1))
-    expected = used.local + np.einsum("f,fmi->mi", found.factors - 1, ends)
-    moved = np.linalg.norm(found.local - expected, axis=1)
+    expected = used.local + np.einsum("f,fmi->mi", calibrated.factors - 1, ends)
+    moved = np.linalg.norm(calibrated.local - expected, axis=1)
     landmarks = {name: float(way) for name, way, far in zip(used.names, moved, spread, strict=True) if np.isfinite(far)}
     by_name = dict(zip(used.names, residuals.tolist(), strict=True))
-    return Person(resized(body, factors), used.moved(found.local), factors, by_name, landmarks)
+    return Person(resized(body, factors), used.moved(calibrated.local), factors, by_name, landmarks)
 
 
 def _chosen(
     body: Robot, recording: Markers, markers: MarkerSet | None, weights: Mapping[str, float] | None
 ) -> MarkerSet:
-    """Return the markers of a recording, by their names if no set is given, with weights."""
+    """Return the markers of a recording with weights; without a set they are recognised by name."""
     chosen = marker_set(body, recording.names, unknown="drop") if markers is None else markers
     instance_of(chosen, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
-    if len(chosen.names) < FEWEST:
-        found = f"{len(chosen.names)} markers are known by their names: the recording has {listing(recording.names)}"
-        fix = "rename them (recording.renamed), or say where they sit: markers=MarkerSet(...)"
-        raise ModelError(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix)
+    if len(chosen.names) < MIN_MARKERS:
+        what = f"only {len(chosen.names)} markers are recognised by name; the recording has {listing(recording.names)}"
+        fix = "rename them (recording.renamed), or pass their positions: markers=MarkerSet(...)"
+        raise ModelError(what, where=recording.source, allowed=f"{MIN_MARKERS} or more", fix=fix)
     if weights is None:
         return chosen
     return MarkerSet(chosen.places, table(weights, WHERE, "weights"), chosen.free)
 
 
 def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
-    """Warn if the markers of the pelvis do not say where it is and how it is turned: the hips follow from them."""
-    own = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
-    if len(own) < FEWEST:
-        found = f"{len(own)} markers on the pelvis{': ' if own else ''}{', '.join(own)}; its hips are guesses"
-        fix = "add markers of ASIS, PSIS or sacrum (RASI, LASI, SACR), or leave the moments of hips and trunk out"
-        warn(found, where=recording.source, allowed=f"{FEWEST} or more", fix=fix)
+    """Warn if the pelvis markers do not determine its pose, from which the hips follow."""
+    on_pelvis = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
+    if len(on_pelvis) < MIN_MARKERS:
+        listed = f": {', '.join(on_pelvis)}" if on_pelvis else ""
+        what = f"the pelvis has {len(on_pelvis)} markers{listed}; its hips are guesses"
+        fix = "add ASIS, PSIS or sacrum markers (RASI, LASI, SACR), or do not use the moments of hips and trunk"
+        warn(what, where=recording.source, allowed=f"{MIN_MARKERS} or more", fix=fix)
 
 
 def _upright(markers: MarkerSet, standing: Markers) -> Array:
     """Return the mean frame (1, M, 3) of a standing trial."""
-    own, _, positions = checked_recording(markers, standing)
-    if own.names != markers.names:
-        lost = sorted(set(markers.names) - set(own.names))
-        fix = "leave them out of the markers, or name them alike in both recordings"
-        raise ModelError(f"the standing trial has no {', '.join(lost)}", where=standing.source, fix=fix)
+    present, _, positions = checked_recording(markers, standing)
+    if present.names != markers.names:
+        lost = sorted(set(markers.names) - set(present.names))
+        fix = "remove them from the markers, or use the same names in both recordings"
+        raise ModelError(f"the standing trial does not have {', '.join(lost)}", where=standing.source, fix=fix)
     return np.asarray(np.nanmean(positions, axis=0, keepdims=True))
 
 
@@ -334,24 +337,24 @@ def _ends(body: Robot, markers: MarkerSet) -> Array:
 
 
 def _prior(body: Robot, markers: MarkerSet, frames: Array) -> Array:
-    """Return the expected factors of the measured segments, and how well they are known (F, 2)."""
-    prior = np.array([(1.0, DOUBT)] * len(MEASURED))
+    """Return the expected factors of the measured segments, and their accuracy (F, 2)."""
+    prior = np.array([(1.0, FACTOR_SPREAD)] * len(MEASURED))
     size = _pelvis(markers, frames)
     if size is not None:
-        own = abs(float(body.joint("right_hip_flexion").placement[0, 3]))
-        prior[MEASURED.index("pelvis")] = hips_from_pelvis(*size)[2] / own, HIP_ERROR / own
+        half_width = abs(float(body.joint("right_hip_flexion").placement[0, 3]))
+        prior[MEASURED.index("pelvis")] = hips_from_pelvis(*size)[2] / half_width, HIP_ERROR / half_width
     return prior
 
 
 def _complete(positions: Array, most: int) -> Array:
-    """Return up to ``most`` evenly spread frames, of those with the most markers."""
+    """Return up to ``most`` evenly spaced frames, of those with the largest number of markers."""
     seen = np.isfinite(positions).all(axis=2).sum(axis=1)
     good = np.flatnonzero(seen >= max(int(0.9 * seen.max()), 1))
     return np.asarray(positions[good[np.unique(np.linspace(0, len(good) - 1, most).round().astype(int))]])
 
 
 def _pelvis(markers: MarkerSet, frames: Array) -> tuple[float, float] | None:
-    """Return width and depth (m) of the pelvis between its markers, None if it does not have all four."""
+    """Return width and depth (m) of the pelvis between its markers, or None unless it has all four."""
     at = {recognised(name): k for k, name in enumerate(markers.names)}
     four = [at.get((name, side)) for name in ("asis", "psis") for side in ("right", "left")]
     if any(k is None for k in four):
@@ -362,7 +365,7 @@ def _pelvis(markers: MarkerSet, frames: Array) -> tuple[float, float] | None:
 
 
 def _with_pelvis(markers: MarkerSet, frames: Array) -> MarkerSet:
-    """Return the markers with those of the pelvis where its measured width and depth put them."""
+    """Return the markers with those of the pelvis placed by its measured width and depth."""
     size = _pelvis(markers, frames)
     if size is None:
         return markers

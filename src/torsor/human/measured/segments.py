@@ -1,15 +1,15 @@
-"""The segments of a measured person: masses and inertias from motion capture and force plates.
+"""Segment masses and inertias of a measured person, from motion capture and force plates.
 
     Y(q, v, a) pi = sum over the feet of J^T w      six equations for each frame: those of the whole body
 
-The muscles do not enter. The estimate is the most probable one, with tables of anthropometry as prior,
+The muscles do not enter. The estimate is the maximum a posteriori estimate, with anthropometric tables as prior,
 
     minimise  sum of ((Y pi - J^T w) / noise)^2 / (2 s) + sum over segments of d(P, P0) / spread^2
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4       (Lee, Wensing and Park 2020)
 
 over positive definite pseudo-inertias P of all segments. With P = L (1 + E) L^T near P0 = L L^T, d is half the sum of
-squares of E to second order: masses, moments and inertias have the relative deviation ``spread``, all others open.
-Residuals are correlated in time: s frames in a row count as one, s being the sum of their autocorrelation.
+squares of E to second order: masses, moments and inertias have the relative deviation ``spread``. Residuals are
+correlated in time: s consecutive frames count as one, where s is the sum of their autocorrelation.
 
 Venture, Ayusawa and Nakamura 2008; Ayusawa, Venture and Nakamura 2014.
 """
@@ -34,13 +34,13 @@ from torsor.robot.robot import Robot
 
 WHERE = "segments"
 CHUNK = 200  # frames at a time
-EDGE = 1 / CUTOFF  # s at both ends of a recording, where accelerations are poor
+EDGE_TIME = 1 / CUTOFF  # s at both ends of a recording, where accelerations are inaccurate
 ITERATIONS = 6  # of noise and estimate
 CAVEAT = (
-    "Intervals are those of random noise. They do not know of errors that repeat: noise of accelerations makes "
-    "segments with few markers look lighter and their neighbours heavier, upper arms most of all; skin moves on bones."
+    "Confidence intervals cover random noise only, not systematic errors: acceleration noise makes segments with few "
+    "markers appear lighter and their neighbours heavier, most of all the upper arms; skin moves relative to bones."
 )
-ALIKE = 1e-3  # relative difference of left and right, where they are symmetric
+SYMMETRY_TOLERANCE = 1e-3  # relative difference between left and right if they are symmetric
 UNITS = np.array(parameter_basis())
 
 
@@ -48,10 +48,10 @@ UNITS = np.array(parameter_basis())
 class Segments:
     """Identified segments: ``parameters`` (p,) of the ``body``, with the ``covariance`` (k, k) of those in ``columns``.
 
-    ``prior`` is the body with the masses of tables. ``before`` and ``after`` are the RMS of the residual force (N) and
-    moment (N m, about the pelvis) with the prior and with the estimate, of ``frames`` (used, held out): of those held
-    out, or of those used if none are. ``noise`` (6,) are the residuals of the frames that were used, and
-    ``correlation`` is the number of frames in a row that count as one.
+    ``prior`` is the body with table masses. ``before`` and ``after`` are the RMS of the residual force (N) and moment
+    (N m, about the pelvis) with the prior and with the estimate, over held-out ``frames`` (used, held out), or over the
+    used ones if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the
+    number of consecutive frames that count as one.
     """
 
     prior: Robot | Skeleton
@@ -76,19 +76,21 @@ class Segments:
         for name in names:
             known_name(name, self.names, WHERE, "segment")
         at = np.array([10 * links.index(name) for name in names], dtype=int)
-        own = np.isin(self.columns, at)
-        return float(self.parameters[at].sum()), float(np.sqrt(max(self.covariance[np.ix_(own, own)].sum(), 0.0)))
+        selected = np.isin(self.columns, at)
+        return float(self.parameters[at].sum()), float(
+            np.sqrt(max(self.covariance[np.ix_(selected, selected)].sum(), 0.0))
+        )
 
     @property
     def masses(self) -> dict[str, tuple[float, float, float]]:
-        """Mass in the tables, identified mass and its standard deviation (kg) of each segment."""
-        given = {link.name: float(link.mass) for link in tree_of(self.prior).links}
-        return {name: (given[name], *self.mass(name)) for name in self.names}
+        """Table mass, identified mass and its standard deviation (kg) of each segment."""
+        table_masses = {link.name: float(link.mass) for link in tree_of(self.prior).links}
+        return {name: (table_masses[name], *self.mass(name)) for name in self.names}
 
     def __str__(self) -> str:
         lines = [f"{'segment':16} tables, kg   identified, kg (95 %)"]
-        for name, (given, value, deviation) in self.masses.items():
-            lines.append(f"{name:16} {given:10.3f}   {value:.3f} ± {1.96 * deviation:.3f}")
+        for name, (table_mass, value, deviation) in self.masses.items():
+            lines.append(f"{name:16} {table_mass:10.3f}   {value:.3f} ± {1.96 * deviation:.3f}")
         used, unseen = self.frames
         where = f"{unseen} frames not used" if unseen else f"{used} frames used"
         before, after = (f"{force:.1f} N and {moment:.1f} N m" for force, moment in (self.before, self.after))
@@ -105,15 +107,16 @@ def identify_segments(
 ) -> Segments:
     """Return masses, centres of mass and inertias of the segments of a person, from motion and ground forces.
 
-    ``gait`` is a result of ``measured_gait``, or several of the same body. Frames in which motion and forces do not
-    agree at all (``gait.valid``), as where a foot is on no plate, and 0.17 s at both ends are left out. The prior is
-    the body of the gait, with masses of anthropometry; ``spread`` is the relative deviation of its segments from those
-    of the person. The mass of the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror
-    images. ``held_out`` is the last fraction of the frames, which is not used, for the residual.
+    ``gait`` is a result of ``measured_gait``, or several of the same body. Frames in which motion and forces disagree
+    (``gait.valid``), for example because a foot misses the plates, and 0.17 s at both ends are omitted. The prior is
+    the body of the gait, with anthropometric masses. ``spread`` is the relative deviation of its segments from those of
+    the person. The mass of the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror
+    images. ``held_out`` is the last fraction of the frames, which is reserved for the residual.
 
-    What the motion does not show stays at the prior, and standard deviations say so: a walk shows legs and trunk, but
-    not how the trunk is divided. Deviations do not know of errors that repeat: skin that moves on bones, joints in
-    other places, noise of accelerations, which makes segments with few markers look lighter, their neighbours heavier.
+    Parameters that the motion does not excite stay at the prior, with the corresponding standard deviations: a walk
+    shows legs and trunk, but not the mass distribution within the trunk. Deviations do not include systematic errors:
+    skin motion, joint positions, and acceleration noise, which makes segments with few markers appear lighter and their
+    neighbours heavier.
 
     Example:
         >>> identify_segments(torsor.library.human())
@@ -122,26 +125,26 @@ def identify_segments(
     """
     gaits = [instance_of(one, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for one in several(gait)]
     if not gaits:
-        raise ModelError("no gait", where=WHERE, allowed="one result of measured_gait or more")
+        raise ModelError("no gait is given", where=WHERE, allowed="one or more results of measured_gait")
     spread, held_out = positive(spread, WHERE, "spread"), number(held_out, WHERE, "held_out", least=0.0, below=1.0)
     body = gaits[0].motion.body
     tree, mass = tree_of(body), gaits[0].mass
-    used, unseen = _split([_rows(each, tree) for each in gaits], held_out)
+    used, unseen = _split([_rows(one, tree) for one in gaits], held_out)
     columns = np.array([10 * k + n for k, link in enumerate(tree.links) if link.mass > 0 for n in range(10)])
-    count = sum(len(each.y) for each in used)
+    count = sum(len(part.y) for part in used)
     if 6 * count < 2 * len(columns) // 10:
-        found = f"{count} frames in which motion and forces agree"
-        raise ModelError(found, where=gaits[0].source, fix="record longer, with both feet on plates")
+        what = f"motion and forces agree in only {count} frames"
+        raise ModelError(what, where=gaits[0].source, fix="record longer, with both feet on force plates")
     alike = _alike(tree) if flag(symmetric, WHERE, "symmetric") else np.zeros((0, len(tree.inertial.values)))
     pi, gamma = tree.inertial.values, spread**-2
     unknown = np.isin(np.arange(len(pi)), columns)
     prior = Prior(pi, columns, unknown, len(tree.links))
     for _ in range(ITERATIONS):
-        residuals = [each.Y @ pi[columns] - each.y for each in used]
+        residuals = [part.Y @ pi[columns] - part.y for part in used]
         noise = np.sqrt(np.mean(np.concatenate(residuals) ** 2, axis=0))
-        stretch = _correlation([each / noise for each in residuals])
+        stretch = _correlation([values / noise for values in residuals])
         scale = 1 / (noise * np.sqrt(stretch))
-        rows = np.concatenate([np.concatenate([each.Y, each.y[..., None]], axis=2) * scale[:, None] for each in used])
+        rows = np.concatenate([np.concatenate([part.Y, part.y[..., None]], axis=2) * scale[:, None] for part in used])
         R = np.asarray(np.linalg.qr(rows.reshape(6 * count, -1), mode="r"))  # few rows with the same squares
         whole, beta = np.zeros((len(R), len(pi))), R[:, -1]
         whole[:, columns] = R[:, :-1]
@@ -149,20 +152,20 @@ def identify_segments(
         pi = nearest_physical(Estimate(A, y, np.eye(len(A))), prior, gamma, gaits[0].source, mass)
     covariance = _covariance(A[:, columns], pi[columns], gamma, mass)
     shown = unseen or used
-    before, after = (_residual(tree, shown, each[columns]) for each in (tree.inertial.values, pi))
-    frames = (count, sum(len(each.y) for each in unseen))
+    before, after = (_residual(tree, shown, values[columns]) for values in (tree.inertial.values, pi))
+    frames = (count, sum(len(part.y) for part in unseen))
     return Segments(body, _with(body, pi), pi, columns, covariance, before, after, frames, noise, stretch)
 
 
 class _Rows(NamedTuple):
-    """The equations of frames in a row: ``Y`` (K, 6, k) pi = ``y`` (K, 6), at positions ``q`` (K, nq) of the tree."""
+    """The equations of consecutive frames: ``Y`` (K, 6, k) pi = ``y`` (K, 6), at tree positions ``q`` (K, nq)."""
 
     q: Array
     Y: Array
     y: Array
 
-    def part(self, own: slice) -> "_Rows":
-        return _Rows(self.q[own], self.Y[own], self.y[own])
+    def part(self, frames: slice) -> "_Rows":
+        return _Rows(self.q[frames], self.Y[frames], self.y[frames])
 
 
 def _with(body: Robot | Skeleton, pi: Array) -> Robot | Skeleton:
@@ -172,60 +175,65 @@ def _with(body: Robot | Skeleton, pi: Array) -> Robot | Skeleton:
 
 
 def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
-    """Return the equations of the stretches of frames in which motion and ground forces agree."""
-    own, found = gait.dynamics, tree_of(gait.motion.body)
-    if own is None or own.external is None:
-        fix = "give a file of them too: measured_gait(markers, forces)"
-        raise ModelError("no ground forces", where=gait.source, fix=fix)
-    if [link.name for link in found.links] != [link.name for link in tree.links]:
-        raise ModelError("another body than the first", where=gait.source, fix="scale all recordings alike")
-    base = free_coordinates(found)
+    """Return the equations of the intervals in which motion and ground forces agree."""
+    dynamics, body_tree = gait.dynamics, tree_of(gait.motion.body)
+    if dynamics is None or dynamics.external is None:
+        fix = "pass the ground forces: measured_gait(markers, forces)"
+        raise ModelError("there are no ground forces", where=gait.source, fix=fix)
+    if [link.name for link in body_tree.links] != [link.name for link in tree.links]:
+        what = "the body differs from that of the first gait"
+        raise ModelError(what, where=gait.source, fix="use the same scaled body for all recordings")
+    base = free_coordinates(body_tree)
     if not base:
-        raise ModelError(f"{found.name!r} has no free base", value=found.name, where=gait.source)
+        raise ModelError(f"{body_tree.name!r} has no free base", value=body_tree.name, where=gait.source)
     body = gait.motion.body
-    q, v, a = body.states(own.q, own.v, own.a) if isinstance(body, Skeleton) else (own.q, own.v, own.a)
+    q, v, a = (
+        body.states(dynamics.q, dynamics.v, dynamics.a)
+        if isinstance(body, Skeleton)
+        else (dynamics.q, dynamics.v, dynamics.a)
+    )
     heavy = [10 * k + n for k, link in enumerate(tree.links) if link.mass > 0 for n in range(10)]
     stretches = []
-    inside = (own.times > own.times[0] + EDGE) & (own.times < own.times[-1] - EDGE)
+    inside = (dynamics.times > dynamics.times[0] + EDGE_TIME) & (dynamics.times < dynamics.times[-1] - EDGE_TIME)
     for first, last in runs(np.asarray(gait.valid & inside)):
         parts = []
         for k in range(first, last + 1, CHUNK):
             some = slice(k, min(k + CHUNK, last + 1))
-            Y = found.inertial.regressor(q[some], v[some], a[some])[:, base][..., heavy]
-            parts.append(_Rows(q[some], Y, environment_forces(found, q[some], own.external[some])[:, base]))
-        stretches.append(_Rows(*(np.concatenate(each) for each in zip(*parts, strict=True))))
+            Y = body_tree.inertial.regressor(q[some], v[some], a[some])[:, base][..., heavy]
+            parts.append(_Rows(q[some], Y, environment_forces(body_tree, q[some], dynamics.external[some])[:, base]))
+        stretches.append(_Rows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))))
     return stretches
 
 
 def _split(gaits: list[list[_Rows]], held_out: float) -> tuple[list[_Rows], list[_Rows]]:
-    """Return the frames that are used, and the last ones of all, which are not."""
-    everything = [each for stretches in gaits for each in stretches]
-    left = round((1 - held_out) * sum(len(each.y) for each in everything))
+    """Return the frames that are used, and the last ones, which are held out."""
+    everything = [stretch for stretches in gaits for stretch in stretches]
+    left = round((1 - held_out) * sum(len(stretch.y) for stretch in everything))
     used, unseen = [], []
-    for each in everything:
-        cut = min(max(left, 0), len(each.y))
-        left -= len(each.y)
-        used += [each.part(slice(0, cut))] if cut else []
-        unseen += [each.part(slice(cut, len(each.y)))] if cut < len(each.y) else []
+    for stretch in everything:
+        cut = min(max(left, 0), len(stretch.y))
+        left -= len(stretch.y)
+        used += [stretch.part(slice(0, cut))] if cut else []
+        unseen += [stretch.part(slice(cut, len(stretch.y)))] if cut < len(stretch.y) else []
     return used, unseen
 
 
 def _correlation(residuals: list[Array]) -> float:
     """Return the number of frames that count as one: 1 + 2 sum of the autocorrelation, until it is negative."""
-    total, lag = sum(float(np.sum(each**2)) for each in residuals), 1
-    found = 1.0
+    total, lag = sum(float(np.sum(values**2)) for values in residuals), 1
+    length = 1.0
     while total > 0:
-        together = sum(float(np.sum(each[lag:] * each[:-lag])) for each in residuals if len(each) > lag)
+        together = sum(float(np.sum(values[lag:] * values[:-lag])) for values in residuals if len(values) > lag)
         if together <= 0:
             break
-        found, lag = found + 2 * together / total, lag + 1
-    return found
+        length, lag = length + 2 * together / total, lag + 1
+    return length
 
 
 def _alike(tree: Robot) -> Array:
-    """Return equations (r, p) that are zero if the segments of both sides are mirror images, within ``ALIKE``.
+    """Return equations (r, p) that are zero if the segments of both sides are mirror images.
 
-    The mirror is across the axis along which the feet are apart in the standing posture.
+    The mirror plane is perpendicular to the axis along which the feet are apart in the standing posture.
     """
     links = {link.name: k for k, link in enumerate(tree.links) if link.mass > 0}
     pairs = [(k, links[other]) for name, k in links.items() if (other := _left(name)) in links]
@@ -237,7 +245,7 @@ def _alike(tree: Robot) -> Array:
         signs = np.sign(np.einsum("kij,i,j,kij->k", UNITS, flip, flip, UNITS))
         m = pi[10 * one]
         length = np.sqrt(np.trace(np.einsum("k,kij->ij", pi[10 * one : 10 * one + 10], UNITS)[:3, :3]) / m)
-        sizes = ALIKE * m * length ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
+        sizes = SYMMETRY_TOLERANCE * m * length ** np.array([0, 1, 1, 1, 2, 2, 2, 2, 2, 2])
         for n in range(10):
             row = np.zeros(len(pi))
             row[10 * one + n], row[10 * two + n] = signs[n] / sizes[n], -1 / sizes[n]
@@ -246,14 +254,14 @@ def _alike(tree: Robot) -> Array:
 
 
 def _left(name: str) -> str:
-    """Return the left segment of a right one, of ``library.human`` or of a skeleton of OpenSim; "" for others."""
+    """Return the left segment of a right one, of ``library.human`` or of an OpenSim skeleton; "" for others."""
     if name.startswith("right_"):
         return f"left_{name.removeprefix('right_')}"
     return f"{name.removesuffix('_r')}_l" if name.endswith("_r") else ""
 
 
 def _covariance(A: Array, pi: Array, gamma: float, mass: float) -> Array:
-    """Return the covariance (k, k) of the estimate: the inverse of the second derivatives of what is minimised."""
+    """Return the covariance (k, k) of the estimate: the inverse Hessian of the objective."""
     H = A.T @ A
     total = np.zeros(len(pi))
     total[::10] = 1 / (EXACT * mass)
@@ -267,8 +275,8 @@ def _covariance(A: Array, pi: Array, gamma: float, mass: float) -> Array:
 
 
 def _residual(tree: Robot, rows: list[_Rows], pi: Array) -> tuple[float, float]:
-    """Return the RMS of the residual force (N) and moment (N m) of frames."""
-    q = np.concatenate([each.q for each in rows])
-    tau = np.concatenate([each.Y @ pi - each.y for each in rows])
+    """Return the RMS of the residual force (N) and moment (N m) over frames."""
+    q = np.concatenate([part.q for part in rows])
+    tau = np.concatenate([part.Y @ pi - part.y for part in rows])
     force, moment = residual_wrench(tree, q, tau)
     return float(np.sqrt(np.mean(np.sum(force**2, axis=1)))), float(np.sqrt(np.mean(np.sum(moment**2, axis=1))))

@@ -1,11 +1,11 @@
-"""Skeletons of OpenSim as trees of hinges and slides, whose positions are functions of OpenSim's coordinates.
+"""OpenSim skeletons as trees of hinges and slides, whose positions are functions of OpenSim's coordinates.
 
-A CustomJoint moves its child by three slides and then three rotations, each a function x = f(q) of a coordinate. In the
-tree each of them is a joint of its own; with f' and f'' the functions' derivatives,
+A CustomJoint moves its child by three translations and then three rotations, each a function x = f(q) of a coordinate.
+In the tree each of them is a separate joint. With the derivatives f' and f'',
 
     x = f(q)      x' = f' q'      x'' = f' q'' + f'' q'^2      tau = sum of f' tau_x
 
-and the generalised forces of the coordinates follow from those of the tree exactly: constraints do no work.
+and the generalised forces of the coordinates follow exactly from those of the tree, because constraints do no work.
 """
 
 from dataclasses import dataclass, field
@@ -29,8 +29,8 @@ class Skeleton:
     """A skeleton: the ``tree`` (a Robot), and ``functions`` {joint of the tree: (coordinate, function)}.
 
     ``names`` are the coordinates, ``coordinates`` their ranges and defaults, and ``couplings`` {coordinate: (other,
-    function)} those that follow others, as a kneecap does. ``markers`` are on links of the tree. ``states`` and
-    ``forces`` go from coordinates to the tree and back.
+    function)} those that follow others, such as a kneecap. ``markers`` are on links of the tree. ``states`` and
+    ``forces`` convert between coordinates and the tree.
     """
 
     tree: Robot
@@ -42,15 +42,15 @@ class Skeleton:
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """The names of the coordinates, as of a Robot."""
+        """The coordinate names, as for a Robot."""
         return self.names
 
     def completed(self, q: Array) -> Array:
-        """Return coordinates (K, n) in which those that follow others do so."""
-        found = q.copy()
+        """Return coordinates (K, n) with the coupled ones computed from those that they follow."""
+        completed_q = q.copy()
         for name, (other, function) in self.couplings.items():
-            found[:, self.names.index(name)] = function(q[:, self.names.index(other)])[0]
-        return found
+            completed_q[:, self.names.index(name)] = function(q[:, self.names.index(other)])[0]
+        return completed_q
 
     @property
     def mass(self) -> float:
@@ -59,20 +59,20 @@ class Skeleton:
 
     def states(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
         """Return positions, velocities and accelerations (K, nv) of the tree from those of the coordinates (K, n)."""
-        found = np.zeros((3, len(q), self.tree.nv))
+        result = np.zeros((3, len(q), self.tree.nv))
         for k, name in enumerate(self.tree.coordinate_names):
             at, function = self._function(name)
             x, slope, bend = function(q[:, at])
-            found[:, :, k] = x, slope * v[:, at], slope * a[:, at] + bend * v[:, at] ** 2
-        return found[0], found[1], found[2]
+            result[:, :, k] = x, slope * v[:, at], slope * a[:, at] + bend * v[:, at] ** 2
+        return result[0], result[1], result[2]
 
     def forces(self, q: Array, tau: Array) -> Array:
         """Return the generalised forces (K, n) of the coordinates from those of the tree (K, nv)."""
-        found = np.zeros(q.shape)
+        result = np.zeros(q.shape)
         for k, name in enumerate(self.tree.coordinate_names):
             at, function = self._function(name)
-            found[:, at] += function(q[:, at])[1] * tau[:, k]
-        return found
+            result[:, at] += function(q[:, at])[1] * tau[:, k]
+        return result
 
     def _function(self, name: str) -> tuple[int, Curve]:
         coordinate, function = self.functions[name]
@@ -87,32 +87,32 @@ def tree_of(body: Robot | Skeleton) -> Robot:
 def skeleton(model: OsimModel) -> Skeleton:
     """Return the tree of an OpenSim skeleton (``recordings.read_osim``), with the functions of its joints.
 
-    Joints may be custom joints, pins, slides, universal, gimbal, ball, planar and free joints, and welds. Coordinates
-    that follow others (couplings) do so in inverse kinematics; in inverse dynamics each coordinate has its motion, as
-    in OpenSim. The markers of the file are ``markers``. Moments of ball and free joints are those of their three
-    angles; OpenSim's belong to the angular velocity.
+    Joints may be custom, pin, slider, universal, gimbal, ball, planar, free and weld joints. Coupled coordinates follow
+    others in inverse kinematics. In inverse dynamics each coordinate has its own motion, as in OpenSim. The markers of
+    the file are ``markers``. Moments of ball and free joints are those of their three angles, whereas OpenSim's
+    correspond to the angular velocity.
     """
     links, joints = [Link(GROUND)], list[Joint]()
     functions: dict[str, tuple[str, Curve]] = {}
     links += [Link(body.name, body.mass, body.com, body.inertia) for body in model.bodies.values()]
     for joint in model.joints.values():
-        before, after = (pose_of(each) for each in (joint.parent_place, joint.child_place))
+        before, after = (pose_of(place) for place in (joint.parent_place, joint.child_place))
         steps = steps_of(model, joint)
         if not steps:
             joints.append(Joint(joint.name, "fixed", joint.parent, joint.child, before @ inverse_pose(after)))
             continue
-        turns = [Joint(f"{joint.name}/{k + 1}", each.kind, "", "", axis=each.axis) for k, each in enumerate(steps)]
+        turns = [Joint(f"{joint.name}/{k + 1}", step.kind, "", "", axis=step.axis) for k, step in enumerate(steps)]
         between, chain = joint_chain(turns, joint.parent, joint.child, before, after, str)
         links, joints = links + between, joints + chain
         functions |= {turn.name: (step.coordinate, step.function) for turn, step in zip(turns, steps, strict=True)}
-    names = tuple(each for each in model.coordinates if any(each == used for used, _ in functions.values()))
+    names = tuple(name for name in model.coordinates if any(name == used for used, _ in functions.values()))
     tree = build(model.name, links, joints, [], model.gravity)
     known = {name: model.coordinates[name] for name in names}
     return Skeleton(tree, names, functions, _markers(tree, model), known, couplings_of(model, names))
 
 
 def _markers(tree: Robot, model: OsimModel) -> MarkerSet:
-    """Return the markers on links of the tree: those of welded bodies are on the body that carries these."""
+    """Return the markers on links of the tree; those of welded bodies are on the body that carries them."""
     places = dict[str, Place]()
     for name, marker in model.markers.items():
         at = tree.place(marker.body)

@@ -1,6 +1,6 @@
-"""Predicted motions that follow measured ones: markers as an objective, a measured motion as the initial guess.
+"""Predicted motions that track measured ones: markers as an objective, a measured motion as the initial guess.
 
-Angles are followed by ``motion.Reference`` with ``values=measured.q``.
+Angles are tracked by ``motion.Reference`` with ``values=measured.q``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from torsor.human.measured.inverse_kinematics import MeasuredMotion
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.recordings import GroundForces, Markers, MotionTable
 from torsor.human.recordings.axes import HUMAN
-from torsor.human.recordings.recording import LOADED, at_times
+from torsor.human.recordings.recording import LOAD_THRESHOLD, at_times
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import grounded_term, walk_of
 from torsor.motion import MotionProblem, Node, Reference
@@ -33,22 +33,22 @@ from torsor.robot.robot import Robot
 
 WHERE = "tracking"
 SLIDES = ("tx", "ty", "tz")
-SIDEWAYS = 0.7  # cosine of the turn about the vertical from which a person does not go along z
+MIN_FORWARD_COSINE = 0.7  # cosine of the rotation about the vertical beyond which a person does not walk along z
 
 
 def _weighted(values: Array, weights: Sequence[float]) -> Array:
-    """Return weights and vectors (K, 4 M) of M measured vectors (K, M, 3); both are 0 where one is not known."""
+    """Return weights and vectors (K, 4 M) of M measured vectors (K, M, 3); both are 0 where one is missing."""
     known = np.isfinite(values).all(axis=2, keepdims=True)
-    found = np.concatenate([np.broadcast_to(np.reshape(weights, (-1, 1)), known.shape), values], axis=2)
-    return np.where(known, found, 0.0).reshape(len(values), -1)
+    weighted = np.concatenate([np.broadcast_to(np.reshape(weights, (-1, 1)), known.shape), values], axis=2)
+    return np.where(known, weighted, 0.0).reshape(len(values), -1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrackMarkers(Cost):
-    """The integral of the squared distance of markers on links from where they were measured, times their weights.
+    """The integral of the squared distance of markers on links from their measured positions, times their weights.
 
-    ``recording`` covers the phase from its first to its last frame. Where a marker was not seen it does not count;
-    markers of the recording that ``markers`` does not have are not used. Distances are divided by ``scale`` (m).
+    ``recording`` covers the phase from its first to its last frame. Missing markers do not count, and markers of the
+    recording that are not in ``markers`` are not used. Distances are divided by ``scale`` (m).
 
     Example:
         >>> seen = Markers(["tip"], [0.0, 0.1, 0.2, 0.3], np.zeros((4, 1, 3)))
@@ -66,13 +66,13 @@ class TrackMarkers(Cost):
         instance_of(self.recording, Markers, self.title, "recording", allowed="Markers")
         names = [name for name in self.markers.names if name in self.recording.names]
         if not names or len(self.recording) < 2:
-            found = f"{len(names)} of its markers in {len(self.recording)} frames of {self.recording.source!r}"
+            what = f"{self.recording.source!r} has {len(names)} of the markers in {len(self.recording)} frames"
             allowed = "at least one, in two frames or more"
-            raise ModelError(found, value=self.recording.source, where=self.title, allowed=allowed)
+            raise ModelError(what, value=self.recording.source, where=self.title, allowed=allowed)
         return names
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return weights and measured places of the markers (K, 4 M), between frames on straight lines."""
+        """Return weights and measured positions of the markers (K, 4 M), interpolated linearly between frames."""
         times, positions = self.recording.times, self.recording.only(self._names).positions
         places = at_times(times[0] + s * (times[-1] - times[0]), times, positions)
         return {self.title: _weighted(places, [self.markers.weight(name) for name in self._names])}
@@ -81,11 +81,11 @@ class TrackMarkers(Cost):
         """Return the weighted sum of squares."""
         check_even(node, self.title)
         self.markers.links(node.robot)
-        given = ca.reshape(node.data(self.title, 4 * len(self._names)), 4, len(self._names))
+        values = ca.reshape(node.data(self.title, 4 * len(self._names)), 4, len(self._names))
         total = ca.SX(0)
         for k, name in enumerate(self._names):
-            off = point_of(node, *self.markers.places[name]) - given[1:, k]
-            total += given[0, k] * ca.sumsqr(off)
+            off = point_of(node, *self.markers.places[name]) - values[1:, k]
+            total += values[0, k] * ca.sumsqr(off)
         return total / positive(self.scale, self.title, "scale (m)") ** 2
 
 
@@ -94,11 +94,11 @@ def measured_start(
 ) -> Array:
     """Return the start for ``problem.solve(start=...)``: a measured motion from ``first`` to ``last`` (s).
 
-    The motion may be a table with the names of the coordinates, as ``torsor measure --mot`` writes it. The start are
-    profiles (count, N); for a problem with a free duration, as that of a free walk, variables (n,) with the duration
-    that was measured. The body starts above the origin, as predicted walks do. Coordinates of the problem that the body
-    does not have are an error; profiles that terms add (by which free steps share the force) start at zero. A motion in
-    other axes is turned by the recording (``in_axes("left up forward")``).
+    The motion may be a table with coordinate names, as written by ``torsor measure --mot``. The start is an array of
+    profiles (count, N), or, for a problem with a free duration such as a free walk, variables (n,) with the measured
+    duration. The body starts above the origin, as in predicted walks. ModelError is raised for coordinates of the
+    problem that the body does not have. Profiles that terms add (force sharing of free steps) start at zero. A motion
+    in other axes must be turned in the recording (``in_axes("left up forward")``).
     """
     instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
     names, q = _coordinates(motion)
@@ -107,15 +107,15 @@ def measured_start(
     first = number(first, WHERE, "first (s)", least=lowest, most=highest)
     last = number(last, WHERE, "last (s)", above=first, most=highest)
     at = np.linspace(first, last, whole_number(count, WHERE, "count", least=2))
-    added = {each for term in problem.terms for each in term.profiles()}
+    added = {profile for term in problem.terms for profile in term.profiles()}
     columns: list[Any] = []
     for name in problem.model.names:
         if name in added:
             columns.append(np.zeros(len(at)))
             continue
         if name not in names:
-            found = f"the problem has the coordinate {name!r}, and the measured body does not"
-            raise ModelError(found, value=name, where=WHERE, fix="use a problem of the same kind of body")
+            what = f"the problem has the coordinate {name!r}, but the measured body does not"
+            raise ModelError(what, value=name, where=WHERE, fix="use a problem of the same kind of body")
         values = np.interp(at, motion.times, q[:, names.index(name)])
         columns.append(values - values[0] if name in ("tx", "tz") else values)
     profiles = np.stack(columns, axis=1)
@@ -128,14 +128,14 @@ def measured_start(
 
 
 def check_even(node: Node, where: str) -> None:
-    """Raise ModelError in a phase whose times of contacts are variables: data belong to given times."""
+    """Raise ModelError in a phase whose contact times are variables, because the data belong to given times."""
     if node.clock.harmonics:
-        fix = 'a walk with given times: `version="clean"`, or another one with Step(timing="given")'
-        raise ModelError("a phase with a clock of its own", where=where, allowed="given times", fix=fix)
+        fix = 'use a walk with given times: `version="clean"`, or Step(timing="given")'
+        raise ModelError("the phase has free contact times", where=where, allowed="given times", fix=fix)
 
 
 def _coordinates(motion: MeasuredMotion | MotionTable) -> tuple[list[str], Array]:
-    """Return the names of coordinates, and their values (K, n) in rad and m."""
+    """Return the coordinate names, and their values (K, n) in rad and m."""
     if isinstance(motion, MotionTable):
         turns = [name for name in motion.names if name not in SLIDES]
         return motion.short_names, motion.to_radians(turns).values
@@ -144,30 +144,29 @@ def _coordinates(motion: MeasuredMotion | MotionTable) -> tuple[list[str], Array
 
 
 def check_turned(names: Sequence[str], q: Array, where: str) -> None:
-    """Raise ModelError if a measured person goes across the z axis, along which predicted persons go."""
+    """Raise ModelError if a measured person does not walk along the z axis, as predicted persons do."""
     if "yaw" not in names:
         return
     yaw = float(np.median(q[:, names.index("yaw")]))
-    if np.cos(yaw) < SIDEWAYS:
-        text = f"the person is turned by {np.degrees(yaw):.0f} degrees about the vertical"
-        fix = 'give inverse_kinematics the recording in the axes of the body: recording.in_axes("left up forward")'
-        raise ModelError(text, where=where, allowed="less than 45 degrees", fix=fix)
+    if np.cos(yaw) < MIN_FORWARD_COSINE:
+        what = f"the person is turned by {np.degrees(yaw):.0f} degrees about the vertical"
+        fix = 'pass inverse_kinematics the recording in body axes: recording.in_axes("left up forward")'
+        raise ModelError(what, where=where, allowed="less than 45 degrees", fix=fix)
 
 
 WHERE_FOLLOWED = "followed walk"
 KINDS = ("forces", "angles", "markers")
-SAMPLES, ROWS = 201, 15  # of forces, and of angles (through which a spline goes), over the phase
-TURN = 0.1  # rad: by which distances of angles are divided
+SAMPLES, ROWS = 201, 15  # number of force samples, and of angle samples (spline points), over the phase
+ANGLE_SCALE = 0.1  # rad: scale of angle differences
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrackForces(Grounded, Cost):
-    """The integral of the squared differences of the ground's forces on the feet from measured ones.
+    """The integral of the squared differences between ground forces on the feet and measured ones.
 
-    ``values`` (K, 2, 3) are the forces (N) on the right and the left foot in the axes of the body, at equal time steps
-    from the start to the end of the phase; where one is NaN, the foot does not count. Differences are divided by
-    ``scale`` times the weight. ``body`` and ``support`` are those of a problem of ``torsor.human`` (``followed`` gives
-    them).
+    ``values`` (K, 2, 3) are the forces (N) on the right and the left foot in body axes, at equal time steps from the
+    start to the end of the phase. Where a force is NaN, the foot does not count. Differences are divided by ``scale``
+    times the weight. ``body`` and ``support`` are those of a problem of ``torsor.human`` (set by ``followed``).
     """
 
     values: Any
@@ -175,11 +174,11 @@ class TrackForces(Grounded, Cost):
 
     @cached_property
     def _values(self) -> Array:
-        found = real_array(self.values, self.title, "values")
-        if found.ndim != 3 or found.shape[1:] != (2, 3) or len(found) < 2:
+        forces = real_array(self.values, self.title, "values")
+        if forces.ndim != 3 or forces.shape[1:] != (2, 3) or len(forces) < 2:
             allowed = "(K, 2, 3), K > 1"
-            raise ModelError(f"have shape {found.shape}", argument="values", where=self.title, allowed=allowed)
-        return found
+            raise ModelError(f"have shape {forces.shape}", argument="values", where=self.title, allowed=allowed)
+        return forces
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the data of ``Grounded``, and for each foot whether it counts and its force (K, 8)."""
@@ -187,15 +186,15 @@ class TrackForces(Grounded, Cost):
         return {**super().data(s), self.title: _weighted(forces, [1.0, 1.0])}
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
+        """Return 0, because the whole cost is a sum of squares."""
         check_even(node, self.title)
         return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the differences."""
-        contact, given = contact_forces(node), ca.reshape(node.data(self.title, 8), 4, 2)
+        contact, values = contact_forces(node), ca.reshape(node.data(self.title, 8), 4, 2)
         by = positive(self.scale, self.title, "scale") * contact.weight
-        parts = [given[0, k] * (contact.feet[side].f - given[1:, k]) / by for k, side in enumerate(SIDES)]
+        parts = [values[0, k] * (contact.feet[side].f - values[1:, k]) / by for k, side in enumerate(SIDES)]
         return ca.vertcat(*parts)
 
 
@@ -210,20 +209,19 @@ def followed(
     markers: MarkerSet | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> MotionProblem:
-    """Return a problem of ``human.walking`` whose objective also follows a measurement from ``first`` to ``last`` (s).
+    """Return a ``human.walking`` problem whose objective also tracks a measurement from ``first`` to ``last`` (s).
 
-    These are the times of heel strikes of the right foot and then of the left one (of the right one again with
-    ``steps=2``). ``forces`` are those of the right and left foot (``recordings.by_foot``), ``motion`` is a result of
-    ``inverse_kinematics`` whose angles are followed, ``recording`` are markers, with their places ``markers`` on the
-    body. ``weights`` of "forces", "angles" and "markers" are 1; differences are divided by 0.1 of the weight, by 0.1
-    rad and by 0.01 m. Contact times and the length of the step are those of the problem: give it the ``Step`` that was
-    measured.
+    These are the times of a heel strike of the right foot and the next one of the left foot (of the right foot with
+    ``steps=2``). ``forces`` are those of the right and left foot (``recordings.by_foot``). ``motion`` is a result of
+    ``inverse_kinematics`` whose angles are tracked. ``recording`` are markers, with their positions ``markers`` on the
+    body. ``weights`` of "forces", "angles" and "markers" are 1. Differences are divided by 0.1 of the weight, by 0.1
+    rad and by 0.01 m. Contact times and step length are those of the problem: use the measured ``Step``.
     """
     walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="one of torsor.human.walking()"))
     first = number(first, WHERE_FOLLOWED, "first (s)")
     last = number(last, WHERE_FOLLOWED, "last (s)", above=first)
-    given = by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights")
-    weight = dict(zip(KINDS, given, strict=True))
+    chosen_weights = by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights")
+    weight = dict(zip(KINDS, chosen_weights, strict=True))
     added = list[Cost]()
     if forces is not None:
         values = _sampled_forces(forces, first, last)
@@ -237,27 +235,27 @@ def followed(
         placed = _placed(problem, recording, chosen, first, last)
         added.append(TrackMarkers(markers=chosen, recording=placed, weight=weight["markers"], name="measured markers"))
     if not added:
-        raise ModelError("nothing to follow", where=WHERE_FOLLOWED, fix="give forces, motion or recording")
+        raise ModelError("there is nothing to track", where=WHERE_FOLLOWED, fix="pass forces, motion or recording")
     return replace(problem, objective=[*problem.costs, *added])
 
 
 def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
-    """Return the forces (K, 2, 3) of the feet at equal time steps, zero where a foot is in the air."""
+    """Return the foot forces (K, 2, 3) at equal time steps, zero where a foot is in the air."""
     instance_of(forces, GroundForces, WHERE_FOLLOWED, "forces", allowed="GroundForces")
-    own = forces.in_axes(HUMAN).without_unloaded(LOADED)
-    _check_within(own.times, first, last, forces.source)
-    feet = [own.index(side) for side in SIDES]
-    return at_times(np.linspace(first, last, SAMPLES), own.times, own.forces[:, feet])
+    turned = forces.in_axes(HUMAN).without_unloaded(LOAD_THRESHOLD)
+    _check_within(turned.times, first, last, forces.source)
+    feet = [turned.index(side) for side in SIDES]
+    return at_times(np.linspace(first, last, SAMPLES), turned.times, turned.forces[:, feet])
 
 
 def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, weight: float) -> Reference:
-    """Return the term that follows angles, and the height of the pelvis, as far as markers show them."""
+    """Return the term that tracks angles, and the height of the pelvis, as far as markers show them."""
     instance_of(motion, MeasuredMotion, WHERE_FOLLOWED, "motion", allowed="a result of inverse_kinematics")
     check_turned(motion.body.coordinate_names, motion.q, WHERE_FOLLOWED)
     _check_within(motion.times, first, last, "motion")
     if not isinstance(motion.body, Robot):
         fix = "use the motion of a scaled body (scaled_person)"
-        raise ModelError("the motion is of a skeleton of OpenSim", where=WHERE_FOLLOWED, fix=fix)
+        raise ModelError("the motion is that of an OpenSim skeleton", where=WHERE_FOLLOWED, fix=fix)
     shown = carried_by(motion.body, motion.markers.links(motion.body))
     known = [name for k, name in enumerate(motion.body.coordinate_names) if k in shown]
     names = [name for name in problem.model.names if name in known and name not in ("tx", "tz")]
@@ -265,35 +263,35 @@ def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: 
         raise ModelError("no marker shows a coordinate of the problem", where=WHERE_FOLLOWED, fix="add markers")
     at = np.linspace(first, last, ROWS)
     values = np.stack([np.interp(at, motion.times, motion.coordinate(name)) for name in names], axis=1)
-    return Reference(values=values, names=names, scale=TURN, weight=weight, name="measured angles")
+    return Reference(values=values, names=names, scale=ANGLE_SCALE, weight=weight, name="measured angles")
 
 
 def _placed(problem: MotionProblem, recording: Markers, markers: MarkerSet, first: float, last: float) -> Markers:
-    """Return the markers of the times of the step, moved along the ground such that the right foot is where it stands.
+    """Return the markers at the times of the step, shifted along the ground so that the right foot is at its place.
 
-    That is known from the markers of the right foot while it is flat.
+    The shift follows from the markers of the right foot while it is flat.
     """
     body, walk = walk_of(problem)[0].body, walk_of(problem)[1]
     step: Step = walk.step.nominal
-    own = recording.in_axes(HUMAN).only([name for name in markers.names if name in recording.names])
-    _check_within(own.times, first, last, recording.source)
-    feet = [name for name in own.names if markers.places[name][0] == "right_foot"]
+    turned = recording.in_axes(HUMAN).only([name for name in markers.names if name in recording.names])
+    _check_within(turned.times, first, last, recording.source)
+    feet = [name for name in turned.names if markers.places[name][0] == "right_foot"]
     if not feet:
-        fix = "add a marker of the heel, or leave the recording out"
+        fix = "add a heel marker, or omit the recording"
         raise ModelError("no marker is on the right foot", where=recording.source, fix=fix)
     middle = first + (step.flat + step.heel_off) / 2 * (last - first) / walk.steps
-    places = at_times(np.array([middle]), own.times, own.only(feet).positions)[0]
+    places = at_times(np.array([middle]), turned.times, turned.only(feet).positions)[0]
     heel = np.array([-step.width / 2, 0.0, 0.0]) - body.place("right_heel").pose[:3, 3]
     there = heel + np.array([markers.places[name][1] for name in feet])
     shift = finite_vector(np.mean(there - places, axis=0))
     if shift is None:
-        text = f"the markers of the right foot are not seen at {middle:g} s"
-        raise ModelError(text, where=recording.source, fix="fill their gaps (fill_gaps)")
-    within = own.between(first, last)
+        what = f"the markers of the right foot are missing at {middle:g} s"
+        raise ModelError(what, where=recording.source, fix="fill their gaps (fill_gaps)")
+    within = turned.between(first, last)
     return within.with_positions(within.positions + shift * [1.0, 0.0, 1.0])
 
 
 def _check_within(times: Array, first: float, last: float, source: str) -> None:
     if first < times[0] - 1e-9 or last > times[-1] + 1e-9:
         allowed = f"within {times[0]:g} to {times[-1]:g} s"
-        raise ModelError(f"from {first:g} to {last:g} s", where=source, allowed=allowed)
+        raise ModelError(f"the interval is {first:g} to {last:g} s", where=source, allowed=allowed)

@@ -1,4 +1,4 @@
-"""Axes of a laboratory, said by where they point for the person: "forward up right" is x forward, y up, z right."""
+"""Laboratory axes, named by their directions for the person: "forward up right" is x forward, y up, z right."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 
 OPENSIM = "forward up right"
-HUMAN = "left up forward"  # the base of Torsor's human body
-# Every direction in the axes of OpenSim. Any right-handed set would do.
+HUMAN = "left up forward"  # base axes of Torsor's human body
+# Every direction in OpenSim axes. Any right-handed set would do.
 _DIRECTIONS = {
     "forward": (1, 0, 0), "back": (-1, 0, 0), "up": (0, 1, 0), "down": (0, -1, 0), "right": (0, 0, 1),
     "left": (0, 0, -1),
 }  # fmt: skip
-ALLOWED = 'three of forward, back, up, down, left, right that are right-handed, such as "forward up right" or ""'
+ALLOWED = 'three right-handed directions of forward, back, up, down, left, right, such as "forward up right", or ""'
 
 
 def checked_axes(axes: object, where: str) -> str:
-    """Return the words of three right-handed axes, or "" for axes that are not known."""
+    """Return the names of three right-handed axes, or "" for unknown axes."""
     words = axes.split() if isinstance(axes, str) else None
     if words == []:
         return ""
@@ -28,16 +28,16 @@ def checked_axes(axes: object, where: str) -> str:
 def rotation(source: str, target: str, where: str) -> Array:
     """Return R (3, 3) with x_target = R x_source, for vectors in the axes ``source`` and ``target``."""
     if not checked_axes(source, where):
-        fix = 'say them: torsor.human.recordings.load(path, axes="forward up right")'
-        raise ModelError("the axes of the recording are not known", where=where, fix=fix)
+        fix = 'pass them: torsor.human.recordings.load(path, axes="forward up right")'
+        raise ModelError("the axes of the recording are unknown", where=where, fix=fix)
     if not checked_axes(target, where):
-        raise ModelError("axes is ''", where=where, allowed=ALLOWED.removesuffix(' or ""'))
+        raise ModelError("axes is ''", where=where, allowed=ALLOWED.removesuffix(', or ""'))
     R: Array = _matrix(target.split()) @ _matrix(source.split()).T
-    return R + 0.0  # no -0.0
+    return R + 0.0  # avoids -0.0
 
 
 def up_axis(axes: str) -> tuple[int, float] | None:
-    """Return the index of the vertical axis and its sign, or None where the axes are not known."""
+    """Return the index of the vertical axis and its sign, or None for unknown axes."""
     words = axes.split()
     if not words:
         return None

@@ -1,4 +1,4 @@
-"""C3D files: markers, force plates and events, by the package c3d (the extra ``mocap``)."""
+"""C3D files: markers, force plates and events, with the package c3d (extra ``mocap``)."""
 
 import io
 import warnings
@@ -21,7 +21,7 @@ MAX_RATE = 1e6  # Hz
 
 
 class Parameters:
-    """What a C3D file says of its data; ``reader`` has read header and parameters, ``source`` names the file."""
+    """The metadata of a C3D file; ``reader`` has read header and parameters, ``source`` is the file name."""
 
     def __init__(self, reader: Any, source: str) -> None:
         self.reader, self.source = reader, source
@@ -42,7 +42,7 @@ class Parameters:
         header = self.reader.header
         if int(header.last_frame) < 65535:
             return max(0, int(header.last_frame) - self.first_frame + 1)
-        # More frames than 16 bits can count are in the parameters.
+        # Frame counts above 16 bits are in the parameters.
         end = self.floats("TRIAL:ACTUAL_END_FIELD").astype(np.int64) & 0xFFFF
         begin = self.floats("TRIAL:ACTUAL_START_FIELD").astype(np.int64) & 0xFFFF
         if len(end) == len(begin) == 2:
@@ -54,30 +54,35 @@ class Parameters:
         ratio = float(self.reader.analog_rate) / self.rate
         if not 1 <= round(ratio) < 1000 or abs(ratio - round(ratio)) > 0.01:
             text = f"ANALOG:RATE is {ratio:g} times POINT:RATE"
-            fix = "export the analog data at a multiple of the rate of the markers"
-            raise ModelError(text, where=self.source, allowed="1, 2, 3, ... times it", fix=fix)
+            fix = "export the analog data at a multiple of the marker rate"
+            raise ModelError(text, where=self.source, allowed="an integer multiple", fix=fix)
         return round(ratio)
 
     def floats(self, name: str) -> Array:
-        """Return the numbers of a parameter (n,), none where it is absent or damaged."""
-        found = self.reader.get(name)
-        size = 0 if found is None else found.bytes_per_element
+        """Return the numbers of a parameter (n,), empty if it is absent or damaged."""
+        parameter = self.reader.get(name)
+        size = 0 if parameter is None else parameter.bytes_per_element
         if size not in (1, 2, 4):
             return np.zeros(0)
-        data = bytes(found.bytes)[: size * (len(found.bytes) // size)]
+        data = bytes(parameter.bytes)[: size * (len(parameter.bytes) // size)]
         return np.array(self.numbers(data, size), dtype=float)
 
     def words(self, name: str) -> list[str]:
-        """Return the words of a parameter, none where it is absent."""
-        found = self.reader.get(name)
-        if found is None or found.bytes_per_element != -1 or not found.dimensions or not found.dimensions[0]:
+        """Return the strings of a parameter, empty if it is absent."""
+        parameter = self.reader.get(name)
+        if (
+            parameter is None
+            or parameter.bytes_per_element != -1
+            or not parameter.dimensions
+            or not parameter.dimensions[0]
+        ):
             return []
-        data, length = bytes(found.bytes), int(found.dimensions[0])
+        data, length = bytes(parameter.bytes), int(parameter.dimensions[0])
         pieces = [data[k : k + length] for k in range(0, len(data), length)]
         return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
 
     def labels(self, group: str, count: int, what: str) -> list[str]:
-        """Return as many names as there are markers or channels; LABELS2 and so on go on after 255."""
+        """Return as many names as there are markers or channels; LABELS2 and so on continue after 255."""
         names = self.words(f"{group}:LABELS")
         for k in range(2, 2 + count // 255):
             names += self.words(f"{group}:LABELS{k}")
@@ -85,21 +90,21 @@ class Parameters:
 
     @property
     def calibration(self) -> tuple[Array, Array]:
-        """The offsets (A,) of the analog channels before they are scaled, and their scales (A,)."""
+        """The offsets (A,) of the analog channels before scaling, and their scales (A,)."""
         offset, general = self.floats("ANALOG:OFFSET"), self.floats("ANALOG:GEN_SCALE")
         offsets, scales = np.zeros(self.channels), np.ones(self.channels)
-        given = (offsets, offset % 65536 if self.unsigned else offset), (scales, self.floats("ANALOG:SCALE"))
-        for found, values in given:
-            found[: len(values)] = values[: self.channels]
+        pairs = (offsets, offset % 65536 if self.unsigned else offset), (scales, self.floats("ANALOG:SCALE"))
+        for target, values in pairs:
+            target[: len(values)] = values[: self.channels]
         return offsets, scales * (general[0] if len(general) else 1.0)
 
     def numbers(self, data: bytes, size: int) -> NDArray[Any]:
-        """Return floats of 4 bytes, or integers of 1 or 2."""
+        """Return floats of 4 bytes, or integers of 1 or 2 bytes."""
         if size < 4:
             return np.frombuffer(data, dtype=f"{self._order}i{size}")
         if self.reader.proc_type != "DEC":
             return np.frombuffer(data, dtype=f"{self._order}f4")
-        # A number of DEC has its two 16-bit words in the other order, and four times the value of IEEE's.
+        # DEC floats have their two 16-bit words in the opposite order, and four times the IEEE value.
         words = np.frombuffer(data, dtype="<u2").reshape(-1, 2)[:, ::-1]
         swapped = np.ascontiguousarray(words).view("<f4").ravel()
         return np.asarray(swapped / 4)
@@ -109,13 +114,13 @@ class Parameters:
         return ">" if self.reader.proc_type == "MIPS" else "<"
 
 
-# Force plates: forces, centres of pressure and free moments in the axes of the laboratory, from what a plate measures.
+# Force plates: forces, centres of pressure and free moments in laboratory axes, from the plate channels.
 #
-# Types 1 to 4 are those of the C3D format. A plate has axes of its own: x from corner 2 to corner 1, y from corner 4 to
+# Types 1 to 4 are those of the C3D format. A plate has its own axes: x from corner 2 to corner 1, y from corner 4 to
 # corner 1, z = x × y, which points down, into the plate. Forces of type 3, of plates with four piezoelectric sensors,
-# are combined by the equations of their maker (Kistler).
+# are combined by the manufacturer's equations (Kistler).
 
-CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # by type
+CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # number of channels by type
 
 
 class Plate(NamedTuple):
@@ -136,16 +141,16 @@ def plate_axes(plate: Plate, where: str) -> Array:
     first, second, _, fourth = plate.corners
     x, y = first - second, first - fourth
     z = np.cross(x, y)
-    if not np.isfinite(z).all() or np.linalg.norm(z) < 1e-4:  # m²: smaller than any plate
-        text, fix = f"{plate.name}: its corners enclose no area", "correct FORCE_PLATFORM:CORNERS in the file"
-        raise ModelError(text, where=where, fix=fix)
+    if not np.isfinite(z).all() or np.linalg.norm(z) < 1e-4:  # m², smaller than any plate
+        what, fix = f"{plate.name}: the corners enclose no area", "correct FORCE_PLATFORM:CORNERS in the file"
+        raise ModelError(what, where=where, fix=fix)
     y = np.cross(z, x)
-    R: Array = np.stack([each / np.linalg.norm(each) for each in (x, y, z)], axis=1) + 0.0
+    R: Array = np.stack([axis / np.linalg.norm(axis) for axis in (x, y, z)], axis=1) + 0.0
     return R
 
 
 def upward(plate: Plate, where: str, above: Array | None) -> Array:
-    """Return the normal (3,) of a plate on the side of a point ``above`` it; without one, against its z axis."""
+    """Return the normal (3,) of a plate on the side of a point ``above`` it; without one, opposite to its z axis."""
     normal = plate_axes(plate, where)[:, 2]
     side = -1.0 if above is None else np.sign((above - plate.corners.mean(axis=0)) @ normal)
     return np.asarray(normal * side)
@@ -154,9 +159,9 @@ def upward(plate: Plate, where: str, above: Array | None) -> Array:
 def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tuple[Array, Array, Array]:
     """Return the force on the person, its centre of pressure and the free moment about it, each (K, 3), in lab axes.
 
-    ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers; without it,
-    that is against the plate's z axis. Files hold either the force on the plate or that on the person; the ground
-    pushes and never pulls, which decides. Where nothing presses on the plate, the centre of pressure is NaN.
+    ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers. The default
+    is opposite to the z axis of the plate. Files contain either the force on the plate or that on the person; the sign
+    is chosen such that the ground pushes. If the plate is unloaded, the centre of pressure is NaN.
 
     Example:
         >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
@@ -173,10 +178,10 @@ def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tup
 def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
     """Return force, centre of pressure from the middle of the surface, and free moment, each (K, 3), in plate axes."""
     data, zeros = plate.channels, np.zeros(len(plate.channels))
-    if plate.type == 1:  # the plate has computed the centre of pressure itself
+    if plate.type == 1:  # the plate computes the centre of pressure itself
         pressed = np.stack([data[:, 3], data[:, 4], zeros], axis=1)
         return data[:, :3], pressed, np.stack([zeros, zeros, data[:, 5]], axis=1)
-    # From the origin of the plate's axes, below the surface, to the middle of the surface: up, against z.
+    # From the origin of the plate axes, below the surface, to the middle of the surface: up, opposite to z.
     a, b, depth = plate.origin
     if plate.type == 3:
         fx12, fx34, fy14, fy23, fz1, fz2, fz3, fz4 = data.T
@@ -186,7 +191,7 @@ def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
         surface = np.array([0.0, 0.0, -abs(depth)])
     else:
         force, moment = data[:, :3], data[:, 3:]
-        surface = plate.origin if depth <= 0 else -plate.origin  # many files give the opposite vector
+        surface = plate.origin if depth <= 0 else -plate.origin  # many files contain the opposite vector
     moment = moment - np.cross(surface, force)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         pressed = np.stack([-moment[:, 1] / force[:, 2], moment[:, 0] / force[:, 2], zeros], axis=1)
@@ -204,38 +209,38 @@ BLOCK = 512  # bytes
 def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = None) -> Recording:
     """Return the markers (m), ground forces (N, m, N m) and events in a C3D file.
 
-    ``unit`` ("m", "cm" or "mm") is used in place of POINT:UNITS. The format does not say how its axes lie for the
-    person: without ``axes`` they are found from the force plates, the extent of the markers and the way that the person
-    goes, or stay unknown. A marker is missing (NaN) where its residual is negative, or all its coordinates are 0.
+    ``unit`` ("m", "cm" or "mm") replaces POINT:UNITS. The format does not define how its axes are oriented relative to
+    the person. Without ``axes`` they are estimated from the force plates, the extent of the markers and the walking
+    direction, or stay unknown. A marker is missing (NaN) if its residual is negative, or all its coordinates are 0.
     """
     path = Path(path)
     content = read_limited(path, MAX_BYTES)
-    found = _parameters(path, content)
-    unit = _unit(path, found) if unit is None else one_of(unit, UNITS, path.name, "unit")
-    points, analog = _frames(path, content, found)
-    times = (found.first_frame - 1 + np.arange(len(points))) / found.rate
+    parameters = _parameters(path, content)
+    unit = _unit(path, parameters) if unit is None else one_of(unit, UNITS, path.name, "unit")
+    points, analog = _frames(path, content, parameters)
+    times = (parameters.first_frame - 1 + np.arange(len(points))) / parameters.rate
     markers, above = None, None
     if points.shape[1]:
         positions = points[:, :, :3] * TO_METRES[unit]
         absent = (points[:, :, 3] < 0) | (positions == 0).all(axis=2) | ~np.isfinite(positions).all(axis=2)
         positions[absent] = np.nan
-        names = unique_names(found.labels("POINT", points.shape[1], "marker"), path, "marker")
-        markers = Markers(names, times, positions, found.rate, "", unit, path.name)
+        names = unique_names(parameters.labels("POINT", points.shape[1], "marker"), path, "marker")
+        markers = Markers(names, times, positions, parameters.rate, "", unit, path.name)
         above = None if np.isnan(positions).all() else np.nanmean(positions, axis=(0, 1))
-    plates = _plates(path, found, analog, unit)
+    plates = _plates(path, parameters, analog, unit)
     if axes is None:
         axes = likely_axes(markers, upward(plates[0], path.name, above) if plates else None)
-    forces = _forces(path, found, plates, above, axes)
+    forces = _forces(path, parameters, plates, above, axes)
     markers = None if markers is None else replace(markers, axes=axes)
-    return Recording(path.name, markers, forces, None, _events(found))
+    return Recording(path.name, markers, forces, None, _events(parameters))
 
 
 def write_c3d(markers: Markers, path: str | Path, *, unit: str | None = None) -> None:
-    """Write markers as a C3D file in their unit, or in ``unit``; numbers of the format have 24 bits (float32)."""
+    """Write markers as a C3D file in their unit, or in ``unit``; the format stores single precision (float32)."""
     path, package = Path(path), _package(Path(path).name)
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
     if not markers.rate:
-        raise ModelError("a single frame, without a rate", where=path.name, allowed="2 frames or more")
+        raise ModelError("there is a single frame without a rate", where=path.name, allowed="2 frames or more")
     writer = package.Writer(point_rate=markers.rate, point_scale=-1.0, point_units=unit.ljust(4))
     writer.set_point_labels(list(markers.names))
     frames = np.zeros((len(markers), len(markers.names), 5), dtype=np.float32)
@@ -244,7 +249,7 @@ def write_c3d(markers: Markers, path: str | Path, *, unit: str | None = None) ->
     writer.add_frames([(points, np.zeros((0, 0))) for points in frames])
     writer.set_start_frame(1 + round(float(markers.times[0]) * markers.rate))
     with warnings.catch_warnings(), replacing(path) as part, part.open("wb") as file:
-        warnings.simplefilter("ignore")  # of the package: there are no analog data
+        warnings.simplefilter("ignore")  # the package warns about missing analog data
         writer.write(file)
 
 
@@ -260,9 +265,9 @@ def _parameters(path: Path, content: bytes) -> Parameters:
     package = _package(path.name)
     if content[1:2] != b"\x50":
         fix = "check that it is one; text files of markers end with .trc"
-        raise ModelError("its first bytes are not those of a C3D file", where=path.name, allowed=KIND, fix=fix)
+        raise ModelError("the first bytes are not those of a C3D file", where=path.name, allowed=KIND, fix=fix)
 
-    # Headers that disagree with parameters are accepted, as other programs do: the parameters count.
+    # Headers that contradict the parameters are accepted, as in other programs: the parameters count.
     reader = type("Reader", (package.Reader,), {"_check_metadata": lambda self: None})
     try:
         with warnings.catch_warnings():
@@ -270,116 +275,120 @@ def _parameters(path: Path, content: bytes) -> Parameters:
             return Parameters(reader(io.BytesIO(content)), path.name)
     except ModelError:
         raise
-    except Exception as error:  # of a damaged file, the package raises errors of all kinds
-        text = f"its parameters cannot be read ({type(error).__name__}: {str(error)[:80]})"
-        raise ModelError(text, where=path.name, allowed=KIND, fix="copy or export the file again") from None
+    except Exception as error:  # for a damaged file, the package raises errors of all kinds
+        what = f"the parameters cannot be read ({type(error).__name__}: {str(error)[:80]})"
+        raise ModelError(what, where=path.name, allowed=KIND, fix="copy or export the file again") from None
 
 
-def _unit(path: Path, found: Parameters) -> str:
-    words = found.words("POINT:UNITS")
+def _unit(path: Path, parameters: Parameters) -> str:
+    words = parameters.words("POINT:UNITS")
     unit = words[0].lower() if words else ""
     if unit not in TO_METRES:
-        fix = 'say it: torsor.human.recordings.load(path, unit="mm")'
+        fix = 'pass the unit: torsor.human.recordings.load(path, unit="mm")'
         raise ModelError(f"POINT:UNITS is {unit!r}", value=unit, where=path.name, allowed=", ".join(UNITS), fix=fix)
     return unit
 
 
-def _frames(path: Path, content: bytes, found: Parameters) -> tuple[Array, Array]:
-    """Return points (K, M, 4) in the unit of the file, with the residual, and analog data (K n, A), scaled."""
-    points, channels, each = found.points, found.channels, found.samples_per_frame
-    width, size = 4 * points + channels * each, 4 if found.is_float else 2
+def _frames(path: Path, content: bytes, parameters: Parameters) -> tuple[Array, Array]:
+    """Return points (K, M, 4) in the unit of the file, with the residual, and scaled analog data (K n, A)."""
+    points, channels, samples = parameters.points, parameters.channels, parameters.samples_per_frame
+    width, size = 4 * points + channels * samples, 4 if parameters.is_float else 2
     if not width:
-        raise ModelError("it has neither markers nor analog channels", where=path.name, allowed=KIND)
-    start = (found.data_block - 1) * BLOCK
+        raise ModelError("the file has neither markers nor analog channels", where=path.name, allowed=KIND)
+    start = (parameters.data_block - 1) * BLOCK
     available = max(0, len(content) - start) // (width * size)
-    frames = min(found.frames, available)
-    if frames < found.frames:
-        text = f"the header says {found.frames} frames, the file ends after {frames}, which are used"
+    frames = min(parameters.frames, available)
+    if frames < parameters.frames:
+        what = f"the header declares {parameters.frames} frames, but the file ends after {frames}, which are used"
         if not frames:
-            raise ModelError(text.removesuffix(", which are used"), where=path.name, fix="copy it again")
-        warn(text, where=path.name, fix="copy or export the file again")
+            raise ModelError(what.removesuffix(", which are used"), where=path.name, fix="copy the file again")
+        warn(what, where=path.name, fix="copy or export the file again")
     check_size(frames, width, path.name)
-    numbers = found.numbers(content[start : start + frames * width * size], size).reshape(frames, width)
+    numbers = parameters.numbers(content[start : start + frames * width * size], size).reshape(frames, width)
     places = numbers[:, : 4 * points].reshape(frames, points, 4).astype(float)
-    if not found.is_float:
-        places[:, :, :3] *= abs(found.scale)
+    if not parameters.is_float:
+        places[:, :, :3] *= abs(parameters.scale)
     measured = numbers[:, 4 * points :]
-    if found.unsigned and not found.is_float:
+    if parameters.unsigned and not parameters.is_float:
         measured = measured.astype(np.int16).view(np.uint16)
-    offsets, scales = found.calibration
-    return places, (measured.reshape(frames * each, channels).astype(float) - offsets) * scales
+    offsets, scales = parameters.calibration
+    return places, (measured.reshape(frames * samples, channels).astype(float) - offsets) * scales
 
 
-def _plates(path: Path, found: Parameters, analog: Array, unit: str) -> list[Plate]:
-    """Return the force plates; one of a type that is not known, or without corners, is left out with a warning."""
-    count = min(int(next(iter(found.floats("FORCE_PLATFORM:USED")), 0)), len(found.floats("FORCE_PLATFORM:TYPE")))
-    corners, origins = found.floats("FORCE_PLATFORM:CORNERS"), found.floats("FORCE_PLATFORM:ORIGIN")
-    numbers, channel = found.floats("FORCE_PLATFORM:CHANNEL"), found.reader.get("FORCE_PLATFORM:CHANNEL")
+def _plates(path: Path, parameters: Parameters, analog: Array, unit: str) -> list[Plate]:
+    """Return the force plates; omit those of unknown type or without corners, with a warning."""
+    count = min(
+        int(next(iter(parameters.floats("FORCE_PLATFORM:USED")), 0)), len(parameters.floats("FORCE_PLATFORM:TYPE"))
+    )
+    corners, origins = parameters.floats("FORCE_PLATFORM:CORNERS"), parameters.floats("FORCE_PLATFORM:ORIGIN")
+    numbers, channel = parameters.floats("FORCE_PLATFORM:CHANNEL"), parameters.reader.get("FORCE_PLATFORM:CHANNEL")
     per_plate = int(channel.dimensions[0]) if channel is not None and channel.dimensions else 0
     plates = list[Plate]()
     for k in range(count):
-        name, kind = f"plate {k + 1}", int(found.floats("FORCE_PLATFORM:TYPE")[k])
-        own = numbers[k * per_plate : (k + 1) * per_plate]
+        name, kind = f"plate {k + 1}", int(parameters.floats("FORCE_PLATFORM:TYPE")[k])
+        plate_channels = numbers[k * per_plate : (k + 1) * per_plate]
         if kind not in CHANNELS:
-            warn(f"is of type {kind}; it is left out", argument=name, where=path.name, allowed="types 1 to 4")
+            warn(f"is of type {kind} and is omitted", argument=name, where=path.name, allowed="types 1 to 4")
             continue
-        own = own[: CHANNELS[kind]]
-        if len(own) < CHANNELS[kind] or len(corners) < 12 * (k + 1) or len(origins) < 3 * (k + 1):
-            text, fix = f"{name} has no full CHANNEL, CORNERS or ORIGIN; it is left out", "complete FORCE_PLATFORM"
-            warn(text, where=path.name, fix=fix)
+        plate_channels = plate_channels[: CHANNELS[kind]]
+        if len(plate_channels) < CHANNELS[kind] or len(corners) < 12 * (k + 1) or len(origins) < 3 * (k + 1):
+            what, fix = f"{name} has incomplete CHANNEL, CORNERS or ORIGIN and is omitted", "complete FORCE_PLATFORM"
+            warn(what, where=path.name, fix=fix)
             continue
-        if not all(1 <= each <= analog.shape[1] for each in own):
-            text = f"{name} uses the channels {[int(each) for each in own]}"
-            raise ModelError(text, where=path.name, allowed=f"1 to {analog.shape[1]}, as there are channels")
-        at = [int(each) - 1 for each in own]
-        data = _in_si(analog[:, at], at, kind, found, unit, k)
+        if not all(1 <= number <= analog.shape[1] for number in plate_channels):
+            what = f"{name} uses the channels {[int(number) for number in plate_channels]}"
+            raise ModelError(what, where=path.name, allowed=f"1 to {analog.shape[1]}, the number of channels")
+        at = [int(number) - 1 for number in plate_channels]
+        data = _in_si(analog[:, at], at, kind, parameters, unit, k)
         own_corners = corners[12 * k : 12 * (k + 1)].reshape(4, 3) * TO_METRES[unit]
         plate = Plate(name, kind, own_corners, origins[3 * k : 3 * k + 3] * TO_METRES[unit], data)
         try:
             plate_axes(plate, path.name)
         except ModelError as error:
-            warn(f"{error}; it is left out")
+            warn(f"{error}; the plate is omitted")
             continue
         plates.append(plate)
     return plates
 
 
-def _in_si(data: Array, at: list[int], kind: int, found: Parameters, unit: str, index: int) -> Array:
-    """Return the channels of a plate in N, N m and m, by ANALOG:UNITS, or by POINT:UNITS where that says nothing."""
+def _in_si(data: Array, at: list[int], kind: int, parameters: Parameters, unit: str, index: int) -> Array:
+    """Return the channels of a plate in N, N m and m, by ANALOG:UNITS, or else by POINT:UNITS."""
     if kind == 4:
-        matrix = found.floats("FORCE_PLATFORM:CAL_MATRIX")[36 * index : 36 * (index + 1)]
+        matrix = parameters.floats("FORCE_PLATFORM:CAL_MATRIX")[36 * index : 36 * (index + 1)]
         if len(matrix) < 36:
-            text, fix = f"plate {index + 1}, of type 4, has no calibration matrix", "add FORCE_PLATFORM:CAL_MATRIX"
-            raise ModelError(text, where=found.source, fix=fix)
+            what, fix = f"plate {index + 1}, of type 4, has no calibration matrix", "add FORCE_PLATFORM:CAL_MATRIX"
+            raise ModelError(what, where=parameters.source, fix=fix)
         data = data @ matrix.reshape(6, 6)  # stored by columns: this is C times the channels
     if kind == 3:
         return data
-    units = found.words("ANALOG:UNITS")
+    units = parameters.words("ANALOG:UNITS")
     words = [units[k].lower() if k < len(units) and kind != 4 else "" for k in at]
     factors = [1.0] * 3 + [_length(word, unit) for word in words[3:]]
     return data * factors
 
 
 def _length(word: str, unit: str) -> float:
-    """Return the metres in the unit of length of a moment (Nmm, N.m, ...) or a place."""
+    """Return the metres in the length unit of a moment (Nmm, N.m, ...) or a position."""
     return TO_METRES.get(word.lstrip("n*.· ").removesuffix("."), TO_METRES[unit])
 
 
-def _forces(path: Path, found: Parameters, plates: list[Plate], above: Array | None, axes: str) -> GroundForces | None:
+def _forces(
+    path: Path, parameters: Parameters, plates: list[Plate], above: Array | None, axes: str
+) -> GroundForces | None:
     if not plates:
         return None
     reactions = [ground_reaction(plate, path.name, above) for plate in plates]
-    forces, centers, moments = (np.stack(each, axis=1) for each in zip(*reactions, strict=True))
-    rate = found.rate * found.samples_per_frame
-    times = (found.first_frame - 1) / found.rate + np.arange(len(forces)) / rate
+    forces, centers, moments = (np.stack(values, axis=1) for values in zip(*reactions, strict=True))
+    rate = parameters.rate * parameters.samples_per_frame
+    times = (parameters.first_frame - 1) / parameters.rate + np.arange(len(forces)) / rate
     corners = np.stack([plate.corners for plate in plates])
     names = tuple(plate.name for plate in plates)
     return GroundForces(names, times, forces, centers, moments, rate, axes, corners, path.name)
 
 
-def _events(found: Parameters) -> tuple[Event, ...]:
-    labels, contexts = found.words("EVENT:LABELS"), found.words("EVENT:CONTEXTS")
-    times = found.floats("EVENT:TIMES")
+def _events(parameters: Parameters) -> tuple[Event, ...]:
+    labels, contexts = parameters.words("EVENT:LABELS"), parameters.words("EVENT:CONTEXTS")
+    times = parameters.floats("EVENT:TIMES")
     times = times[: 2 * (len(times) // 2)].reshape(-1, 2)  # minutes, seconds
     events = [
         Event(float(60 * minutes + seconds), f"{contexts[k] if k < len(contexts) else ''} {label}".strip())

@@ -1,4 +1,4 @@
-"""What a file does not say: which way is up, where the person goes, and which foot stands on which plate."""
+"""Estimates of missing information: the vertical axis, the walking direction, and the foot on each plate."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,18 +10,18 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
-from torsor.human.recordings.recording import LOADED, GroundForces, Markers, at_times, runs
+from torsor.human.recordings.recording import LOAD_THRESHOLD, GroundForces, Markers, at_times, runs
 
-FEWEST = 8  # markers from which the extent of a person can be seen
-CLEARLY = 1.5  # times the extent along other axes
-GOES = 0.5  # m: a person who moves by less may be standing
+MIN_MARKERS = 8  # markers from which the extent of a person can be determined
+MIN_EXTENT_RATIO = 1.5  # minimum ratio to the extent along other axes
+MIN_DISTANCE = 0.5  # m: a person who moves less may be standing
 
 
 def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
-    """Return the likely axes of a recording, such as "forward left up", or "" where nothing tells.
+    """Return the likely axes of a recording, such as "forward left up", or "" if they cannot be determined.
 
-    ``up`` (3,) points up, where it is known. Otherwise the axis along which the markers of an upright person extend
-    most is vertical. The axis along which the person goes is forward or back; of a person who stays, the first
+    ``up`` (3,) points up, if it is known. Otherwise the axis along which the markers of an upright person extend most
+    is vertical. The axis along which the person walks is forward or back. If the person stays in place, the first
     horizontal axis is called forward.
 
     Example:
@@ -39,7 +39,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
         return ""
     axis, sign = vertical
     travel = np.zeros(3)
-    if markers is not None:  # by how much the markers that are seen at both ends go
+    if markers is not None:  # displacement of the markers that are seen at both ends
         moved = markers.positions[-1] - markers.positions[0]
         moved = moved[np.isfinite(moved).all(axis=1)]
         travel = np.median(moved, axis=0) if len(moved) else travel
@@ -47,37 +47,37 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
     along = int(np.argmax(np.abs(travel)))
     forward, upward = np.zeros((2, 3))
     upward[axis] = sign
-    if abs(travel[along]) > GOES:
+    if abs(travel[along]) > MIN_DISTANCE:
         forward[along] = np.sign(travel[along])
     else:
         forward[0 if axis else 1] = 1.0
     named = {"forward": forward, "up": upward, "right": np.cross(forward, upward)}
     opposite = {"forward": "back", "up": "down", "right": "left"}
     return " ".join(
-        next(name if each[k] > 0 else opposite[name] for name, each in named.items() if each[k]) for k in range(3)
+        next(name if vector[k] > 0 else opposite[name] for name, vector in named.items() if vector[k]) for k in range(3)
     )
 
 
 def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
-    """Return the axis along which an upright person extends most, and its sign; None where it is not clear."""
-    if markers is None or len(markers.names) < FEWEST:
+    """Return the axis along which an upright person extends most, and its sign, or None if it is ambiguous."""
+    if markers is None or len(markers.names) < MIN_MARKERS:
         return None
-    seen = markers.positions[markers.seen.sum(axis=1) >= FEWEST]
+    seen = markers.positions[markers.seen.sum(axis=1) >= MIN_MARKERS]
     if not len(seen):
         return None
     extents = np.median(np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1), axis=0)
     axis = int(np.argmax(extents))
-    if extents[axis] < CLEARLY * np.sort(extents)[1]:
+    if extents[axis] < MIN_EXTENT_RATIO * np.sort(extents)[1]:
         return None
     return axis, 1.0 if np.nanmedian(seen[:, :, axis]) >= 0 else -1.0  # the floor is near 0
 
 
 SIDES = ("right", "left")
 _PARTS = r"(heel|hee|toe|ank|calc|cal|mt|met|foot|mal|lmal|mmal)"
-_BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
-_AFTER = re.compile(rf"(?:.*:)?{_PARTS}\w*?[ ._-](right|left|r|l)", re.IGNORECASE)
+_SIDE_BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
+_SIDE_AFTER = re.compile(rf"(?:.*:)?{_PARTS}\w*?[ ._-](right|left|r|l)", re.IGNORECASE)
 MIN_CONTACT_TIME = 0.05  # s: shorter contacts are vibrations of a plate
-FARTHEST = 0.35  # m: a centre of pressure that is farther from the middle of a foot is not below it
+MAX_FOOT_DISTANCE = 0.35  # m: a centre of pressure farther from the middle of a foot is not below it
 
 
 class Contact(NamedTuple):
@@ -105,42 +105,42 @@ def foot_markers(names: Sequence[str]) -> dict[str, list[str]]:
         >>> foot_markers(["R.Heel", "L.Toe", "R.Knee", "LHEE", "ankle_r", "RTHI"])
         {'right': ['R.Heel', 'ankle_r'], 'left': ['L.Toe', 'LHEE']}
     """
-    found: dict[str, list[str]] = {side: [] for side in SIDES}
+    feet: dict[str, list[str]] = {side: [] for side in SIDES}
     for name in names:
-        before, after = _BEFORE.match(name), _AFTER.fullmatch(name)
+        before, after = _SIDE_BEFORE.match(name), _SIDE_AFTER.fullmatch(name)
         letter = before[1] if before else after[2] if after else ""
         if letter:
-            found["right" if letter[0].lower() == "r" else "left"].append(name)
-    return found
+            feet["right" if letter[0].lower() == "r" else "left"].append(name)
+    return feet
 
 
 def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> list[Contact]:
-    """Return when plates are loaded, and how far from each foot, horizontally, their centres of pressure are.
+    """Return the contacts of plates, with the horizontal distances of their centres of pressure from each foot.
 
     ``feet`` {"right": markers, "left": markers} are the markers of the feet, by default those of ``foot_markers``.
     """
-    given = foot_markers(markers.names) if feet is None else {side: list(feet.get(side, ())) for side in SIDES}
+    foot_names = foot_markers(markers.names) if feet is None else {side: list(feet.get(side, ())) for side in SIDES}
     for side in SIDES:
-        if not given[side]:
+        if not foot_names[side]:
             fix = 'name them: feet={"right": ["R.Heel", "R.Toe"], "left": ["L.Heel", "L.Toe"]}'
-            raise ModelError(f"no marker of the {side} foot is known by its name", where=markers.source, fix=fix)
+            raise ModelError(f"no marker of the {side} foot is recognised by name", where=markers.source, fix=fix)
     up = up_axis(forces.axes)
     level = [k for k in range(3) if up is None or k != up[0]]
-    places = {side: _place(markers.only(given[side]), forces.times) for side in SIDES}
-    found, shortest = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
-    for plate, on in enumerate(forces.loaded(LOADED).T):
+    places = {side: _place(markers.only(foot_names[side]), forces.times) for side in SIDES}
+    loaded, shortest = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
+    for plate, on in enumerate(forces.loaded(LOAD_THRESHOLD).T):
         for first, last in runs(on):
             if last - first + 1 < shortest:
                 continue
-            own = slice(first, last + 1)
-            weights, distances, ways = forces.vertical[own, plate], dict[str, float](), list[Array]()
+            samples = slice(first, last + 1)
+            weights, distances, ways = forces.vertical[samples, plate], dict[str, float](), list[Array]()
             for side in SIDES:
-                apart = np.linalg.norm((forces.centers[own, plate] - places[side][own])[:, level], axis=1)
+                apart = np.linalg.norm((forces.centers[samples, plate] - places[side][samples])[:, level], axis=1)
                 known = np.isfinite(apart)
                 distances[side] = float(np.average(apart[known], weights=weights[known])) if known.any() else np.inf
                 ways.append(apart)
-            found.append(Contact(plate, first, last, distances, np.stack(ways, axis=1)))
-    return found
+            loaded.append(Contact(plate, first, last, distances, np.stack(ways, axis=1)))
+    return loaded
 
 
 def span_of(forces: GroundForces, contact: Contact) -> str:
@@ -149,10 +149,10 @@ def span_of(forces: GroundForces, contact: Contact) -> str:
 
 
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
-    """Return the forces of plates as those of the "right" and "left" foot: each contact counts for the nearer foot.
+    """Return the plate forces as those of the "right" and "left" foot; each contact is assigned to the nearer foot.
 
     A foot on two plates has the sum of both, with the centre of pressure of the sum. Contacts that are far from both
-    feet (of another person, or a wrong plate) are left out with a warning. Markers and forces must be in the same axes.
+    feet (of another person, or a wrong plate) are omitted with a warning. Markers and forces must have the same axes.
 
     Example:
         >>> t = np.arange(100) / 1000
@@ -162,26 +162,26 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
         >>> by_foot(plates, markers).forces[0].tolist()
         [[0.0, 0.0, 0.0], [0.0, 700.0, 0.0]]
     """
-    found = np.zeros((len(forces), 2, 6))
+    wrenches = np.zeros((len(forces), 2, 6))
     wrench = forces.wrench()
     for contact in contacts(forces, markers, feet):
-        if contact.distances[contact.side] > FARTHEST:
+        if contact.distances[contact.side] > MAX_FOOT_DISTANCE:
             far = f"{span_of(forces, contact)} is {contact.distances[contact.side]:.2f} m from the nearer foot"
-            text = f"{forces.names[contact.plate]}: its contact from {far}; it is left out"
-            warn(text, where=forces.source, fix="check the corners and axes of the plate")
+            what = f"{forces.names[contact.plate]}: its contact from {far} and is omitted"
+            warn(what, where=forces.source, fix="check the corners and axes of the plate")
             continue
-        own = slice(contact.first, contact.last + 1)
-        found[own, SIDES.index(contact.side)] += wrench[own, contact.plate]
+        samples = slice(contact.first, contact.last + 1)
+        wrenches[samples, SIDES.index(contact.side)] += wrench[samples, contact.plate]
     zeros, height = np.zeros((2, len(forces), 2, 3))
     up = up_axis(forces.axes)
     if up is not None and forces.loaded().any():
         height[:, :, up[0]] = np.nanmedian(forces.centers[forces.loaded()][:, up[0]])
     empty = replace(forces, names=SIDES, forces=zeros, centers=height, moments=zeros, corners=None)
-    return empty.with_wrench(found)
+    return empty.with_wrench(wrenches)
 
 
 def _place(markers: Markers, times: Array) -> Array:
-    """Return the mean of markers (K, 3) at other times, NaN outside of the recording."""
+    """Return the mean of markers (K, 3) at other times, NaN outside the recording."""
     with np.errstate(invalid="ignore"):
         seen = markers.seen[:, :, None]
         count = seen.sum(axis=1)

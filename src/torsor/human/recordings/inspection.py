@@ -1,4 +1,4 @@
-"""Likely mistakes in recordings, of one file or of several of the same trial."""
+"""Quality checks of recordings: likely errors in one file or in several files of the same trial."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.guesses import (
-    FARTHEST,
+    MAX_FOOT_DISTANCE,
     MIN_CONTACT_TIME,
     SIDES,
     Contact,
@@ -23,12 +23,12 @@ from torsor.human.recordings.guesses import (
 )
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, at_times, runs
 
-MAX_PLACES = 5  # that one finding names
+MAX_PLACES = 5  # places that one finding lists
 _RENAME = "exchange their names if they are: markers.renamed({a: b, b: a})"
 
 
 class Finding(NamedTuple):
-    """A likely mistake: its ``kind``, such as "swap", and the ``message`` with file, frame, marker or plate, and fix.
+    """A likely error: its ``kind``, such as "swap", and the ``message`` with file, frame, marker or plate, and fix.
 
     Example:
         >>> print(Finding("gap", "walk.trc: marker 'toe' is missing"))
@@ -43,62 +43,62 @@ class Finding(NamedTuple):
 
 
 def finding(kind: str, places: Sequence[str], source: str, fix: str, before: str = "") -> list[Finding]:
-    """Return one finding about several places, the first of them named, or none without places."""
+    """Return one finding about several places, with the first ones listed, or none without places."""
     if not places:
         return []
     more = f"; ... {len(places)} in all" if len(places) > MAX_PLACES else ""
-    text = f"{before}{'; '.join(places[:MAX_PLACES])}{more}"
-    return [Finding(kind, describe(text, where=source, fix=fix))]
+    what = f"{before}{'; '.join(places[:MAX_PLACES])}{more}"
+    return [Finding(kind, describe(what, where=source, fix=fix))]
 
 
-# Likely mistakes that a person who walks shows, in markers and in forces.
+# Likely errors that are visible in markers and forces of a walking person.
 #
-# A foot that stands does not move, a toe is ahead of its heel, a knee above its ankle, and the ground brakes before it
-# pushes on. Nothing is said of a person who does not walk.
+# A foot in stance does not move, a toe is ahead of its heel, a knee above its ankle, and the ground brakes before it
+# pushes forward. There are no findings for a person who does not walk.
 
-WITHIN = 0.05  # s: speeds of markers are taken over this time
-LOW = 0.02  # m: a marker of a foot that stands is this near to its lowest place
-WALKS = 0.3  # m/s: slower ones may be standing, or sway
-ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and a part of the frames, from which an order is wrong
-AROUND = 0.25  # s: a contact that is nearer to an end of the recording may be a part of one
-CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # of a contact: its beginning and its end; of the vertical force: what counts
+SPEED_INTERVAL = 0.05  # s: time over which marker speeds are computed
+MAX_STANCE_HEIGHT = 0.02  # m: largest height of a marker of a stance foot above its lowest position
+MIN_WALKING_SPEED = 0.3  # m/s: slower motion may be standing or sway
+ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and share of frames, above which an order is wrong
+CONTACT_MARGIN = 0.25  # s: a contact closer to an end of the recording may be incomplete
+CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # share of a contact at its start and end; minimum share of the vertical force
 # Landmarks from top to bottom, by names without a side.
 _LEVELS = [
-    re.compile(each, re.I) for each in ("(sho|acr)", "(asi|psi|hip)", "(kne|lfe|mfe|lfc)", "(ank|lmal|mmal|mal)")
+    re.compile(pattern, re.I) for pattern in ("(sho|acr)", "(asi|psi|hip)", "(kne|lfe|mfe|lfc)", "(ank|lmal|mmal|mal)")
 ]
 _SIDE = re.compile(r"(?:.*:)?(?:(right|left|r|l)[ ._-]?(.+)|(.+?)[ ._-](right|left|r|l))", re.IGNORECASE)
 
 
 class Walk(NamedTuple):
-    """How a person goes: the horizontal ``way`` (3,), and the ``belt`` (3,), the velocity of feet that stand."""
+    """How a person walks: the horizontal direction ``way`` (3,), and the ``belt`` (3,), the velocity of stance feet."""
 
     way: Array
     belt: Array
 
 
 def walk_of(markers: Markers) -> Walk | None:
-    """Return how a person walks, on the floor or on a treadmill; None where nothing tells that the person walks."""
+    """Return how a person walks, overground or on a treadmill, or None if the person does not seem to walk."""
     up = up_axis(markers.axes)
     if up is None or len(markers) < 3 or not markers.rate:
         return None
     level = np.array([float(k != up[0]) for k in range(3)])
     standing = [_standing_velocity(markers.only(names), up) for names in foot_markers(markers.names).values() if names]
-    if len(standing) < 2 or any(each is None for each in standing):
+    if len(standing) < 2 or any(mean is None for mean in standing):
         return None
-    belts = np.array([each for each in standing if each is not None]) * level
+    belts = np.array([mean for mean in standing if mean is not None]) * level
     belt = belts.mean(axis=0)
-    if np.linalg.norm(belts[0] - belts[1]) > WALKS or np.linalg.norm(belt) < WALKS:
+    if np.linalg.norm(belts[0] - belts[1]) > MIN_WALKING_SPEED or np.linalg.norm(belt) < MIN_WALKING_SPEED:
         belt = np.zeros(3)
     velocity = _mean_velocity(markers) * level - belt
     speed = float(np.linalg.norm(velocity))
-    return Walk(velocity / speed, belt) if speed > WALKS else None
+    return Walk(velocity / speed, belt) if speed > MIN_WALKING_SPEED else None
 
 
 def walking_findings(markers: Markers) -> list[Finding]:
-    """Return what markers alone show: a treadmill, and landmarks in the wrong order."""
-    walk, found = walk_of(markers), _heights(markers)
+    """Return findings from markers alone: a treadmill, and landmarks in the wrong order."""
+    walk, findings = walk_of(markers), _heights(markers)
     if walk is None:
-        return found
+        return findings
     names, away = foot_markers(markers.names), []
     for side in SIDES:
         heels, toes = ([name for name in names[side] if re.search(part, name, re.I)] for part in (r"hee|cal", "toe"))
@@ -106,47 +106,47 @@ def walking_findings(markers: Markers) -> list[Finding]:
             ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
             if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
                 away.append(f"{heel!r} is ahead of {toe!r}")
-    found += finding("swap", away, markers.source, _RENAME, "markers lie in the wrong order: ")
+    findings += finding("swap", away, markers.source, _RENAME, "markers lie in the wrong order: ")
     speed = float(np.linalg.norm(walk.belt))
     if speed:
-        text = f"feet that stand move backward at {speed:.2f} m/s: the person walks on a treadmill"
-        fix = "torsor.human.recordings.overground(part, speed), of markers and forces, adds the speed of the belt"
-        found += finding("treadmill", [text], markers.source, fix)
-    return found
+        what = f"stance feet move backward at {speed:.2f} m/s: the person walks on a treadmill"
+        fix = "apply torsor.human.recordings.overground(part, speed) to markers and forces, which adds the belt speed"
+        findings += finding("treadmill", [what], markers.source, fix)
+    return findings
 
 
-def contact_findings(forces: GroundForces, markers: Markers, found: list[Contact]) -> list[Finding]:
-    """Return findings from whole contacts of known feet, which show forces with a wrong sign.
+def contact_findings(forces: GroundForces, markers: Markers, plate_contacts: list[Contact]) -> list[Finding]:
+    """Return findings from whole contacts of known feet, which reveal forces with a wrong sign.
 
-    The ground brakes a foot first and pushes it on later, and it pushes both feet inwards.
+    The ground first brakes a foot and later pushes it forward, and it pushes both feet inwards.
     """
     walk, up = walk_of(markers), up_axis(forces.axes)
     if walk is None or up is None:
         return []
-    upward, edge = np.zeros(3), AROUND * (forces.rate or 1.0)
+    upward, edge = np.zeros(3), CONTACT_MARGIN * (forces.rate or 1.0)
     upward[up[0]] = up[1]
     right, wrong, outward = np.cross(walk.way, upward), [], []
-    for contact in found:
+    for contact in plate_contacts:
         is_whole = contact.first > edge and contact.last < len(forces) - edge
-        if not is_whole or contact.distances[contact.side] >= FARTHEST:
+        if not is_whole or contact.distances[contact.side] >= MAX_FOOT_DISTANCE:
             continue
-        own = forces.forces[contact.first : contact.last + 1, contact.plate]
-        weight, count = float(np.mean(own @ upward)), max(1, int(CONTACT_SHARE * len(own)))
-        first, last = (float(np.mean(part @ walk.way)) / weight for part in (own[:count], own[-count:]))
+        part_forces = forces.forces[contact.first : contact.last + 1, contact.plate]
+        weight, count = float(np.mean(part_forces @ upward)), max(1, int(CONTACT_SHARE * len(part_forces)))
+        first, last = (float(np.mean(part @ walk.way)) / weight for part in (part_forces[:count], part_forces[-count:]))
         wrong.append(first > FORCE_SHARE and last < -FORCE_SHARE)
-        aside = float(np.mean(own @ right)) / weight
+        aside = float(np.mean(part_forces @ right)) / weight
         outward.append((aside if contact.side == "right" else -aside) > FORCE_SHARE)
-    fix = "change the sign of these forces, or say the axes of the file: load(path, axes=...)"
+    fix = "change the sign of these forces, or pass the axes of the file: load(path, axes=...)"
     places = []
     if wrong and all(wrong):
-        places.append("the ground pushes forward first and brakes later, in all contacts: fore-aft forces are reversed")
+        places.append("the ground pushes forward first and brakes later in all contacts: fore-aft forces are reversed")
     if outward and all(outward):
-        places.append("the ground pushes the feet apart, in all contacts: lateral forces are reversed")
+        places.append("the ground pushes the feet apart in all contacts: lateral forces are reversed")
     return finding("axes", places, forces.source, fix)
 
 
 def _heights(markers: Markers) -> list[Finding]:
-    """Return a finding where a landmark is below one that is lower on the body, of an upright person."""
+    """Return a finding if a landmark of an upright person is below one that is lower on the body."""
     vertical = vertical_axis(markers)
     if vertical is None:
         return []
@@ -171,75 +171,76 @@ def _heights(markers: Markers) -> list[Finding]:
 
 
 def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
-    """Return the median velocity (3,) of the markers of a foot while they are low; None if they never are."""
-    span, found = max(1, round(WITHIN * markers.rate)), list[Array]()
+    """Return the median velocity (3,) of the markers of a foot while they are low, or None if they never are."""
+    span, velocities = max(1, round(SPEED_INTERVAL * markers.rate)), list[Array]()
     for k in range(len(markers.names)):
         x = markers.positions[:, k]
         height = up[1] * x[:, up[0]]
         if not np.isfinite(height).any():
             continue
-        low = height < np.nanquantile(height, 0.05) + LOW
+        low = height < np.nanquantile(height, 0.05) + MAX_STANCE_HEIGHT
         took = (markers.times[span:] - markers.times[:-span])[:, None]
-        found.append(((x[span:] - x[:-span]) / took)[low[span:] & low[:-span]])
-    rows = np.concatenate(found) if found else np.zeros((0, 3))
+        velocities.append(((x[span:] - x[:-span]) / took)[low[span:] & low[:-span]])
+    rows = np.concatenate(velocities) if velocities else np.zeros((0, 3))
     rows = rows[np.isfinite(rows).all(axis=1)]
     return np.median(rows, axis=0) if len(rows) else None
 
 
 def _mean_velocity(markers: Markers) -> Array:
-    """Return the mean velocity (3,) of the markers, from where each was seen first to where it was seen last."""
-    found = []
+    """Return the mean velocity (3,) of the markers, from first to last sight of each."""
+    velocities = []
     for k, seen in enumerate(markers.seen.T):
         frames = np.flatnonzero(seen)
         if len(frames) > 1:
             first, last = frames[0], frames[-1]
             moved = markers.positions[last, k] - markers.positions[first, k]
-            found.append(moved / (markers.times[last] - markers.times[first]))
-    return np.median(found, axis=0) if found else np.zeros(3)
+            velocities.append(moved / (markers.times[last] - markers.times[first]))
+    return np.median(velocities, axis=0) if velocities else np.zeros(3)
 
 
-# Whether forces and markers are of the same time: the ground's force accelerates the body.
+# Synchrony of forces and markers: the ground force accelerates the body.
 #
 #     sum of forces = m a + constant        a: vertical and horizontal accelerations of the markers of the upper body
 #
-# Both are compared at several shifts in time, as far as both feet are on plates. The force is averaged with the same
-# weights as the second differences of the markers average accelerations.
+# Both are compared at several time shifts, while both feet are on plates. The force is averaged with the same weights
+# with which second differences of the markers average accelerations.
 
-SPAN = 0.04  # s: the step of second differences
-UPPER = 0.5  # of the height of the highest marker: those above it move as the centre of mass does
-FULL = 0.5  # of the largest sum of forces: less is there only while a foot is on no plate
+SPAN = 0.04  # s: step of second differences
+UPPER_FRACTION = 0.5  # of the height of the highest marker: markers above it move like the centre of mass
+FULL_LOAD_FRACTION = 0.5  # of the largest sum of forces: less occurs only while a foot misses the plates
 MIN_COMMON_TIME = 0.4  # s of common time
 SHIFTS = np.linspace(-0.15, 0.15, 61)  # s
-LATE = 0.03  # s: the least shift that is named; the best one of clean recordings is within 10 ms
-AGREE, BETTER = 0.6, 0.1  # part of the variance that is left at the best shift, and how much less that is than now
+MIN_SHIFT = 0.03  # s: smallest reported shift; clean recordings are within 10 ms
+# Largest unexplained variance at the best shift, and smallest improvement over no shift.
+MAX_UNEXPLAINED, MIN_IMPROVEMENT = 0.6, 0.1
 
 
 def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return a finding where forces and accelerations of markers agree much better at other times."""
+    """Return a finding if forces and marker accelerations agree much better at other times."""
     left = _disagreement(forces, markers)
     if not np.isfinite(left).any():
         return []
     best, now = int(np.nanargmin(left)), int(np.argmin(np.abs(SHIFTS)))
     shift = float(SHIFTS[best])
-    if abs(shift) < LATE or left[best] > AGREE or not left[now] - left[best] > BETTER:
+    if abs(shift) < MIN_SHIFT or left[best] > MAX_UNEXPLAINED or not left[now] - left[best] > MIN_IMPROVEMENT:
         return []
     way = "before" if shift > 0 else "after"
-    text = f"forces are about {1000 * abs(shift):.0f} ms {way} the motion that they make"
-    fix = f"add {shift:.3f} s to the times of the forces, or synchronise the two files"
-    return finding("times", [text], forces.source, fix)
+    what = f"forces are about {1000 * abs(shift):.0f} ms {way} the motion that they cause"
+    fix = f"add {shift:.3f} s to the force times, or synchronise the two files"
+    return finding("times", [what], forces.source, fix)
 
 
 def _disagreement(forces: GroundForces, markers: Markers) -> Array:
-    """Return the part of the variance of the forces that accelerations at each shift leave, NaN where nothing tells."""
-    found, up = np.full(len(SHIFTS), np.nan), up_axis(forces.axes)
+    """Return the share of force variance that accelerations leave unexplained at each shift, or NaN if unknown."""
+    unexplained, up = np.full(len(SHIFTS), np.nan), up_axis(forces.axes)
     if up is None or min(markers.rate, forces.rate) * SPAN < 1:
-        return found
+        return unexplained
     a, step = _accelerations(markers, up), round(SPAN * markers.rate) / markers.rate
     whole = np.where(forces.loaded()[:, :, None], forces.forces, 0.0).sum(axis=1)
     upward = whole[:, up[0]] * up[1]
-    full = runs(np.asarray(upward > FULL * np.quantile(upward, 0.95)))
+    full = runs(np.asarray(upward > FULL_LOAD_FRACTION * np.quantile(upward, 0.95)))
     if not full:
-        return found
+        return unexplained
     width = max(1, round(step * forces.rate))
     weights = np.convolve(np.ones(width), np.ones(width)) / width**2
     mean = np.stack([np.convolve(column, weights, "same") for column in whole.T], axis=1)
@@ -251,82 +252,83 @@ def _disagreement(forces: GroundForces, markers: Markers) -> Array:
         if known.sum() > MIN_COMMON_TIME * forces.rate:
             x, y = there[known] - there[known].mean(axis=0), mean[known] - mean[known].mean(axis=0)
             mass = max(0.0, float((x * y).sum() / max((x * x).sum(), 1e-30)))
-            found[k] = ((y - mass * x) ** 2).sum() / max((y**2).sum(), 1e-30)
-    return found
+            unexplained[k] = ((y - mass * x) ** 2).sum() / max((y**2).sum(), 1e-30)
+    return unexplained
 
 
 def _accelerations(markers: Markers, up: tuple[int, float]) -> Array:
     """Return the accelerations (K, 3) of the mean of the upper markers; NaN at the ends and in gaps."""
     heights = np.where(markers.seen, up[1] * markers.positions[:, :, up[0]], -np.inf)
     middle = np.median(heights, axis=0)
-    x = markers.positions[:, middle > UPPER * middle.max()].mean(axis=1)
-    half, found = max(1, round(SPAN * markers.rate)), np.full((len(markers), 3), np.nan)
+    x = markers.positions[:, middle > UPPER_FRACTION * middle.max()].mean(axis=1)
+    half, accelerations = max(1, round(SPAN * markers.rate)), np.full((len(markers), 3), np.nan)
     if len(markers) > 2 * half:
-        found[half:-half] = (x[2 * half :] - 2 * x[half:-half] + x[: -2 * half]) * (markers.rate / half) ** 2
-    return found
+        accelerations[half:-half] = (x[2 * half :] - 2 * x[half:-half] + x[: -2 * half]) * (markers.rate / half) ** 2
+    return accelerations
 
 
-# Likely mistakes in ground forces: wrong axes, offsets, places, and feet.
+# Likely errors in ground forces: wrong axes, offsets, positions, and feet.
 
-STANDS = 100.0  # N: more than any noise or offset of a plate, less than any person
-OFFSET = 5.0  # N: a plate that nobody stands on shows less
-OUTSIDE = 0.1  # m: a centre of pressure is on the plate; this much is the error of its corners
-FAR = 50.0  # m: no laboratory is larger
-# N: people who stand are far above the one, people who jump below the other; in kN or mN they are not.
-TINY, HUGE = 5.0, 20_000.0
-STEADY, EMPTY = 0.8, 0.02  # of forces in kN: how upright they are while loaded, and the largest part while not loaded
-TWIST = 100.0  # N m: the free moment of a foot stays below 30
-# part of a contact nearer to each foot, and m between them, from which both feet are on it
+STANDING_FORCE = 100.0  # N: more than any noise or offset of a plate, less than any person
+MAX_EMPTY_FORCE = 5.0  # N: largest force of an empty plate
+CORNER_TOLERANCE = 0.1  # m: tolerance of the corners for a centre of pressure outside its plate
+MAX_DISTANCE = 50.0  # m: larger than any laboratory
+# N: forces of standing people are far above the first limit, those of jumps below the second; in kN or mN they are not.
+MIN_PEAK_FORCE, MAX_PEAK_FORCE = 5.0, 20_000.0
+# Forces in kN: minimum vertical share while loaded, and largest share while unloaded.
+MIN_VERTICAL_SHARE, MAX_EMPTY_SHARE = 0.8, 0.02
+MAX_FREE_MOMENT = 100.0  # N m: the free moment of a foot stays below 30
+# share of a contact nearer to each foot, and distance between the feet (m), from which both feet are on the plate
 BOTH_FEET_SHARE, FOOT_MARGIN = 0.15, 0.1
 
 
 def force_findings(forces: GroundForces) -> list[Finding]:
-    """Return the likely mistakes in ground forces."""
+    """Return the likely errors in ground forces."""
     return _units(forces) or [*_force_axes(forces), *_offsets(forces), *_places(forces)]
 
 
 def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return the likely mistakes that forces and markers together show: no common time, swapped feet, shared plates."""
+    """Return the likely errors in forces and markers together: no common time, swapped feet, shared plates."""
     overlap = min(forces.times[-1], markers.times[-1]) - max(forces.times[0], markers.times[0])
     if overlap <= 0:
-        ends = [f"{each.times[0]:g} to {each.times[-1]:g} s" for each in (forces, markers)]
-        place = f"forces from {ends[0]} and markers from {ends[1]} have no time in common"
+        ends = [f"{part.times[0]:g} to {part.times[-1]:g} s" for part in (forces, markers)]
+        place = f"forces from {ends[0]} and markers from {ends[1]} do not overlap in time"
         return finding("times", [place], forces.source, "shift the times of one, or load files of the same trial")
     if forces.axes != markers.axes:
         place = f"forces are in axes {forces.axes!r}, markers in {markers.axes!r}"
         return finding("axes", [place], forces.source, "forces.in_axes(markers.axes)")
     try:
-        found = contacts(forces, markers)
-    except ModelError:  # no marker of a foot is known by its name: nothing can be said
+        plate_contacts = contacts(forces, markers)
+    except ModelError:  # no foot marker is recognised by name, so there are no findings
         return []
-    wrong = [each for kind in (_swapped, _shared, _no_foot, _both_feet) for each in kind(forces, found)]
-    return wrong or [*synchrony_findings(forces, markers), *contact_findings(forces, markers, found)]
+    wrong = [item for kind in (_swapped, _shared, _no_foot, _both_feet) for item in kind(forces, plate_contacts)]
+    return wrong or [*synchrony_findings(forces, markers), *contact_findings(forces, markers, plate_contacts)]
 
 
 def _units(forces: GroundForces) -> list[Finding]:
-    """Return forces in kN or mN, and free moments in N mm."""
+    """Return findings for forces in kN or mN, and free moments in N mm."""
     size = np.linalg.norm(forces.forces, axis=2)
     largest, up = float(np.nanmax(size, initial=0.0)), up_axis(forces.axes)
     places = []
-    if largest > HUGE:
-        places.append(f"the largest force is {largest:.4g} N, which no person makes")
-    elif 0 < largest < TINY and up is not None:
+    if largest > MAX_PEAK_FORCE:
+        places.append(f"the largest force is {largest:.4g} N, which is impossible for a person")
+    elif 0 < largest < MIN_PEAK_FORCE and up is not None:
         plate = int(np.argmax(np.nanmax(size, axis=0)))
         on = size[:, plate] > largest / 2
-        upright = np.abs(forces.forces[on, plate, up[0]]).mean() > STEADY * size[on, plate].mean()
-        if upright and np.quantile(size[:, plate], 0.05) < EMPTY * largest:
+        upright = np.abs(forces.forces[on, plate, up[0]]).mean() > MIN_VERTICAL_SHARE * size[on, plate].mean()
+        if upright and np.quantile(size[:, plate], 0.05) < MAX_EMPTY_SHARE * largest:
             places.append(f"the largest force is {largest:.3g} N: the forces are likely in kN")
-    fix = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
-    found = finding("unit", places, forces.source, fix)
+    fix = "pass them in N: multiply those in kN by 1000, divide those in mN by 1000"
+    findings = finding("unit", places, forces.source, fix)
     moments = np.where(forces.loaded()[:, :, None], forces.moments, 0.0)
     twist = np.abs(np.nan_to_num(moments)).max(axis=(0, 2), initial=0.0)
     turned = [
-        f"{name}: its free moment reaches {each:.4g} N m"
-        for name, each in zip(forces.names, twist, strict=True)
-        if each > TWIST
+        f"{name}: its free moment reaches {largest:.4g} N m"
+        for name, largest in zip(forces.names, twist, strict=True)
+        if largest > MAX_FREE_MOMENT
     ]
     fix = "moments are in N m, about the centre of pressure: divide those in N mm by 1000"
-    return found + finding("unit", turned, forces.source, fix)
+    return findings + finding("unit", turned, forces.source, fix)
 
 
 def _force_axes(forces: GroundForces) -> list[Finding]:
@@ -335,7 +337,7 @@ def _force_axes(forces: GroundForces) -> list[Finding]:
         return []
     places = []
     for k, name in enumerate(forces.names):
-        on = np.linalg.norm(forces.forces[:, k], axis=1) > STANDS
+        on = np.linalg.norm(forces.forces[:, k], axis=1) > STANDING_FORCE
         if not on.any():
             continue
         mean = forces.forces[on, k].mean(axis=0)
@@ -343,189 +345,196 @@ def _force_axes(forces: GroundForces) -> list[Finding]:
         if axis != up[0] or mean[axis] * up[1] < 0:
             way = f"{'-' if mean[axis] < 0 else ''}{'xyz'[axis]}"
             said = f"{'-' if up[1] < 0 else ''}{'xyz'[up[0]]}"
-            places.append(f"{name}: the mean force, {np.linalg.norm(mean):.0f} N, is along {way}, up is {said}")
-    fix = 'say the axes, load(path, axes="forward left up"), or change the sign where forces on the plate are given'
+            places.append(f"{name}: the mean force, {np.linalg.norm(mean):.0f} N, is along {way}, but up is {said}")
+    fix = 'pass the axes, load(path, axes="forward left up"), or change the sign if the file has forces on the plate'
     return finding("axes", places, forces.source, fix)
 
 
 def _offsets(forces: GroundForces) -> list[Finding]:
-    """Return offsets: of plates that are loaded at times, and else show a small force that stays."""
+    """Return offsets of plates that are loaded at times, and otherwise show a small constant force."""
     places = []
     for k, name in enumerate(forces.names):
         size = np.linalg.norm(forces.forces[:, k], axis=1)
         low = float(np.quantile(size, 0.05))
-        if OFFSET < low < STANDS < size.max():
-            offset = ", ".join(f"{each:.1f}" for each in np.median(forces.forces[size <= low * 1.5, k], axis=0))
-            places.append(f"{name}: {low:.0f} N while nobody is on it (x, y, z: {offset})")
-    fix = "forces.without_offset(first, last) with times (s) when nobody is on the plate"
+        if MAX_EMPTY_FORCE < low < STANDING_FORCE < size.max():
+            offset = ", ".join(
+                f"{component:.1f}" for component in np.median(forces.forces[size <= low * 1.5, k], axis=0)
+            )
+            places.append(f"{name}: {low:.0f} N while the plate is empty (x, y, z: {offset})")
+    fix = "use forces.without_offset(first, last) with times (s) when the plate is empty"
     return finding("offset", places, forces.source, fix)
 
 
 def _places(forces: GroundForces) -> list[Finding]:
     places, far = [], []
     for k, name in enumerate(forces.names):
-        centers = forces.centers[np.flatnonzero(forces.vertical[:, k] > STANDS), k]
+        centers = forces.centers[np.flatnonzero(forces.vertical[:, k] > STANDING_FORCE), k]
         known = np.isfinite(centers).all(axis=1)
         if not known.any():
             continue
         middle = np.median(centers[known], axis=0)
-        if np.abs(middle).max() > FAR:
+        if np.abs(middle).max() > MAX_DISTANCE:
             far.append(f"{name}: its centre of pressure is at {np.abs(middle).max():.4g} m")
         elif forces.corners is not None:
             edges = np.array([forces.corners[k].min(axis=0), forces.corners[k].max(axis=0)])
             beyond = np.maximum(edges[0] - middle, middle - edges[1])
-            level = np.flatnonzero(np.ptp(edges, axis=0) > OUTSIDE)
+            level = np.flatnonzero(np.ptp(edges, axis=0) > CORNER_TOLERANCE)
             worst = float(beyond[level].max()) if len(level) else 0.0
-            if worst > OUTSIDE:
-                places.append(f"{name}: its centre of pressure is {worst:.2f} m outside of its corners")
-    found = finding("unit", far, forces.source, "places are in m: divide those in mm by 1000")
-    return found + finding("place", places, forces.source, "check the corners, the origin and the axes of the plate")
+            if worst > CORNER_TOLERANCE:
+                places.append(f"{name}: its centre of pressure is {worst:.2f} m outside its corners")
+    findings = finding("unit", far, forces.source, "positions are in m: divide those in mm by 1000")
+    return findings + finding("place", places, forces.source, "check the corners, the origin and the axes of the plate")
 
 
-def _swapped(forces: GroundForces, found: list[Contact]) -> list[Finding]:
-    named = [each for each in found if forces.names[each.plate] in SIDES]
+def _swapped(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding]:
+    named = [contact for contact in plate_contacts if forces.names[contact.plate] in SIDES]
     places = [
-        f"{forces.names[each.plate]!r} from {span_of(forces, each)} is below the {each.side} foot "
-        f"({each.distances[each.side]:.2f} m, the other {max(each.distances.values()):.2f} m)"
-        for each in named
-        if each.side != forces.names[each.plate] and each.distances[each.side] < FARTHEST
+        f"{forces.names[contact.plate]!r} from {span_of(forces, contact)} is below the {contact.side} foot "
+        f"({contact.distances[contact.side]:.2f} m, the other {max(contact.distances.values()):.2f} m)"
+        for contact in named
+        if contact.side != forces.names[contact.plate] and contact.distances[contact.side] < MAX_FOOT_DISTANCE
     ]
-    fix = 'forces.renamed({"right": "left", "left": "right"})'
+    fix = 'use forces.renamed({"right": "left", "left": "right"})'
     return finding("feet", places, forces.source, fix, "feet are swapped: ")
 
 
-def _shared(forces: GroundForces, found: list[Contact]) -> list[Finding]:
-    """One foot on two plates: two contacts of the same foot at the same time."""
+def _shared(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding]:
+    """Return findings for one foot on two plates: two contacts of the same foot at the same time."""
     places, least = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
-    for one, other in combinations(found, 2):
+    for one, other in combinations(plate_contacts, 2):
         first, last = max(one.first, other.first), min(one.last, other.last)
-        near = max(one.distances[one.side], other.distances[one.side]) < FARTHEST
+        near = max(one.distances[one.side], other.distances[one.side]) < MAX_FOOT_DISTANCE
         if one.plate != other.plate and one.side == other.side and last - first > least and near:
             names = f"{forces.names[one.plate]} and {forces.names[other.plate]}"
             times = span_of(forces, one._replace(first=first, last=last))
             places.append(f"the {one.side} foot is on {names} from {times}")
-    return finding("shared", places, forces.source, "torsor.human.recordings.by_foot(forces, markers) adds both")
+    return finding("shared", places, forces.source, "use torsor.human.recordings.by_foot(forces, markers)")
 
 
-def _both_feet(forces: GroundForces, found: list[Contact]) -> list[Finding]:
-    """Two feet on one plate: its centre of pressure goes from below one foot to below the other."""
+def _both_feet(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding]:
+    """Return findings for two feet on one plate: its centre of pressure moves from one foot to the other."""
     places = []
-    for each in found:
-        ahead = each.ways[:, 1] - each.ways[:, 0]
+    for contact in plate_contacts:
+        ahead = contact.ways[:, 1] - contact.ways[:, 0]
         nearer = np.where(np.abs(ahead) < FOOT_MARGIN, 0, np.sign(ahead))
-        near = np.nanmin(each.ways, axis=1, initial=np.inf) < FARTHEST
+        near = np.nanmin(contact.ways, axis=1, initial=np.inf) < MAX_FOOT_DISTANCE
         if min(np.mean(near & (nearer > 0)), np.mean(near & (nearer < 0))) > BOTH_FEET_SHARE:
-            places.append(f"both feet are on {forces.names[each.plate]} from {span_of(forces, each)}")
-    fix = "leave this contact out: no plate tells the forces of two feet apart"
+            places.append(f"both feet are on {forces.names[contact.plate]} from {span_of(forces, contact)}")
+    fix = "omit this contact: one plate cannot separate the forces of two feet"
     return finding("shared", places, forces.source, fix)
 
 
-def _no_foot(forces: GroundForces, found: list[Contact]) -> list[Finding]:
+def _no_foot(forces: GroundForces, plate_contacts: list[Contact]) -> list[Finding]:
     places = [
-        f"{forces.names[each.plate]} is loaded from {span_of(forces, each)}, "
-        f"{each.distances[each.side]:.2f} m from the nearer foot"
-        for each in found
-        if FARTHEST < each.distances[each.side] < np.inf
+        f"{forces.names[contact.plate]} is loaded from {span_of(forces, contact)}, "
+        f"{contact.distances[contact.side]:.2f} m from the nearer foot"
+        for contact in plate_contacts
+        if MAX_FOOT_DISTANCE < contact.distances[contact.side] < np.inf
     ]
     return finding("place", places, forces.source, "check the corners and the axes of the plate, and the unit")
 
 
-# Likely mistakes in markers: the wrong unit, gaps, jumps, and two markers that exchange their names.
+# Likely errors in markers: the wrong unit, gaps, jumps, and exchanged names.
 
 # Extents of the markers of one person, in m, far outside of which the unit is wrong: from a hand to raised arms.
-SMALLEST, LARGEST = 0.03, 5.0
-FEWEST = 4  # markers from which the extent says something
-# A marker does not leave a straight line by more than this between two frames: 30 g, the largest accelerations of
-# heel strikes, and 30 mm, more than any skin moves at once.
-JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
-NEAREST = 0.01  # m: markers are not nearer to each other; smaller exchanges are noise
-FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way right is
-# m, and a part of the frames: a leg that crosses the other one is no exchange
+MIN_EXTENT, MAX_EXTENT = 0.03, 5.0
+MIN_MARKERS = 4  # markers from which the extent is meaningful
+# A marker deviates from a straight line between two frames by no more than 30 g, the largest accelerations at heel
+# strike, and 30 mm, more than any skin motion.
+MAX_SKIN_MOTION, MAX_ACCELERATION = 0.03, 300.0  # m, m/s²
+MIN_MARKER_DISTANCE = 0.01  # m: minimum distance between markers; smaller exchanges are noise
+MIN_PAIRS = 3  # of right and left markers: then the majority shows which way right is
+# m, and share of the frames: a leg that crosses the other one is not an exchange
 EXCHANGE_MARGIN, EXCHANGE_SHARE = 0.02, 0.9
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
-# Right_heel, R.Heel, RHEE, each perhaps after the name of a person and a colon, and heel_r.
-_RIGHT = [re.compile(f"(?:.*:)?{each}") for each in ("(RIGHT|Right|right)", "([Rr])[ ._-]", "(R)[A-Z]")]
+# Right_heel, R.Heel, RHEE, each optionally after a person's name and a colon, and heel_r.
+_RIGHT = [re.compile(f"(?:.*:)?{pattern}") for pattern in ("(RIGHT|Right|right)", "([Rr])[ ._-]", "(R)[A-Z]")]
 _RIGHT.append(re.compile(".*[ ._-]([Rr]|Right|right)$"))
-FROZEN, FEWEST_FROZEN = 0.1, 5  # s, and frames, in which a marker is at exactly the same place
-FITS = 0.1  # part of the squared error that is left when two names are exchanged back
+MIN_FROZEN_TIME, MIN_FROZEN_FRAMES = 0.1, 5  # s, and frames, in which a marker is at exactly the same position
+SWAP_FRACTION = 0.1  # share of the squared error that remains when two names are exchanged back
 
 
 def marker_findings(markers: Markers) -> list[Finding]:
-    """Return the likely mistakes in markers."""
+    """Return the likely errors in markers."""
     wrong = _unit(markers)
-    if wrong:  # distances say nothing then
+    if wrong:  # distances are meaningless then
         return [*wrong, *_missing(markers)]
-    found = _marker_axes(markers)
+    findings = _marker_axes(markers)
     swaps = swapped(markers)
-    own = {(frame, name) for frame, *names in swaps for name in names}
+    swapped_at = {(frame, name) for frame, *names in swaps for name in names}
     exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
     fix = "exchange them in these frames, or remove the frames and fill the gap"
-    found += finding("swap", exchanged, markers.source, fix, "markers exchange their places: ")
+    findings += finding("swap", exchanged, markers.source, fix, "markers exchange places: ")
     sides = [f"{right!r} and {left!r}" for right, left in exchanged_sides(markers)]
-    before = "right and left markers lie the other way round than others: "
-    found += finding("sides", sides, markers.source, _RENAME, before)
+    before = "right and left markers are on opposite sides compared with others: "
+    findings += finding("sides", sides, markers.source, _RENAME, before)
     far = [
         f"{name!r} at frame {k + 1} ({markers.times[k]:g} s) by {1000 * by:.0f} mm"
         for k, name, by in jumps(markers)
-        if (k, name) not in own
+        if (k, name) not in swapped_at
     ]
     fix = "remove these frames of the marker (NaN) and call fill_gaps"
-    found += finding("jump", far, markers.source, fix, "markers jump: ")
-    return [*found, *_frozen(markers, {name for _, name in own}), *walking_findings(markers), *_missing(markers)]
+    findings += finding("jump", far, markers.source, fix, "markers jump: ")
+    return [
+        *findings,
+        *_frozen(markers, {name for _, name in swapped_at}),
+        *walking_findings(markers),
+        *_missing(markers),
+    ]
 
 
 def jumps(markers: Markers) -> list[tuple[int, str, float]]:
-    """Return frame, marker and distance (m) of each jump: where a marker leaves the line of its last two frames."""
+    """Return frame, marker and distance (m) of each jump off the line through the last two frames of a marker."""
     error, least = _errors(markers)
-    found = []
+    found_jumps = []
     for k, name in enumerate(markers.names):
         frames = np.flatnonzero(error[:, k] > least)
-        # The two frames after a jump are off the line through it as well.
+        # The two frames after a jump also deviate from the line through it.
         first = [int(frame) for n, frame in enumerate(frames) if not n or frame - frames[n - 1] > 2]
-        found += [(frame + 2, name, float(error[frame, k])) for frame in first if not name.startswith("*")]
-    return sorted(found)
+        found_jumps += [(frame + 2, name, float(error[frame, k])) for frame in first if not name.startswith("*")]
+    return sorted(found_jumps)
 
 
 def swapped(markers: Markers) -> list[tuple[int, str, str]]:
-    """Return the frame and the two markers of each exchange: with exchanged names both would go on smoothly."""
+    """Return the frame and the two markers of each exchange, where exchanged names would give smooth motion."""
     positions, predicted = markers.positions[2:], _predicted(markers)
     error, _ = _errors(markers)
-    found = list[tuple[int, str, str]]()
+    exchanges = list[tuple[int, str, str]]()
     last: dict[tuple[int, int], int] = {}
-    for k in np.flatnonzero((error > NEAREST).sum(axis=1) >= 2):
-        moved = np.flatnonzero(error[k] > NEAREST)
+    for k in np.flatnonzero((error > MIN_MARKER_DISTANCE).sum(axis=1) >= 2):
+        moved = np.flatnonzero(error[k] > MIN_MARKER_DISTANCE)
         keep = error[k, moved] ** 2
         other = ((positions[k, moved][None] - predicted[k, moved][:, None]) ** 2).sum(axis=2)  # (predicted, found)
-        better = other + other.T < FITS * (keep[:, None] + keep[None])
+        better = other + other.T < SWAP_FRACTION * (keep[:, None] + keep[None])
         for i, j in np.argwhere(np.triu(better, 1)):
             pair = int(moved[i]), int(moved[j])
-            if k - last.get(pair, -9) > 2:  # the two frames after an exchange look like one, too
-                found.append((int(k) + 2, markers.names[pair[0]], markers.names[pair[1]]))
+            if k - last.get(pair, -9) > 2:  # the two frames after an exchange also look like one
+                exchanges.append((int(k) + 2, markers.names[pair[0]], markers.names[pair[1]]))
             last[pair] = int(k)
-    return found
+    return exchanges
 
 
 def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
-    """Return pairs of right and left markers that lie the other way round than most pairs, in nearly all frames."""
+    """Return pairs of right and left markers on opposite sides compared with most pairs, in nearly all frames."""
     pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
-    if len(pairs) < FEWEST_PAIRS:
+    if len(pairs) < MIN_PAIRS:
         return []
     apart = np.stack([markers.position(right) - markers.position(left) for right, left in pairs], axis=1)
     length = np.linalg.norm(apart, axis=2, keepdims=True)
     ways = np.divide(apart, length, out=np.full_like(apart, np.nan), where=length > 0)
     known = ~np.isnan(ways).any(axis=2)
-    enough = known.sum(axis=1) >= FEWEST_PAIRS
+    enough = known.sum(axis=1) >= MIN_PAIRS
     if not enough.any():
         return []
     usual = np.nanmedian(ways[enough], axis=1)
     usual /= np.linalg.norm(usual, axis=1, keepdims=True) + 1e-12
-    across = np.nan_to_num(np.einsum("kpi,ki->kp", apart[enough], usual))  # feet are farther apart along the way
+    across = np.nan_to_num(np.einsum("kpi,ki->kp", apart[enough], usual))  # feet are farther apart in walking direction
     share = (across < -EXCHANGE_MARGIN).sum(axis=0) / np.maximum(known[enough].sum(axis=0), 1)
     return [pair for pair, part in zip(pairs, share, strict=True) if part > EXCHANGE_SHARE]
 
 
 def _left_of(name: str) -> str:
-    """Return the name of the marker on the left side, or "" for a name that is not of the right side."""
+    """Return the name of the marker on the left side, or "" if the name is not of the right side."""
     for pattern in _RIGHT:
         matched = pattern.match(name)
         if matched:
@@ -534,7 +543,7 @@ def _left_of(name: str) -> str:
 
 
 def _predicted(markers: Markers) -> Array:
-    """Return where each marker would be if it went on straight from its last two frames (K - 2, M, 3)."""
+    """Return the linear extrapolation of each marker from its last two frames (K - 2, M, 3)."""
     t, x = markers.times, markers.positions
     if len(t) < 3:
         return np.zeros((0, *x.shape[1:]))
@@ -543,28 +552,29 @@ def _predicted(markers: Markers) -> Array:
 
 
 def _errors(markers: Markers) -> tuple[Array, float]:
-    """Return the distances (K - 2, M) from there, 0 where a marker was not seen, and the least that is a jump."""
+    """Return the distances (K - 2, M) from the extrapolation, 0 for missing markers, and the jump threshold."""
     error = np.linalg.norm(markers.positions[2:] - _predicted(markers), axis=2)
     step = 1 / markers.rate if markers.rate else 0.0
-    return np.nan_to_num(error), max(JUMP, ACCELERATION * step**2)
+    return np.nan_to_num(error), max(MAX_SKIN_MOTION, MAX_ACCELERATION * step**2)
 
 
 def _unit(markers: Markers) -> list[Finding]:
-    enough = markers.seen.sum(axis=1) >= FEWEST
+    enough = markers.seen.sum(axis=1) >= MIN_MARKERS
     if not enough.any():
         return []
     seen = markers.positions[enough]
     extent = float(np.median((np.nanmax(seen, axis=1) - np.nanmin(seen, axis=1)).max(axis=1)))
-    if SMALLEST <= extent <= LARGEST:
+    if MIN_EXTENT <= extent <= MAX_EXTENT:
         return []
-    other = "mm" if extent > LARGEST and markers.unit != "mm" else "m"
-    place = f"the markers extend over {extent:.4g} m, which no person does; the unit is said to be {markers.unit}"
-    return finding("unit", [place], markers.source, f'say the unit: torsor.human.recordings.load(path, unit="{other}")')
+    other = "mm" if extent > MAX_EXTENT and markers.unit != "mm" else "m"
+    place = f"the markers extend over {extent:.4g} m, which is implausible; the stated unit is {markers.unit}"
+    fix = f'pass the unit: torsor.human.recordings.load(path, unit="{other}")'
+    return finding("unit", [place], markers.source, fix)
 
 
 def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
     """Return markers, except the ``exchanged`` ones, that do not move at all while the marker nearest to them does."""
-    places, least = [], max(FEWEST_FROZEN, round(FROZEN * markers.rate))
+    places, least = [], max(MIN_FROZEN_FRAMES, round(MIN_FROZEN_TIME * markers.rate))
     x = markers.positions
     for k, name in enumerate(markers.names):
         same = np.concatenate([[False], (x[1:, k] == x[:-1, k]).all(axis=1)])
@@ -576,49 +586,49 @@ def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
             other = int(np.nanargmin(np.nan_to_num(apart, nan=np.inf)))
             if exchanged & {name, markers.names[other]}:
                 continue
-            if np.linalg.norm(x[last, other] - x[first - 1, other]) > JUMP:
-                places.append(f"{name!r} from frame {first} to {last + 1}, while {markers.names[other]!r} goes on")
-    fix = "remove these frames of the marker (NaN) and call fill_gaps: some programs repeat the last place in a gap"
+            if np.linalg.norm(x[last, other] - x[first - 1, other]) > MAX_SKIN_MOTION:
+                places.append(f"{name!r} from frame {first} to {last + 1}, while {markers.names[other]!r} moves")
+    fix = "remove these frames of the marker (NaN) and call fill_gaps: some programs repeat the last position in a gap"
     return finding("frozen", places, markers.source, fix, "markers do not move: ")
 
 
 def _marker_axes(markers: Markers) -> list[Finding]:
-    """Return a finding where the person extends most along another axis than the one that is said to be vertical."""
+    """Return a finding if the person extends most along an axis other than the stated vertical one."""
     said, likely = up_axis(markers.axes), vertical_axis(markers)
     if said is None or likely is None or said == likely:
         return []
     ways = [f"{'-' if sign < 0 else ''}{'xyz'[axis]}" for axis, sign in (said, likely)]
-    place = f"the person extends along {ways[1]}, but up is said to be {ways[0]}"
+    place = f"the person extends along {ways[1]}, but the stated vertical axis is {ways[0]}"
     axes = likely_axes(markers)
-    return finding("axes", [place], markers.source, f'say the axes: torsor.human.recordings.load(path, axes="{axes}")')
+    return finding("axes", [place], markers.source, f'pass the axes: torsor.human.recordings.load(path, axes="{axes}")')
 
 
 def _missing(markers: Markers) -> list[Finding]:
     never = [f"{name!r}" for name, seen in zip(markers.names, markers.seen.T, strict=True) if not seen.any()]
-    fix = "leave them out: markers.only([...]), or export them again"
-    found = finding("missing", never, markers.source, fix, "markers are never seen: ")
+    fix = "omit them: markers.only([...]), or export them again"
+    findings = finding("missing", never, markers.source, fix, "markers are never seen: ")
     gaps = [
         f"{gap.marker!r} frames {gap.first + 1} to {gap.last + 1} ({gap.duration:.3g} s)"
         for gap in markers.gaps()
         if gap.last - gap.first + 1 < len(markers)
     ]
-    fix = "torsor.human.recordings.fill_gaps(markers, longest=0.2)"
-    return found + finding("gap", gaps, markers.source, fix, "markers are not seen: ")
+    fix = "use torsor.human.recordings.fill_gaps(markers, longest=0.2)"
+    return findings + finding("gap", gaps, markers.source, fix, "markers are missing: ")
 
 
 _ANGLE = re.compile(r"angle|flex|ext(ension)?_|rotation|adduction|abduction|tilt|_list|bending|_add|_rot|pro_sup", re.I)
-TURNS = 4 * np.pi  # rad: no joint turns twice
-SPOILING = ("unit", "axes", "offset")  # findings that make those of feet on plates meaningless
-MAX_RADIANS = 1.6  # the largest number in a table of angles that are in radians, most often
+MAX_ANGLE = 4 * np.pi  # rad: larger than any joint angle
+SPOILING_KINDS = ("unit", "axes", "offset")  # findings that make those of feet on plates meaningless
+MAX_RADIANS = 1.6  # typical largest number in a table of angles in radians
 
 
 def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Finding]:
-    """Return the likely mistakes in recordings of one trial: each says where it is, and the fix.
+    """Return likely errors in recordings of one trial, each with its place and a fix.
 
-    Kinds: "unit", "swap" (two markers exchange places, or lie in the wrong order), "sides" (right and left in all
-    frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (of a plate that nobody is on), "place"
-    (a centre of pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two
-    feet on one), "degrees". What needs markers and forces is looked for where both are given.
+    Kinds: "unit", "swap" (two markers exchange places, or are in the wrong order), "sides" (right and left in all
+    frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (of an empty plate), "place" (a centre of
+    pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two feet on one),
+    "degrees". Checks that need markers and forces run if both are given.
 
     Example:
         >>> inspect(Markers(["toe"], [0.0, 0.01, 0.02], [[[0.1, 0.2, 0.3]]] * 3))
@@ -628,28 +638,28 @@ def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Fi
     for part in parts:
         if not isinstance(part, Recording | Markers | GroundForces | MotionTable):
             allowed = "Recording, Markers, GroundForces or MotionTable"
-            raise ModelError(f"a {type(part).__name__}", where="inspect", allowed=allowed)
+            raise ModelError(f"the type {type(part).__name__} is not supported", where="inspect", allowed=allowed)
         held += [part] if not isinstance(part, Recording) else [part.found_markers, part.found_forces, part.found_table]
-    markers = [each for each in held if isinstance(each, Markers)]
-    forces = [each for each in held if isinstance(each, GroundForces)]
-    found = [each for part in markers for each in marker_findings(part)]
-    found += [each for part in forces for each in force_findings(part)]
-    if not any(each.kind in SPOILING for each in found):
-        found += [each for force in forces for marker in markers for each in foot_findings(force, marker)]
-    return found + [each for part in held if isinstance(part, MotionTable) for each in _angles(part)]
+    markers = [item for item in held if isinstance(item, Markers)]
+    forces = [item for item in held if isinstance(item, GroundForces)]
+    findings = [item for part in markers for item in marker_findings(part)]
+    findings += [item for part in forces for item in force_findings(part)]
+    if not any(item.kind in SPOILING_KINDS for item in findings):
+        findings += [item for force in forces for marker in markers for item in foot_findings(force, marker)]
+    return findings + [item for part in held if isinstance(part, MotionTable) for item in _angles(part)]
 
 
 def _angles(table: MotionTable) -> list[Finding]:
-    """Angles in degrees in a table of radians, or the other way round."""
+    """Return findings for angles in degrees in a table of radians, or vice versa."""
     angles = [k for k in table.angles if _ANGLE.search(table.short_names[k])]
     if table.in_degrees is None or not angles:
         return []
     largest = {k: float(np.nanmax(np.abs(table.values[:, k]), initial=0.0)) for k in angles}
     if not table.in_degrees:
-        places = [f"{table.names[k]!r} reaches {size:.4g}" for k, size in largest.items() if size > TURNS]
+        places = [f"{table.names[k]!r} reaches {size:.4g}" for k, size in largest.items() if size > MAX_ANGLE]
         fix = "convert these columns (np.deg2rad), or correct inDegrees in the file"
-        return finding("degrees", places, table.source, fix, "angles are said to be in radians, but ")
+        return finding("degrees", places, table.source, fix, "the stated angle unit is radians, but ")
     if len(angles) > 2 and 0 < max(largest.values()) < MAX_RADIANS:
-        place = f"angles are said to be in degrees, but none is above {max(largest.values()):.3g}"
+        place = f"the stated angle unit is degrees, but no angle is above {max(largest.values()):.3g}"
         return finding("degrees", [place], table.source, "correct inDegrees in the file if they are in radians")
     return []

@@ -1,4 +1,4 @@
-"""Files of recordings, read and written by their suffix."""
+"""Reading and writing of recording files by their suffix."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,12 +24,12 @@ def load(
     rate: float | None = None,
     check: bool = True,
 ) -> Recording:
-    """Return what a file of a recording holds: markers, ground forces, a table over time, events; SI units.
+    """Return the content of a recording file: markers, ground forces, a table over time, events; in SI units.
 
-    The suffix decides: .trc (markers), .mot and .sto (tables; columns of ground forces are found by their names), .c3d
-    (markers, force plates, events; the extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes`` ("forward up
-    right") are used in place of what the file says or of what is assumed. ``columns`` {column: name} and ``rate`` (Hz)
-    are for .csv files. Unless ``check`` is False, ``inspect`` looks for likely mistakes, which are given as warnings.
+    The suffix selects the format: .trc (markers), .mot and .sto (tables; columns of ground forces are recognised by
+    name), .c3d (markers, force plates, events; extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes``
+    ("forward up right") replace those of the file or the assumed ones. ``columns`` {column: name} and ``rate`` (Hz) are
+    for .csv files. Unless ``check`` is False, ``inspect`` looks for likely errors, which are given as warnings.
 
     Example:
         >>> import tempfile
@@ -42,7 +42,7 @@ def load(
     suffix = path.suffix.lower()
     check_file(path, f"a file: {KINDS}")
     if suffix != ".csv" and (columns is not None or rate is not None):
-        raise ModelError("or rate is given", argument="columns", where=path.name, allowed="for .csv files alone")
+        raise ModelError("or rate is given", argument="columns", where=path.name, allowed="only for .csv files")
     if suffix == ".trc":
         recording = Recording(path.name, text_files.read_trc(path, unit=unit, axes=OPENSIM if axes is None else axes))
     elif suffix in (".mot", ".sto"):
@@ -53,8 +53,8 @@ def load(
     elif suffix == ".csv":
         recording = text_files.read_csv(path, columns, unit=unit, axes=OPENSIM if axes is None else axes, rate=rate)
     else:
-        fix = "an .osim file is read by torsor.human.recordings.read_osim" if suffix == ".osim" else ""
-        raise ModelError(f"unknown kind of file {suffix!r}", value=suffix, where=path.name, allowed=KINDS, fix=fix)
+        fix = "read an .osim file with torsor.human.recordings.read_osim" if suffix == ".osim" else ""
+        raise ModelError(f"unknown file type {suffix!r}", value=suffix, where=path.name, allowed=KINDS, fix=fix)
     if check:
         for finding in inspect(recording):
             warn(str(finding))
@@ -64,8 +64,9 @@ def load(
 def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: str | None = None) -> None:
     """Write markers (.trc, .c3d), or ground forces or a table (.mot, .sto, .csv).
 
-    ``unit`` ("m", "cm", "mm") is that of markers in the file, by default the one that they were read in. Numbers of
-    text files read back as the same float64; those of C3D files have 24 bits. Ground forces have the names of OpenSim.
+    ``unit`` ("m", "cm", "mm") is that of markers in the file, by default the one in which they were read. Numbers of
+    text files read back as the same float64; those of C3D files have single precision. Ground forces have OpenSim
+    names.
 
     Example:
         >>> import tempfile
@@ -83,5 +84,6 @@ def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: 
         writers[suffix](text_files.table_of(data) if isinstance(data, GroundForces) else data, path)
     else:
         allowed = "Markers as .trc or .c3d; GroundForces or a MotionTable as .mot, .sto or .csv, without a unit"
-        found = f"{type(data).__name__} as {suffix!r}" + ("" if unit is None else f" with the unit {unit!r}")
-        raise ModelError(found, where=path.name, allowed=allowed)
+        what = f"{type(data).__name__} cannot be written as {suffix!r}"
+        what += "" if unit is None else f" with the unit {unit!r}"
+        raise ModelError(what, where=path.name, allowed=allowed)

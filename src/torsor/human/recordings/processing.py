@@ -1,4 +1,4 @@
-"""Recordings made smooth and complete (SciPy, extra ``mocap``); treadmills, and frames in which a person stands."""
+"""Smoothing and gap filling of recordings (SciPy, extra ``mocap``), treadmills, and standing frames."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -13,16 +13,15 @@ from torsor.base.errors import ModelError, missing
 from torsor.human.recordings.axes import OPENSIM, rotation
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, at_times, checked_times, runs
 
-FASTEST = 15.0  # m/s: nobody runs faster
+MAX_BELT_SPEED = 15.0  # m/s: faster than any runner
 Moved = TypeVar("Moved", Markers, GroundForces)
 
 
 def overground(data: Moved, speed: float) -> Moved:
-    """Return markers or ground forces of a treadmill with the ``speed`` (m/s) of its belt added along the way.
+    """Return markers or ground forces of a treadmill trial with the belt ``speed`` (m/s) added in walking direction.
 
-    Give markers and forces of a trial the same speed; the belt moves backward for the person. Forces stay, their
-    centres of pressure move forward with the time, and corners of plates are left out. Joint moments are the same with
-    and without it.
+    Use the same speed for markers and forces of a trial; the belt moves backward for the person. Forces do not change,
+    their centres of pressure move forward with time, and plate corners are dropped. Joint moments do not depend on it.
 
     Example:
         >>> still = Markers(["C7"], [0.0, 0.5], np.zeros((2, 1, 3)), axes="forward up right")
@@ -30,9 +29,9 @@ def overground(data: Moved, speed: float) -> Moved:
         [[0.0, 0.0, 0.0], [0.6, 0.0, 0.0]]
     """
     if not isinstance(data, Markers | GroundForces):
-        found = f"is a {type(data).__name__}"
-        raise ModelError(found, argument="data", where="overground", allowed="Markers or GroundForces")
-    speed = number(speed, data.source, "speed (m/s)", least=0.0, most=FASTEST)
+        what = f"is a {type(data).__name__}"
+        raise ModelError(what, argument="data", where="overground", allowed="Markers or GroundForces")
+    speed = number(speed, data.source, "speed (m/s)", least=0.0, most=MAX_BELT_SPEED)
     forward = rotation(OPENSIM, data.axes, data.source) @ np.array([1.0, 0.0, 0.0])
     way = (speed * data.times)[:, None, None] * forward
     if isinstance(data, Markers):
@@ -40,14 +39,14 @@ def overground(data: Moved, speed: float) -> Moved:
     return replace(data, centers=data.centers + way, corners=None)
 
 
-STILL = 0.05  # m/s: sway of quiet standing is below it, the slowest walk far above
-WITHIN = 0.1  # s: the time over which speeds are taken, so that noise of single frames does not count
+MAX_SWAY_SPEED = 0.05  # m/s: above the sway of quiet standing, far below the slowest walk
+SPEED_INTERVAL = 0.1  # s: time over which speeds are computed, so that noise of single frames does not count
 
 
-def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -> Markers:
-    """Return the longest part in which no marker is faster than ``still`` m/s, at least ``shortest`` s long.
+def standing(markers: Markers, shortest: float = 0.5, *, still: float = MAX_SWAY_SPEED) -> Markers:
+    """Return the longest interval in which no marker is faster than ``still`` m/s, at least ``shortest`` s long.
 
-    Without such a part, as in most recordings of walking, an error says so: scaling needs a standing trial.
+    ModelError is raised if there is none, as in most recordings of walking: scaling needs a standing trial.
 
     Example:
         >>> t = np.arange(300) / 100
@@ -59,33 +58,34 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -
     if not markers.seen.any():
         raise ModelError("no marker is ever seen", where=markers.source, fix="export the markers again")
     shortest, still = positive(shortest, markers.source, "shortest (s)"), positive(still, markers.source, "still (m/s)")
-    span = max(1, round(WITHIN * markers.rate))
+    span = max(1, round(SPEED_INTERVAL * markers.rate))
     if len(markers) <= span:
-        text = f"{len(markers)} frames, {markers.times[-1] - markers.times[0]:g} s"
-        raise ModelError(text, where=markers.source, allowed=f"{shortest:g} s of standing")
+        what = f"the recording has {len(markers)} frames, {markers.times[-1] - markers.times[0]:g} s"
+        raise ModelError(what, where=markers.source, allowed=f"{shortest:g} s of standing")
     moved = np.linalg.norm(markers.positions[span:] - markers.positions[:-span], axis=2)
     took = markers.times[span:] - markers.times[:-span]
     speeds = np.nanmax(np.where(np.isnan(moved), -np.inf, moved), axis=1) / took
     first, last = max(runs(~(speeds > still)), key=lambda run: run[1] - run[0], default=(0, -1))
     if last < first or markers.times[last + span] - markers.times[first] < shortest:
         k = int(np.argmin(speeds))
-        text = f"no standing of {shortest:g} s: the slowest moment, {markers.times[k]:g} s, has {speeds[k]:.2g} m/s"
-        fix = "load the standing trial of this person, or give lengths of limbs"
-        raise ModelError(text, where=markers.source, allowed=f"{still:g} m/s or less", fix=fix)
+        slowest = f"the slowest instant, {markers.times[k]:g} s, has {speeds[k]:.2g} m/s"
+        what = f"the person does not stand for {shortest:g} s: {slowest}"
+        fix = "load the standing trial of this person, or give limb lengths"
+        raise ModelError(what, where=markers.source, allowed=f"{still:g} m/s or less", fix=fix)
     return markers.between(float(markers.times[first]), float(markers.times[last + span]))
 
 
 Sampled = TypeVar("Sampled", Markers, MotionTable, GroundForces)
-UNIFORM = 0.1  # part of a step by which times may differ from equal steps: they are often written with few digits
-FEWEST = 4  # samples on both sides of a gap that a cubic needs
+STEP_TOLERANCE = 0.1  # share of a step by which times may deviate from equal steps, because they are often rounded
+MIN_GAP_SAMPLES = 4  # samples on both sides of a gap that a cubic needs
 
 
 def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, where: str = "lowpass") -> Array:
-    """Return samples (K, ...) at ``rate`` (Hz) after a Butterworth low pass without a shift of phase.
+    """Return samples (K, ...) at ``rate`` (Hz) after a zero-phase Butterworth low-pass filter.
 
-    A filter of half the ``order`` is applied forward and backward. ``cutoff`` (Hz) is where the whole has lost 3 dB:
-    the filter of one pass has a higher one, by which both together fulfil that (Robertson and Dowling 2003). Runs
-    between missing samples (NaN) are filtered each by itself; those that are too short for the filter stay as they are.
+    A filter of half the ``order`` is applied forward and backward. ``cutoff`` (Hz) is the -3 dB frequency of both
+    passes together; that of one pass is correspondingly higher (Robertson and Dowling 2003). Runs between missing
+    samples (NaN) are filtered separately; those that are too short for the filter are unchanged.
 
     Example:
         >>> t = np.arange(500) / 100
@@ -99,10 +99,10 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
     rate = positive(rate, where, "rate (Hz)")
     cutoff = number(cutoff, where, "cutoff (Hz, below half the rate)", above=0.0, below=rate / 2)
     if whole_number(order, where, "order", least=2, most=12) % 2:
-        allowed = "2, 4, 6, ...: half of it for each pass"
+        allowed = "2, 4, 6, ...; half of it for each pass"
         raise ModelError(f"is {order}", argument="order", value=order, where=where, allowed=allowed)
-    # Of the squared gain 1 / (1 + w^order) of one pass, the value at the cutoff is to be 1 / sqrt(2); w is the
-    # frequency of the analogue filter, tan(pi f / rate).
+    # The squared gain of one pass, 1 / (1 + w^order), must be 1 / sqrt(2) at the cutoff, where w is the frequency of
+    # the analogue filter, tan(pi f / rate).
     w = np.tan(np.pi * cutoff / rate) / (np.sqrt(2) - 1) ** (1 / order)
     sections = butter(order // 2, 2 / np.pi * np.arctan(w), output="sos")
     flat = samples.reshape(len(samples), -1).copy()
@@ -117,8 +117,8 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
 def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
     """Return markers, a table or ground forces after ``lowpass`` with a ``cutoff`` in Hz; times must have equal steps.
 
-    Of ground forces, the moments about the origin are filtered, and centres of pressure follow: these jump where a foot
-    leaves the ground, moments do not. Unloaded samples must be set to 0 first (``without_unloaded``).
+    For ground forces, the moments about the origin are filtered, and centres of pressure follow, because these jump
+    when a foot leaves the ground and moments do not. Unloaded samples must be set to 0 first (``without_unloaded``).
 
     Example:
         >>> table = MotionTable(["x"], np.arange(100) / 100, np.ones((100, 1)))
@@ -134,9 +134,9 @@ def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
 
 
 def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
-    """Return markers with gaps of no more than ``longest`` s filled by cubic splines; longer gaps and ends stay NaN.
+    """Return markers with gaps up to ``longest`` s filled by cubic splines; longer gaps and ends stay NaN.
 
-    A spline goes through up to ten samples on either side of the gap.
+    The spline passes through up to ten samples on either side of the gap.
 
     Example:
         >>> t = np.arange(30) / 100
@@ -156,17 +156,17 @@ def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
         seen = np.flatnonzero(markers.seen[:, k])
         around = np.concatenate([seen[seen < gap.first][-10:], seen[seen > gap.last][:10]])
         inside = gap.first > 0 and gap.last < len(markers) - 1
-        if inside and gap.duration <= longest and len(around) >= FEWEST:
+        if inside and gap.duration <= longest and len(around) >= MIN_GAP_SAMPLES:
             filled = slice(gap.first, gap.last + 1)
             positions[filled, k] = spline(markers.times[around], markers.positions[around, k])(markers.times[filled])
     return replace(markers, positions=positions)
 
 
 def resample(data: Sampled, times: ArrayLike) -> Sampled:
-    """Return markers, a table or ground forces at other ``times`` (K,), in s, by cubic splines between samples.
+    """Return markers, a table or ground forces at other ``times`` (K,), in s, by cubic spline interpolation.
 
-    Times outside of the recording are an error. Gaps of markers stay gaps. Of ground forces, the moments about the
-    origin are interpolated, linearly, since forces begin and end in corners.
+    ModelError is raised for times outside the recording. Marker gaps stay gaps. For ground forces, the moments about
+    the origin are interpolated linearly, because forces start and end with kinks.
 
     Example:
         >>> table = MotionTable(["x"], np.arange(11) / 10, (np.arange(11) / 10)[:, None] ** 2)
@@ -176,9 +176,9 @@ def resample(data: Sampled, times: ArrayLike) -> Sampled:
     new = checked_times(times, data.source)
     slack = 1e-9 * max(1.0, float(np.abs(data.times).max()))
     if new[0] < data.times[0] - slack or new[-1] > data.times[-1] + slack:
-        text = f"from {new[0]:g} to {new[-1]:g} s"
+        what = f"are {new[0]:g} to {new[-1]:g} s"
         allowed = f"within the recording, {data.times[0]:g} to {data.times[-1]:g} s"
-        raise ModelError(text, argument="times", where=data.source, allowed=allowed)
+        raise ModelError(what, argument="times", where=data.source, allowed=allowed)
     if isinstance(data, Markers):
         return replace(data, times=new, rate=0.0, positions=_interpolated(data.times, data.positions, new))
     if isinstance(data, MotionTable):
@@ -187,9 +187,9 @@ def resample(data: Sampled, times: ArrayLike) -> Sampled:
 
 
 def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, ...]:
-    """Return (x, x', x''), each (K, ...), of samples without gaps, by a quintic spline through them; ``order`` up to 4.
+    """Return (x, x', x''), each (K, ...), of samples without gaps, by quintic spline interpolation; ``order`` up to 4.
 
-    A spline goes through every sample, with its noise: filter first (``smooth``).
+    The spline passes through every sample including its noise: filter first (``smooth``).
 
     Example:
         >>> t = np.arange(200) / 100
@@ -205,46 +205,46 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
         raise ModelError(f"have shape {samples.shape}", argument="values", where=where, allowed=allowed)
     if not np.isfinite(samples).all():
         frame = int(np.argwhere(~np.isfinite(samples))[0][0])
-        fix = "fill the gaps first: torsor.human.recordings.fill_gaps"
+        fix = "fill the gaps first with torsor.human.recordings.fill_gaps"
         raise ModelError(f"frame {frame + 1} has missing values", where=where, fix=fix)
     spline = make(new, samples, k=5)
     return tuple(np.asarray(spline(new, nu=k)) for k in range(whole_number(order, where, "order", least=0, most=4) + 1))
 
 
 def uniform_rate(times: Array, where: str) -> float:
-    """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with."""
+    """Return the rate (Hz) of times (K,), which must have equal steps up to their written digits."""
     steps = np.diff(times)
     if not len(steps):
-        raise ModelError("a single frame", where=where, allowed="2 or more")
+        raise ModelError("there is a single frame", where=where, allowed="2 or more")
     usual, mean = float(np.median(steps)), float(steps.mean())
-    # Rounded times differ from equal ones by half of their last digit, wherever they are.
-    if np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= UNIFORM * mean:
+    # Rounded times deviate from equal ones by half of their last digit at any time.
+    if np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= STEP_TOLERANCE * mean:
         return 1 / mean
     k = int(np.argmax(np.abs(steps - usual)))
-    text = f"frame {k + 2}: a step of {steps[k]:.6g} s among steps of {usual:.6g} s"
-    fix = "resample the recording first: torsor.human.recordings.resample"
-    raise ModelError(text, where=where, allowed="equal steps", fix=fix)
+    what = f"frame {k + 2} has a step of {steps[k]:.6g} s among steps of {usual:.6g} s"
+    fix = "resample the recording first with torsor.human.recordings.resample"
+    raise ModelError(what, where=where, allowed="equal steps", fix=fix)
 
 
 def _interpolated(times: Array, values: Array, new: Array) -> Array:
     """Return values (L, ...) at new times, by cubic splines within each run of samples; NaN in gaps."""
     (spline,) = _scipy("interpolate", "CubicSpline")
     flat = values.reshape(len(values), -1)
-    found = np.full((len(new), flat.shape[1]), np.nan)
-    for column, out in zip(flat.T, found.T, strict=True):
+    interpolated = np.full((len(new), flat.shape[1]), np.nan)
+    for column, out in zip(flat.T, interpolated.T, strict=True):
         for first, last in runs(np.isfinite(column)):
             within = (new >= times[first] - 1e-9) & (new <= times[last] + 1e-9)
-            own = slice(first, last + 1)
+            run = slice(first, last + 1)
             if last == first:
                 out[within] = column[first]
             else:
-                out[within] = spline(times[own], column[own])(new[within])
-    return found.reshape(len(new), *values.shape[1:])
+                out[within] = spline(times[run], column[run])(new[within])
+    return interpolated.reshape(len(new), *values.shape[1:])
 
 
 def _scipy(module: str, *names: str) -> list[Any]:
     try:
-        found = import_module(f"scipy.{module}")
+        loaded = import_module(f"scipy.{module}")
     except ImportError:
         raise missing("filters and splines need SciPy", "mocap") from None
-    return [getattr(found, name) for name in names]
+    return [getattr(loaded, name) for name in names]

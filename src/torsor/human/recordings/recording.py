@@ -1,4 +1,4 @@
-"""What a recording holds: markers, ground forces and tables over time, with their names, times and rate."""
+"""The content of a recording: markers, ground forces and tables over time, with their names, times and rate."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,58 +14,58 @@ from torsor.base.checks import indices_of, instance_of, name_of, number, one_of,
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
-MAX_BYTES = 200_000_000  # of a recording; ten minutes of two plates at 1 kHz take half of it
+MAX_BYTES = 200_000_000  # size limit of a recording; ten minutes of two plates at 1 kHz take half of it
 UNITS = ("m", "cm", "mm")
-LOADED = 20.0  # N: below it, the centre of pressure is a quotient of small numbers (the usual threshold of gait events)
+LOAD_THRESHOLD = 20.0  # N: usual threshold of gait events; below it, the centre of pressure is inaccurate
 Held = TypeVar("Held")
 
 
 def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[str, ...]:
-    """Return names that differ, and warn of those that occur twice: the second "heel" becomes "heel_2"."""
-    given = list(names)
-    taken, found = set(given), list[str]()
-    for name in given:
-        if name not in found:
-            found.append(name)
+    """Return unique names, and warn about duplicates: the second "heel" becomes "heel_2"."""
+    all_names = list(names)
+    taken, unique = set(all_names), list[str]()
+    for name in all_names:
+        if name not in unique:
+            unique.append(name)
             continue
         k = 2
-        while f"{name}_{k}" in taken or f"{name}_{k}" in found:
+        while f"{name}_{k}" in taken or f"{name}_{k}" in unique:
             k += 1
-        found.append(f"{name}_{k}")
-        text = f"two {what}s are named {name!r}; the later one is now {found[-1]!r}"
-        warn(text, where=path.name, fix="rename it in the file if it is another one")
-    return tuple(found)
+        unique.append(f"{name}_{k}")
+        note = f"two {what}s are named {name!r}; the later one is now {unique[-1]!r}"
+        warn(note, where=path.name, fix="rename it in the file if it is a different one")
+    return tuple(unique)
 
 
 def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
-    """Return the names of markers, plates or columns; none may be empty or occur twice."""
-    found = tuple(name_of(each, what, where) for each in rows(names, where, f"names of {what}s"))
+    """Return the names of markers, plates or columns, which must be non-empty and unique."""
+    checked = tuple(name_of(entry, what, where) for entry in rows(names, where, f"names of {what}s"))
     seen: dict[str, int] = {}
-    for k, name in enumerate(found, start=1):
+    for k, name in enumerate(checked, start=1):
         if name in seen:
-            text = f"two {what}s are named {name!r}: numbers {seen[name]} and {k}"
-            raise ModelError(text, value=name, where=where, fix="rename one of them")
+            duplicate = f"two {what}s are named {name!r}: numbers {seen[name]} and {k}"
+            raise ModelError(duplicate, value=name, where=where, fix="rename one of them")
         seen[name] = k
-    return found
+    return checked
 
 
 def checked_times(times: ArrayLike, where: str) -> Array:
     """Return times (K,) in s, finite and increasing."""
-    found = real_array(times, where, "times")
-    if found.ndim != 1 or not len(found):
+    checked = real_array(times, where, "times")
+    if checked.ndim != 1 or not len(checked):
         allowed = "one time for each frame, 1 frame or more"
-        raise ModelError(f"have shape {found.shape}", argument="times", where=where, allowed=allowed)
-    if not np.isfinite(found).all():
-        frame = int(np.argmin(np.isfinite(found)))
-        raise ModelError(f"frame {frame + 1}: the time is {found[frame]}", where=where, allowed="finite numbers")
-    falls = np.diff(found) <= 0
+        raise ModelError(f"have shape {checked.shape}", argument="times", where=where, allowed=allowed)
+    if not np.isfinite(checked).all():
+        frame = int(np.argmin(np.isfinite(checked)))
+        raise ModelError(f"frame {frame + 1}: the time is {checked[frame]}", where=where, allowed="finite numbers")
+    falls = np.diff(checked) <= 0
     if falls.any():
         k = int(np.argmax(falls)) + 1
-        text = f"frame {k + 1}: time {found[k]:g} s follows {found[k - 1]:g} s"
-        fix = "sort the frames, or remove those that are repeated"
-        raise ModelError(text, where=where, allowed="times that increase", fix=fix)
-    found.setflags(write=False)
-    return found
+        what = f"frame {k + 1}: time {checked[k]:g} s follows {checked[k - 1]:g} s"
+        fix = "sort the frames, or remove repeated ones"
+        raise ModelError(what, where=where, allowed="increasing times", fix=fix)
+    checked.setflags(write=False)
+    return checked
 
 
 def rate_of(times: Array) -> float:
@@ -73,12 +73,12 @@ def rate_of(times: Array) -> float:
     if len(times) < 2:
         return 0.0
     steps = np.diff(times)
-    alike = np.abs(steps - steps.mean()).max() < 0.5 * steps.mean()  # times of few digits differ by some of a step
+    alike = np.abs(steps - steps.mean()).max() < 0.5 * steps.mean()  # rounded times differ by a fraction of a step
     return float(1 / (steps.mean() if alike else np.median(steps)))
 
 
 def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: str) -> Array:
-    """Return a read-only array of a shape; NaN says that a value is missing, infinity is refused."""
+    """Return a read-only array of a shape; NaN is a missing value, infinity raises ModelError."""
     array = real_array(values, where, what)
     if array.shape != shape:
         raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=str(shape))
@@ -90,16 +90,16 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
 
 
 class TimedData:
-    """What markers, ground forces and tables share: ``names`` that differ, ``times`` (K,) that increase, a rate."""
+    """The common part of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), a rate."""
 
     names: tuple[str, ...]
     times: Array
     source: str
-    _noun: ClassVar[str] = "marker"  # what the names are of
+    _noun: ClassVar[str] = "marker"  # what the names denote
     _arrays: ClassVar[tuple[str, ...]] = ("positions",)  # (K, names, 3)
 
-    def _store(self, **found: Any) -> None:
-        for name, value in found.items():
+    def _store(self, **values: Any) -> None:
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def _check(self, *shape: int) -> None:
@@ -107,7 +107,7 @@ class TimedData:
         names, times = checked_names(self.names, self.source, self._noun), checked_times(self.times, self.source)
         full = (len(times), len(names), *shape)
         self._store(names=names, times=times)
-        self._store(**{each: checked_values(getattr(self, each), full, self.source, each) for each in self._arrays})
+        self._store(**{field: checked_values(getattr(self, field), full, self.source, field) for field in self._arrays})
 
     def changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
         """Return the same data with other arrays (K, names, ...)."""
@@ -116,7 +116,7 @@ class TimedData:
 
     @property
     def rate(self) -> float:
-        """The rate in Hz, by the median step of the times; 0 for a single row."""
+        """The rate in Hz, from the median time step; 0 for a single row."""
         return rate_of(self.times)
 
     def __len__(self) -> int:
@@ -127,7 +127,7 @@ class TimedData:
         return f"<{type(self).__name__}: {len(self.names)} {self._noun}s, {times}, of {self.source!r}>"
 
     def index(self, name: str) -> int:
-        """Return the index of a name; the error lists those that resemble it."""
+        """Return the index of a name; the error lists similar names."""
         return indices_of([str(name)], self.names, self.source, self._noun)[0]
 
     def only(self, names: Sequence[str]) -> Self:
@@ -143,7 +143,7 @@ class TimedData:
         return self.changed(lambda x: x[:, chosen], names=tuple(self.names[k] for k in chosen), **others)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return the same data with other names, {old: new}; a pair that was swapped in all frames is {a: b, b: a}.
+        """Return the same data with other names, {old: new}; for a pair swapped in all frames use {a: b, b: a}.
 
         Example:
             >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).renamed({"toe": "R.Toe"}).names
@@ -171,11 +171,11 @@ class Gap(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Markers(TimedData):
-    """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN where one was not seen.
+    """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN if not seen.
 
-    ``rate`` is in Hz (0: that of the times). ``axes`` say where x, y and z point for the person, such as "forward up
-    right", or are empty where that is not known. ``unit`` is the unit of the file that it was read from, which
-    ``save`` writes again; positions are in m all the same. ``source`` is the name of the file, for messages.
+    ``rate`` is in Hz (0: that of the times). ``axes`` are the directions of x, y and z for the person, such as "forward
+    up right", or "" if unknown. ``unit`` is the unit of the source file, in which ``save`` writes; positions are always
+    in m. ``source`` is the file name for messages.
 
     Example:
         >>> markers = Markers(["heel", "toe"], [0.0, 0.01], np.zeros((2, 2, 3)))
@@ -203,11 +203,11 @@ class Markers(TimedData):
         return np.asarray(~np.isnan(self.positions).any(axis=2))
 
     def position(self, name: str) -> Array:
-        """Return the places (K, 3) of a marker, in m."""
+        """Return the positions (K, 3) of a marker, in m."""
         return self.positions[:, self.index(name)]
 
     def in_axes(self, axes: str) -> "Markers":
-        """Return the markers in other axes of the same origin, such as "left up forward", those of Torsor's human.
+        """Return the markers in other axes with the same origin, such as "left up forward", those of Torsor's human.
 
         Example:
             >>> markers = Markers(["toe"], [0.0], [[[1.0, 2.0, 3.0]]], axes="forward up right")
@@ -218,14 +218,14 @@ class Markers(TimedData):
         return replace(self, positions=self.positions @ R.T, axes=axes)
 
     def with_positions(self, positions: ArrayLike, times: ArrayLike | None = None) -> "Markers":
-        """Return the same markers at other places (K, M, 3), in m, and other ``times`` (K,), in s."""
+        """Return the same markers with other positions (K, M, 3), in m, and other ``times`` (K,), in s."""
         when: dict[str, Any] = {} if times is None else {"times": np.asarray(times), "rate": 0.0}
         return replace(self, positions=np.asarray(positions), **when)
 
     def gaps(self) -> list[Gap]:
-        """Return where markers were not seen, marker by marker.
+        """Return the gaps in which markers were not seen, marker by marker.
 
-        The duration is from the last frame in which the marker was seen to the next one, or to an end of the recording.
+        The duration is from the last frame before to the first frame after the gap, or to an end of the recording.
 
         Example:
             >>> positions = np.zeros((5, 1, 3))
@@ -233,12 +233,12 @@ class Markers(TimedData):
             >>> Markers(["toe"], np.arange(5) * 0.01, positions).gaps()
             [Gap(marker='toe', first=1, last=2, duration=0.03)]
         """
-        found, final = [], len(self) - 1
+        gap_list, final = list[Gap](), len(self) - 1
         for name, missing in zip(self.names, ~self.seen.T, strict=True):
             for first, last in runs(missing):
                 ends = self.times[min(last + 1, final)], self.times[max(first - 1, 0)]
-                found.append(Gap(name, first, last, round(float(ends[0] - ends[1]), 9)))
-        return found
+                gap_list.append(Gap(name, first, last, round(float(ends[0] - ends[1]), 9)))
+        return gap_list
 
 
 def checked_markers(value: object, where: str, what: str) -> Markers:
@@ -253,8 +253,8 @@ def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float
     Before the first and after the last sample, the value is that sample, or ``outside``.
     """
     columns = values.reshape(len(values), -1).T
-    found = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
-    return found.reshape(len(t), *values.shape[1:])
+    sampled = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
+    return sampled.reshape(len(t), *values.shape[1:])
 
 
 def runs(flags: Flags) -> list[tuple[int, int]]:
@@ -266,12 +266,12 @@ def runs(flags: Flags) -> list[tuple[int, int]]:
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class GroundForces(TimedData):
-    """Forces of the ground on a person at P plates or feet, in the axes of the laboratory.
+    """Ground forces on a person at P plates or feet, in laboratory axes.
 
-    ``forces`` (K, P, 3) in N at ``centers`` (K, P, 3), the centres of pressure, in m, and ``moments`` (K, P, 3), free
-    moments about these centres, in N m, at K ``times`` (s). Where a plate is not loaded, its centre of pressure may
-    be anything; ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are those of the plates, in m, where the file
-    has them. ``rate`` (Hz), ``axes`` and ``source`` are as in ``Markers``.
+    ``forces`` (K, P, 3) in N at the centres of pressure ``centers`` (K, P, 3) in m, and free ``moments`` (K, P, 3)
+    about these centres, in N m, at K ``times`` (s). The centre of pressure of an unloaded plate is arbitrary;
+    ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are those of the plates, in m, if the file has them. ``rate``
+    (Hz), ``axes`` and ``source`` are as in ``Markers``.
 
     Example:
         >>> zero = np.zeros((1, 1, 3))
@@ -302,22 +302,22 @@ class GroundForces(TimedData):
 
     @property
     def vertical(self) -> Array:
-        """The vertical force (K, P) in N, positive upward; the length of the force where the axes are not known."""
+        """The vertical force (K, P) in N, positive upward; the magnitude of the force if the axes are unknown."""
         up = up_axis(self.axes)
         return np.linalg.norm(self.forces, axis=2) if up is None else self.forces[:, :, up[0]] * up[1]
 
-    def loaded(self, threshold: float = LOADED) -> Flags:
+    def loaded(self, threshold: float = LOAD_THRESHOLD) -> Flags:
         """Return whether plates carry more than ``threshold`` N (K, P)."""
         return self.vertical > threshold
 
     def in_axes(self, axes: str) -> "GroundForces":
-        """Return the forces in other axes of the same origin, such as "left up forward", those of Torsor's human."""
+        """Return the forces in other axes with the same origin, such as "left up forward", those of Torsor's human."""
         R = rotation(self.axes, axes, self.source)
         corners = None if self.corners is None else self.corners @ R.T
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
-    def without_unloaded(self, threshold: float = LOADED) -> "GroundForces":
-        """Return forces and moments as 0, and centres of pressure as NaN, where no more than ``threshold`` N act.
+    def without_unloaded(self, threshold: float = LOAD_THRESHOLD) -> "GroundForces":
+        """Return forces and moments as 0, and centres of pressure as NaN, for loads up to ``threshold`` N.
 
         Example:
             >>> zero = np.zeros((1, 1, 3))
@@ -330,7 +330,7 @@ class GroundForces(TimedData):
         return replace(self, forces=forces, centers=np.where(on, self.centers, np.nan), moments=moments)
 
     def wrench(self, point: object = (0.0, 0.0, 0.0)) -> Array:
-        """Return the moment (N m) about a point and the force (N) of each plate, (K, P, 6); 0 where a centre is NaN.
+        """Return the moment (N m) about a point and the force (N) of each plate, (K, P, 6); 0 if a centre is NaN.
 
         Example:
             >>> feet = GroundForces(["right"], [0.0], [[[0.0, 700.0, 0.0]]], [[[0.1, 0.0, 0.0]]], np.zeros((1, 1, 3)))
@@ -338,25 +338,25 @@ class GroundForces(TimedData):
             [[[0.0, 0.0, 70.0, 0.0, 700.0, 0.0]]]
         """
         about = np.cross(self.centers - np.asarray(point, dtype=float), self.forces) + self.moments
-        found = np.concatenate([about, self.forces], axis=2)
-        return np.where(np.isnan(about).any(axis=2, keepdims=True), 0.0, found)
+        both = np.concatenate([about, self.forces], axis=2)
+        return np.where(np.isnan(about).any(axis=2, keepdims=True), 0.0, both)
 
     def with_wrench(self, wrench: Array, times: Array | None = None) -> "GroundForces":
         """Return ground forces with other moments about the origin and forces (K, P, 6), at other ``times``.
 
-        Centres of pressure stay at the height at which the plates have theirs; NaN without a vertical force.
+        Centres of pressure stay at the height of those of the plates; they are NaN without a vertical force.
         """
         vertical = up_axis(self.axes)
         if vertical is None:
-            fix = 'say the axes: torsor.human.recordings.load(path, axes="forward up right")'
-            raise ModelError("it is not known which axis is vertical", where=self.source, fix=fix)
+            fix = 'pass the axes: torsor.human.recordings.load(path, axes="forward up right")'
+            raise ModelError("the vertical axis is unknown", where=self.source, fix=fix)
         up = vertical[0]
-        x, y = (up + 1) % 3, (up + 2) % 3  # with up, a right-handed set
+        x, y = (up + 1) % 3, (up + 2) % 3  # right-handed with up
         on, force = self.loaded(), wrench[:, :, 3:]
         centers, free = np.zeros_like(force), np.zeros_like(force)
         for k in range(len(self.names)):
-            own = self.centers[on[:, k] if on[:, k].any() else slice(None), k, up]
-            centers[:, k, up] = np.median(own[np.isfinite(own)]) if np.isfinite(own).any() else 0.0
+            heights = self.centers[on[:, k] if on[:, k].any() else slice(None), k, up]
+            centers[:, k, up] = np.median(heights[np.isfinite(heights)]) if np.isfinite(heights).any() else 0.0
         moment = wrench[:, :, :3] - np.cross(centers, force)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             centers[:, :, x] = -moment[:, :, y] / force[:, :, up]
@@ -368,9 +368,9 @@ class GroundForces(TimedData):
         return replace(self, forces=force, centers=centers, moments=free, **when)
 
     def without_offset(self, first: float, last: float) -> "GroundForces":
-        """Return forces less their means from time ``first`` to ``last`` (s), when nobody is on the plates.
+        """Return forces minus their means from time ``first`` to ``last`` (s), while the plates are empty.
 
-        Moments about the origin lose their means too, so that centres of pressure are corrected with the forces.
+        The means of the moments about the origin are subtracted as well, which corrects the centres of pressure.
 
         Example:
             >>> force = np.array([[[0.0, 10.0, 0.0]], [[0.0, 710.0, 0.0]]])
@@ -382,12 +382,12 @@ class GroundForces(TimedData):
         within = (self.times >= first) & (self.times <= last)
         if not within.any():
             allowed = f"within the recording, {self.times[0]:g} to {self.times[-1]:g} s"
-            raise ModelError(f"no sample from {first:g} to {last:g} s", where=self.source, allowed=allowed)
+            raise ModelError(f"there is no sample from {first:g} to {last:g} s", where=self.source, allowed=allowed)
         wrench = self.wrench()
         return self.with_wrench(wrench - wrench[within].mean(axis=0))
 
 
-# Columns of these endings are no angles: translations, forces, moments, places, and speeds of translations.
+# Columns with these endings are not angles: translations, forces, moments, positions, and translational speeds.
 _GROUND = re.compile("ground_(force|torque|moment)")
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
 
@@ -395,11 +395,11 @@ _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_f
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class MotionTable(TimedData):
-    """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as a .mot or .sto file has them.
+    """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as in a .mot or .sto file.
 
-    ``in_degrees`` is what the file says of its angles, or None where it says nothing. Values are kept as they are
-    written, since a file does not say which of its columns are angles; ``to_radians`` converts. ``title`` is the first
-    line of the file, ``source`` its name.
+    ``in_degrees`` is the angle unit that the file states, or None. Values are kept as written, because a file does not
+    state which of its columns are angles; ``to_radians`` converts them. ``title`` is the first line of the file,
+    ``source`` its name.
 
     Example:
         >>> motion = MotionTable(["knee_angle_r", "pelvis_tx"], [0.0], [[90.0, 0.5]], in_degrees=True)
@@ -438,15 +438,15 @@ class MotionTable(TimedData):
 
     @property
     def angles(self) -> list[int]:
-        """The columns that are no translation, force, moment or place, by their names."""
+        """The columns that are angles by name: not a translation, force, moment or position."""
         bare = [name.removesuffix("/speed") for name in self.short_names]
         return [k for k, name in enumerate(bare) if not name.endswith(_NO_ANGLES) and not _GROUND.search(name)]
 
     def to_radians(self, angles: Sequence[str] | None = None) -> "MotionTable":
-        """Return the table with its ``angles`` in radians; a table whose angles are in radians is returned as it is.
+        """Return the table with its ``angles`` in radians; a table in radians is returned unchanged.
 
-        ``angles`` are the columns to convert. By default these are all but translations, forces and moments, by their
-        names: those that end with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
+        ``angles`` are the columns to convert. By default these are all columns except translations, forces and moments,
+        by name: those that end with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
         """
         return self._converted(False, angles)
 
@@ -456,8 +456,8 @@ class MotionTable(TimedData):
 
     def _converted(self, degrees: bool, angles: Sequence[str] | None) -> "MotionTable":
         if self.in_degrees is None:
-            fix = "say it: dataclasses.replace(table, in_degrees=True), or False"
-            raise ModelError("the file does not say whether angles are in degrees", where=self.source, fix=fix)
+            fix = "set it: dataclasses.replace(table, in_degrees=True), or False"
+            raise ModelError("the file does not state whether angles are in degrees", where=self.source, fix=fix)
         if self.in_degrees == degrees:
             return self
         chosen = self.angles if angles is None else indices_of(angles, self.names, self.source, "column")
@@ -476,7 +476,7 @@ def _short(name: str) -> str:
 
 
 class Event(NamedTuple):
-    """Something that happened at a ``time`` (s), such as "Right Foot Strike"."""
+    """An event at a ``time`` (s), such as "Right Foot Strike"."""
 
     time: float
     name: str
@@ -484,9 +484,9 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What a file holds: ``markers``, ground ``forces``, a ``table`` of columns over time, and ``events``.
+    """The content of a file: ``markers``, ground ``forces``, a ``table`` of columns over time, and ``events``.
 
-    What a file does not hold raises an error that says so when it is asked for; ``has`` tells.
+    Access to missing content raises ModelError; ``has`` tests for it.
 
     Example:
         >>> markers = Markers(["toe"], [0.0], np.zeros((1, 1, 3)))
@@ -495,8 +495,8 @@ class Recording:
         (True, False)
         >>> recording.forces
         Traceback (most recent call last):
-        torsor.ModelError: walk.trc: it holds no ground forces; fix: load the file that has them, often a .mot \
-or a .c3d file
+        torsor.ModelError: walk.trc: the recording has no ground forces; fix: load the file that has them, often a \
+.mot or a .c3d file
     """
 
     source: str
@@ -506,7 +506,7 @@ or a .c3d file
     events: tuple[Event, ...] = ()
 
     def has(self, what: str) -> bool:
-        """Whether it holds "markers", "forces" or a "table"."""
+        """Return whether the file has "markers", "forces" or a "table"."""
         return getattr(self, f"found_{what}", None) is not None
 
     @property
@@ -516,7 +516,7 @@ or a .c3d file
 
     @property
     def forces(self) -> GroundForces:
-        """The forces of the ground."""
+        """The ground forces."""
         return self._held(self.found_forces, "ground forces", "a .mot or a .c3d file")
 
     @property
@@ -524,8 +524,8 @@ or a .c3d file
         """The columns of a .mot, .sto or .csv file."""
         return self._held(self.found_table, "table of columns", "a .mot or a .sto file")
 
-    def _held(self, found: Held | None, what: str, files: str) -> Held:
-        if found is None:
+    def _held(self, content: Held | None, what: str, files: str) -> Held:
+        if content is None:
             fix = f"load the file that has them, often {files}"
-            raise ModelError(f"it holds no {what}", where=self.source, fix=fix)
-        return found
+            raise ModelError(f"the recording has no {what}", where=self.source, fix=fix)
+        return content

@@ -1,4 +1,4 @@
-"""Text files of recordings: tables (.mot, .sto), markers (.trc) and columns separated by commas (.csv)."""
+"""Text files of recordings: tables (.mot, .sto), markers (.trc) and comma-separated columns (.csv)."""
 
 import csv
 import re
@@ -29,7 +29,7 @@ from torsor.human.recordings.recording import (
 
 
 def _recorded_rows(path: Path, what: str) -> list[Row]:
-    """Return the lines of a file; names with accents, from programs of Windows, may be in Latin-1."""
+    """Return the lines of a file; names with accents, from Windows programs, may be in Latin-1."""
     return text_rows(path, path.name, what, max_bytes=MAX_BYTES, other_encoding="latin-1")
 
 
@@ -37,16 +37,16 @@ def _fields(row: Row) -> list[str]:
     return cells_of(row, TABS_OR_BLANKS, "")
 
 
-# Ground forces as columns of a table: found by their names, and written in those of OpenSim.
+# Ground forces as columns of a table: recognised by name, and written with OpenSim names.
 
 _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
-_SHORT = {"right": "r", "left": "l"}
+_SIDE_LETTERS = {"right": "r", "left": "l"}
 
 
 def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
-    """Return the ground forces in a table, or None where it has none.
+    """Return the ground forces in a table, or None if it has none.
 
-    A plate or foot is nine columns: one name with vx, vy, vz (N) and px, py, pz (m) at its end, and the same name with
+    A plate or foot has nine columns: one name ending with vx, vy, vz (N) and px, py, pz (m), and the same name with
     "torque" or "moment" in place of "force" and x, y, z at its end (N m): ground_force_r_vx and ground_torque_r_x,
     1_ground_force_vx and 1_ground_torque_x. Without torques the free moments are 0.
     """
@@ -64,13 +64,13 @@ def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
 
 
 def table_of(forces: GroundForces) -> MotionTable:
-    """Return ground forces as the columns of OpenSim: ground_force_r_vx, ..., ground_torque_r_z; NaN becomes 0."""
+    """Return ground forces as OpenSim columns: ground_force_r_vx, ..., ground_torque_r_z; NaN becomes 0."""
     names, columns = list[str](), []
     for k, name in enumerate(forces.names):
-        short = _SHORT.get(name, re.sub(r"\W+", "_", name))
+        short = _SIDE_LETTERS.get(name, re.sub(r"\W+", "_", name))
         names += [f"ground_force_{short}_{kind}{axis}" for kind in "vp" for axis in "xyz"]
         names += [f"ground_torque_{short}_{axis}" for axis in "xyz"]
-        columns += [each[:, k] for each in (forces.forces, forces.centers, forces.moments)]
+        columns += [values[:, k] for values in (forces.forces, forces.centers, forces.moments)]
     # OpenSim does not read NaN; without a force, the centre of pressure has no effect.
     return MotionTable(tuple(names), forces.times, np.nan_to_num(np.hstack(columns)), False, "ground forces")
 
@@ -79,39 +79,39 @@ _ENDS = tuple(f"{kind}{axis}" for kind in "vp" for axis in "xyz")
 
 
 def _torques(stem: str) -> list[list[str]]:
-    """Return the names that torques may have."""
+    """Return the possible names of torques."""
     others = [re.sub("force", word, stem, flags=re.IGNORECASE) for word in ("torque", "moment")]
     return [[f"{other}{kind}{axis}" for axis in "xyz"] for other in (*others, stem) for kind in ("", "m", "t")]
 
 
 def _names(stems: Sequence[str]) -> tuple[str, ...]:
-    found = list[str]()
+    feet = list[str]()
     for stem in stems:
         bare = re.sub(r"ground|force|grf|calcn", "", stem, flags=re.IGNORECASE).strip("_ .").lower()
         bare = _SIDES.get(bare, f"plate {bare}" if bare.isdigit() else bare or "plate")
-        found.append(bare)
-    if sorted(found) == ["left", "plate"]:  # in older files of OpenSim, the right foot has no prefix
-        found[found.index("plate")] = "right"
-    return tuple(found) if len(set(found)) == len(found) else tuple(stem.strip("_ .") for stem in stems)
+        feet.append(bare)
+    if sorted(feet) == ["left", "plate"]:  # in older OpenSim files, the right foot has no prefix
+        feet[feet.index("plate")] = "right"
+    return tuple(feet) if len(set(feet)) == len(feet) else tuple(stem.strip("_ .") for stem in stems)
 
 
 # Motion and storage files (.mot, .sto): tables over time of OpenSim 2 to 4 and of SIMM.
 
 MOT_KIND = "a .mot or .sto file (a table over time)"
-MAX_MOT_HEADER_LINES = 1000  # within which the table must begin
-_SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # of the header of SIMM, "key value"
-# How many numbers a field of a type of columns holds, separated by commas.
+MAX_MOT_HEADER_LINES = 1000  # lines within which the table must begin
+_SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # keys of the SIMM header, "key value"
+# Number of values per field of a column type, separated by commas.
 _PARTS = dict.fromkeys(("double", "float", ""), 1) | {
     "vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3,
 }  # fmt: skip
 
 
 def read_mot(path: str | Path) -> MotionTable:
-    """Return the table in a .mot or .sto file, with its values as they are written.
+    """Return the table in a .mot or .sto file, with its values as written.
 
-    Headers of OpenSim 2, 3 and 4 and of SIMM are read; the counts in them are not trusted, the table decides. A column
-    of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; of other types name_1, name_2 and so on.
-    Columns in another order than time first are sorted so.
+    Headers of OpenSim 2, 3 and 4 and of SIMM are supported. Their counts are ignored in favour of the table. A column
+    of vectors (DataType=Vec3) becomes three: name_x, name_y and name_z; those of other types become name_1, name_2 and
+    so on. The time column may be at any position.
     """
     path = Path(path)
     rows = _recorded_rows(path, MOT_KIND)
@@ -133,9 +133,9 @@ def read_mot(path: str | Path) -> MotionTable:
         times, table = table[:, at, 0], np.delete(table, at, axis=1)
         del names[at]
     if not names:
-        raise ModelError("there is no column but time", where=path.name, allowed=MOT_KIND)
+        raise ModelError("there are no columns except time", where=path.name, allowed=MOT_KIND)
     suffixes = "xyz" if parts == 3 else range(1, parts + 1)
-    full = names if parts == 1 else [f"{name}_{each}" for name in names for each in suffixes]
+    full = names if parts == 1 else [f"{name}_{suffix}" for name in names for suffix in suffixes]
     degrees = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
     in_degrees = degrees.get(values.get("indegrees", "").lower())
     unique = unique_names(full, path, "column")
@@ -145,19 +145,21 @@ def read_mot(path: str | Path) -> MotionTable:
 def _mot_header(path: Path, rows: Sequence[Row]) -> tuple[str, dict[str, str], int]:
     """Return the first line, the values by key (in lower case), and the index of the line of names.
 
-    The header is all before "endheader", or before the first line that begins with "time".
+    The header ends at "endheader", or before the first line that begins with "time".
     """
     title, values = "", dict[str, str]()
     for k, row in enumerate(rows[:MAX_MOT_HEADER_LINES]):
-        text = row.text.strip()
-        if text.lower() == "endheader":
+        line = row.text.strip()
+        if line.lower() == "endheader":
             if k + 1 == len(rows):
-                raise ModelError("nothing follows endheader", where=path.name, fix="copy or export the file again")
+                raise ModelError(
+                    "endheader is not followed by data", where=path.name, fix="copy or export the file again"
+                )
             return title, values, k + 1
-        if _fields(row)[0].lower() == "time" and "=" not in text:
+        if _fields(row)[0].lower() == "time" and "=" not in line:
             return title, values, k
-        key, equals, value = text.partition("=")
-        words = text.split(None, 1)
+        key, equals, value = line.partition("=")
+        words = line.split(None, 1)
         if equals and re.fullmatch(r"[A-Za-z_]\w*\s*", key):
             values[key.strip().lower()] = value.strip()
             title = title or values.get("name", "")
@@ -165,7 +167,7 @@ def _mot_header(path: Path, rows: Sequence[Row]) -> tuple[str, dict[str, str], i
             values[words[0].lower()] = words[1].strip() if len(words) > 1 else ""
             title = title or values.get("name", "")
         elif not title and row.line == 1:
-            title = text
+            title = line
     fix = "check that it is one; the header ends with the line endheader"
     raise ModelError("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
 
@@ -183,28 +185,28 @@ def _mot_numbers(path: Path, rows: list[Row], names: Sequence[str], parts: int) 
 
 def _all_parts(path: Path, row: Row, names: Sequence[str], parts: int) -> list[str]:
     """Return the cells of a row of vectors, one for each part."""
-    found = list[str]()
+    cells = list[str]()
     for k, field in enumerate(_fields(row)):
-        numbers = [each for each in re.sub(r"[~\[\]()\s]", "", field).split(",") if each]
+        numbers = [number for number in re.sub(r"[~\[\]()\s]", "", field).split(",") if number]
         if len(numbers) not in (0, 1, parts) or (len(numbers) == 1 and names[k : k + 1] not in (["time"], ["Time"])):
             raise ModelError(f"line {row.line}: {field[:40]!r} is not {parts} numbers", where=path.name)
-        found += numbers or ["nan"]
-        found += ["nan"] * (parts - len(numbers or "0"))
-    return found
+        cells += numbers or ["nan"]
+        cells += ["nan"] * (parts - len(numbers or "0"))
+    return cells
 
 
 def _compare_count(path: Path, declared: str, count: int, what: str) -> None:
-    """Warn if a header says another number of rows or frames than the table has."""
-    given = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 12 else count
-    # More rows of a .mot file than declared are no loss; wrong numbers of columns are so common that they say nothing.
-    if given > count or (given < count and what == "frames"):
-        text = f"the header says {declared} {what}, the table has {count}, which are used"
-        fix = f"copy or export the file again if {what} are missing" if given > count else ""
-        warn(text, where=path.name, fix=fix)
+    """Warn if a header declares another number of rows or frames than the table has."""
+    expected = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 12 else count
+    # More rows of a .mot file than declared are harmless; wrong column counts are too common to be meaningful.
+    if expected > count or (expected < count and what == "frames"):
+        note = f"the header declares {declared} {what}, but the table has {count}, which are used"
+        fix = f"copy or export the file again if {what} are missing" if expected > count else ""
+        warn(note, where=path.name, fix=fix)
 
 
 def _whole_rows(path: Path, rows: list[Row], is_cut: bool, what: str, kind: str) -> list[Row]:
-    """Return the rows without the last one if the file was cut off within it; there must be one."""
+    """Return the rows without the last one if the file was truncated within it; there must be at least one."""
     if is_cut:
         fix = f"copy or export it again; the {what}s before it are used"
         warn(f"the file ends within this {what}", where=f"{path.name}: line {rows[-1].line}", fix=fix)
@@ -215,21 +217,22 @@ def _whole_rows(path: Path, rows: list[Row], is_cut: bool, what: str, kind: str)
 
 
 def _times_of_range(path: Path, values: Mapping[str, str], rows: int) -> Array:
-    """Return equally spaced times within the range that a header of SIMM gives."""
+    """Return equally spaced times within the range of a SIMM header."""
     try:
-        first, last = (number_in(each) for each in values.get("range", "").split())
+        first, last = (number_in(word) for word in values.get("range", "").split())
     except ValueError:
         fix = "name a column time"
-        raise ModelError("there is no column of times", where=path.name, allowed=MOT_KIND, fix=fix) from None
+        raise ModelError("there is no time column", where=path.name, allowed=MOT_KIND, fix=fix) from None
     return np.linspace(first, last, rows)
 
 
 def write_mot(table: MotionTable, path: str | Path) -> None:
-    """Write a table as a .mot or .sto file of OpenSim; numbers read back as the same float64."""
+    """Write a table as an OpenSim .mot or .sto file; numbers read back as the same float64."""
     path = Path(path)
     for name in table.names:
         if re.search(r"\s", name):
-            raise ModelError(f"column {name!r}", value=name, where=path.name, allowed="names without blanks")
+            what = f"the column name {name!r} has blanks"
+            raise ModelError(what, value=name, where=path.name, allowed="names without blanks")
     head = [
         re.sub(r"[\t\r\n=]", " ", table.title) or path.stem,
         "version=1",
@@ -248,26 +251,26 @@ def _write_lines(path: Path, lines: Sequence[str]) -> None:
         part.write_text("\n".join([*lines, ""]), encoding="utf-8", newline="\n")
 
 
-# Marker files (.trc): places of markers over time, as motion capture programs and OpenSim exchange them.
+# Marker files (.trc): marker positions over time, as exchanged by motion capture programs and OpenSim.
 
 TRC_KIND = "a .trc file (markers)"
-POWERS = {"m": 0, "cm": -2, "mm": -3}  # of ten, to m
+POWERS = {"m": 0, "cm": -2, "mm": -3}  # powers of ten, to m
 _WORDS = {"meters": "m", "meter": "m", "metres": "m", "millimeters": "mm", "millimetres": "mm", "centimeters": "cm"}
 KEYS = (
     *("DataRate", "CameraRate", "NumFrames", "NumMarkers", "Units"),
     *("OrigDataRate", "OrigDataStartFrame", "OrigNumFrames"),
 )
-MAX_TRC_HEADER_LINES = 30  # within which the line of names must begin
-ABSENT = "9999999"  # the number that some programs write for a marker that was not seen
+MAX_TRC_HEADER_LINES = 30  # lines within which the line of names must begin
+ABSENT_VALUE = "9999999"  # the number that some programs write for a missing marker
 RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 
 
 def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
     """Return the markers in a .trc file, in m.
 
-    ``unit`` ("m", "cm" or "mm") is used in place of the one in the file. The file does not say its ``axes``: those of
-    OpenSim are assumed. A marker is missing (NaN) where its fields are empty, NaN, 9999999, or all three exactly 0.
-    Counts in the header are not trusted: the table decides, with a warning where they differ.
+    ``unit`` ("m", "cm" or "mm") replaces that of the file. The file does not state its ``axes``; those of OpenSim are
+    assumed. A marker is missing (NaN) if its fields are empty, NaN, 9999999, or all three exactly 0. If counts in the
+    header contradict the table, the table is used, with a warning.
     """
     path = Path(path)
     rows = _recorded_rows(path, TRC_KIND)
@@ -281,31 +284,31 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
 
 
 def _trc_header(path: Path, rows: Sequence[Row]) -> tuple[dict[str, str], list[str], int]:
-    """Return the values by key, the names of the markers, and the index of the first line of the table."""
+    """Return the values by key, the marker names, and the index of the first line of the table."""
     values: dict[str, str] = {}
     for k, row in enumerate(rows[:MAX_TRC_HEADER_LINES]):
         fields = _fields(row)
         if fields[0].lower() == "datarate" and k + 1 < len(rows):
-            # Some programs put two tabs between values: only the order counts.
-            values = dict(zip((each.lower() for each in row.text.split()), rows[k + 1].text.split(), strict=False))
+            # Some programs put two tabs between values, so only the order counts.
+            values = dict(zip((key.lower() for key in row.text.split()), rows[k + 1].text.split(), strict=False))
         if re.fullmatch(r"frame\s*#?|frames?", fields[0], re.IGNORECASE):
             names = [field for field in fields[2:] if field]
             if not names:
                 where = f"{path.name}: line {row.line}"
-                raise ModelError("there are no names of markers", where=where, allowed=TRC_KIND)
+                raise ModelError("there are no marker names", where=where, allowed=TRC_KIND)
             has_letters = k + 1 < len(rows) and re.match(r"\s*X1\b", rows[k + 1].text)
             return values, names, k + 2 if has_letters else k + 1
-    found = "no line begins with Frame#"
-    raise ModelError(found, where=path.name, allowed=TRC_KIND, fix="export the markers again")
+    what = "no line begins with Frame#"
+    raise ModelError(what, where=path.name, allowed=TRC_KIND, fix="export the markers again")
 
 
 def _unit(path: Path, values: dict[str, str]) -> str:
-    given = values.get("units", "")
-    unit = _WORDS.get(given.lower(), given.lower())
+    stated = values.get("units", "")
+    unit = _WORDS.get(stated.lower(), stated.lower())
     if unit not in POWERS:
-        found = f"the unit is {given!r}" if given else "the unit is not given"
-        fix = 'say it: torsor.human.recordings.load(path, unit="mm")'
-        raise ModelError(found, where=path.name, allowed=", ".join(UNITS), fix=fix)
+        what = f"the unit is {stated!r}" if stated else "the unit is missing"
+        fix = 'pass it: torsor.human.recordings.load(path, unit="mm")'
+        raise ModelError(what, where=path.name, allowed=", ".join(UNITS), fix=fix)
     return unit
 
 
@@ -318,45 +321,46 @@ def _trc_numbers(path: Path, rows: list[Row], markers: list[str], power: int) ->
         cells = 0 if "\t" in row.text else len(row.text.split())
         if 0 < cells < width and row is not rows[-1]:
             fix = "separate the fields by tabs: a missing marker is then three empty fields"
-            text = f"{cells} of {width} fields, separated by blanks, so that it is not known which are missing"
-            raise ModelError(text, where=f"{path.name}: line {row.line}", fix=fix)
+            what = f"there are {cells} of {width} fields, separated by blanks, so the missing ones are ambiguous"
+            raise ModelError(what, where=f"{path.name}: line {row.line}", fix=fix)
     last = len(_fields(rows[-1])) if rows else width
-    # A line that ends within a marker is the end of a file that was cut off.
+    # A line that ends within a marker is the end of a truncated file.
     is_cut = last < width and ("\t" not in rows[-1].text or last % 3 != 2)
     rows = _whole_rows(path, rows, is_cut, "frame", TRC_KIND)
     powers = [0] + [power] * (width - 2)
     table = NumberTable(path.name, rows, TABS_OR_BLANKS, width)
     numbers = table.numbers(range(1, width), names[1:], powers=powers, missing=True, short=True)
     positions = numbers[:, 1:].reshape(len(rows), -1, 3)
-    absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
+    absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT_VALUE, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan
     return numbers[:, 0], positions
 
 
 def _rate(path: Path, values: dict[str, str], times: Array) -> float:
-    """Return the rate of the header; that of the times, with a warning, where they disagree."""
+    """Return the rate of the header, or with a warning that of the times if they disagree."""
     real = rate_of(times)
     try:
-        given = number_in(values.get("datarate", "0"))
+        stated = number_in(values.get("datarate", "0"))
     except ValueError:
-        given = 0.0
-    if not 0.0 < given < np.inf:
+        stated = 0.0
+    if not 0.0 < stated < np.inf:
         return real
-    if real and abs(given / real - 1) > RATE_TOLERANCE:
-        text = f"the header says {given:g} Hz, but times step by {1 / real:g} s, {real:g} Hz, which is used"
-        warn(text, where=path.name, fix="correct the rate, or the times, in the file")
+    if real and abs(stated / real - 1) > RATE_TOLERANCE:
+        what = f"the header declares {stated:g} Hz, but times step by {1 / real:g} s, {real:g} Hz, which is used"
+        warn(what, where=path.name, fix="correct the rate, or the times, in the file")
         return real
-    return given
+    return stated
 
 
 def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) -> None:
-    """Write markers as a .trc file in their unit, or in ``unit``: numbers read back as the same float64."""
+    """Write markers as a .trc file in their unit, or in ``unit``; numbers read back as the same float64."""
     path = Path(path)
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
     for name in markers.names:
         if re.search(r"[\t\r\n]", name):
             allowed = "names without tabs and line ends"
-            raise ModelError(f"marker {name!r}", value=name, where=path.name, allowed=allowed)
+            what = f"the marker name {name!r} is invalid"
+            raise ModelError(what, value=name, where=path.name, allowed=allowed)
     rate, count = text_of(markers.rate), str(len(markers))
     letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")
     head = [
@@ -388,23 +392,23 @@ def read_csv(
     axes: str = OPENSIM,
     rate: float | None = None,
 ) -> Recording:
-    """Return what a .csv file holds; ``columns`` is a map {column of the file: name}, by default all as they are.
+    """Return the content of a .csv file; ``columns`` is a map {column of the file: name}, by default all unchanged.
 
-    One column is named "time" (s), or ``rate`` (Hz) is given. Names that end with x, y and z, as in "R.Heel x",
-    become a marker, in ``unit`` ("m", "cm" or "mm"), which must then be given. Names such as ground_force_r_vx become
-    ground forces. All other columns are the table. Separators are commas, semicolons or tabs; with semicolons, commas
-    in numbers are decimal points.
+    One column is named "time" (s), or ``rate`` (Hz) is given. Names that end with x, y and z, as in "R.Heel x", become
+    a marker, in ``unit`` ("m", "cm" or "mm"), which is then required. Names such as ground_force_r_vx become ground
+    forces. All other columns form the table. Separators are commas, semicolons or tabs; with semicolons, commas in
+    numbers are decimal points.
     """
     path = Path(path)
     cells = csv_table(path)
     names = unique_names([head or f"column {k + 1}" for k, head in enumerate(cells.heads)], path, "column")
-    wanted = {name: name for name in names} if columns is None else table(columns, path.name, "columns")
-    at = indices_of(list(wanted), names, path.name, "column")
-    new = list(checked_names(list(wanted.values()), path.name, "column"))
+    chosen = {name: name for name in names} if columns is None else table(columns, path.name, "columns")
+    at = indices_of(list(chosen), names, path.name, "column")
+    new = list(checked_names(list(chosen.values()), path.name, "column"))
     markers = _markers(new)
     if markers and unit is None:
-        text, fix = f"of the marker {next(iter(markers))!r}, without a unit", 'say it: `unit="mm"`'
-        raise ModelError(text, argument="columns", where=path.name, allowed=", ".join(UNITS), fix=fix)
+        what, fix = f"have the marker {next(iter(markers))!r} without a unit", 'pass it: `unit="mm"`'
+        raise ModelError(what, argument="columns", where=path.name, allowed=", ".join(UNITS), fix=fix)
     power = 0 if unit is None else POWERS[one_of(unit, UNITS, path.name, "unit")]
     of_markers = {k for triple in markers.values() for k in triple}
     powers = [power if k in of_markers else 0 for k in range(len(new))]
@@ -416,15 +420,15 @@ def read_csv(
     rest = (
         MotionTable(tuple(new[k] for k in kept), times, values[:, kept], None, path.stem, path.name) if kept else None
     )
-    found = None
+    recorded = None
     if markers:
         positions = values[:, [k for triple in markers.values() for k in triple]].reshape(len(times), -1, 3)
-        found = Markers(tuple(markers), times, positions, rate or 0.0, axes, unit or "m", path.name)
-    return Recording(path.name, found, None if rest is None else forces_of(rest, axes), rest)
+        recorded = Markers(tuple(markers), times, positions, rate or 0.0, axes, unit or "m", path.name)
+    return Recording(path.name, recorded, None if rest is None else forces_of(rest, axes), rest)
 
 
 def csv_table(path: Path) -> NumberTable:
-    """Return the heads and rows of a .csv file."""
+    """Return the headers and rows of a .csv file."""
     first, *rows = _recorded_rows(path, CSV_KIND)
     separator = separator_of(first.text, otherwise=",")
     heads = cells_of(first, separator, path.name)
@@ -432,7 +436,7 @@ def csv_table(path: Path) -> NumberTable:
 
 
 def write_csv(table: MotionTable, path: str | Path) -> None:
-    """Write a table with a column of times as .csv; numbers read back as the same float64."""
+    """Write a table with a time column as .csv; numbers read back as the same float64."""
     with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["time", *table.names])
@@ -442,12 +446,12 @@ def write_csv(table: MotionTable, path: str | Path) -> None:
 
 def _markers(names: list[str]) -> dict[str, list[int]]:
     """Return the columns x, y and z of each marker, by its name."""
-    found: dict[str, dict[str, int]] = {}
+    columns: dict[str, dict[str, int]] = {}
     for k, name in enumerate(names):
         matched = _COORDINATE.fullmatch(name)
         if matched and "torque" not in name and "moment" not in name:
-            found.setdefault(matched[1], {})[matched[2].lower()] = k
-    return {name: [axes[each] for each in "xyz"] for name, axes in found.items() if len(axes) == 3}
+            columns.setdefault(matched[1], {})[matched[2].lower()] = k
+    return {name: [axes[axis] for axis in "xyz"] for name, axes in columns.items() if len(axes) == 3}
 
 
 def _times(path: Path, names: list[str], values: Array, rate: float | None) -> Array:
@@ -455,6 +459,6 @@ def _times(path: Path, names: list[str], values: Array, rate: float | None) -> A
     if named:
         return values[:, named[0]]
     if rate is None:
-        fix = 'name the column in the map, {"its name": "time"}, or give `rate=100.0` (Hz)'
+        fix = 'name the column in the map, {"its name": "time"}, or pass `rate=100.0` (Hz)'
         raise ModelError("no column is named time", where=path.name, fix=fix)
     return np.arange(len(values)) / positive(rate, path.name, "rate (Hz)")

@@ -1,4 +1,4 @@
-"""Tasks on flat feet; ``TASKS`` has them by name, as on the command line. Carrying is walking with a load."""
+"""Tasks on flat feet; ``TASKS`` lists them by the names used on the command line. Carrying is walking with a load."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,8 @@
-"""Tasks of a human on flat feet, predicted by least effort: the parts that lifting, standing up and reaching share.
+"""Human tasks on flat feet, predicted by minimum effort: the shared parts of lifting, standing up and reaching.
 
-They use the body, ground, strengths and compiled kernels of walking. The ground is at y = 0; the heels are at z = 0 and
-their midpoint at x = 0; x points to the left, z forward. Clavicles, wrists, neck, head and the upper spine are frozen.
+They use the body, ground, strengths and compiled kernels of walking. The ground is at y = 0. The heels are at z = 0
+with their midpoint at x = 0. x points to the left, z forward. Clavicles, wrists, neck, head and the upper spine are
+frozen.
 """
 
 import math
@@ -17,9 +18,9 @@ from torsor.base.checks import frozen_array, instance_of, number, one_of, positi
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES, frozen_joints, is_odd
 from torsor.human.body.kernels import checked_body, shared_model
-from torsor.human.body.loads import STRONGEST, Box, HandForces
+from torsor.human.body.loads import MAX_HAND_FORCE, Box, HandForces
 from torsor.human.body.person import person_of
-from torsor.human.body.postures import BUTTOCKS, both, crouching, hips_apart, landmark, sitting, standing
+from torsor.human.body.postures import HIP_HEIGHT_ON_SEAT, both, crouching, hips_apart, landmark, sitting, standing
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength
 from torsor.human.contact.support import Rails, Seat, Sitting, Standing, smoothstep
 from torsor.human.terms.forces import Balance, Effort, LegPeaks, LimbTorques, Torques, TrunkTorques
@@ -43,9 +44,9 @@ from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
-NAMED = 4  # joints that a message names at most
-SLIGHT = 1e-3  # relative excess of a strength that is no weakness
-FIX = "a smaller load, nearer to the body, more time, or a stronger person"
+MAX_JOINTS_NAMED = 4  # joints named in a message
+STRENGTH_TOLERANCE = 1e-3  # relative excess of strength that is tolerated
+FIX = "use a smaller load, closer to the body, more time, or a stronger person"
 
 
 class Weakness(NamedTuple):
@@ -58,18 +59,18 @@ class Weakness(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The torque divided by the strength."""
+        """Torque divided by strength."""
         return self.torque / self.strength
 
     def __str__(self) -> str:
-        have = f"and has {self.strength:.0f} N m ({self.ratio:.2f} times its strength)"
-        return f"{self.joint} needs {self.torque:.0f} N m at {self.time:.2f} s {have}"
+        strength = f"{self.ratio:.2f} times its strength of {self.strength:.0f} N m"
+        return f"{self.joint} needs {self.torque:.0f} N m at {self.time:.2f} s, {strength}"
 
 
 def weaknesses(result: MotionResult) -> list[Weakness]:
-    """Return the joints that are too weak for a motion of a task, the weakest first; none for a feasible motion.
+    """Return the joints that are too weak for the motion of a task, weakest first; empty for a feasible motion.
 
-    Torques that exceed a strength are those of ``problem.solve(check=False)`` or of ``MotionError.result``.
+    Torques that exceed the strength occur in results of ``problem.solve(check=False)`` and in ``MotionError.result``.
 
     Example:
         >>> weaknesses(3)
@@ -80,36 +81,38 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
     program, x = result.problem.program, result.x
     terms, values = _strengths(result), program.value(x)[1]
     outside = np.maximum(program.row_lower - values, values - program.row_upper) * program.scales
-    names, found = result.robot.coordinate_names, dict[str, Weakness]()
+    names, weakest = result.robot.coordinate_names, dict[str, Weakness]()
     for row, relative, excess in zip(program.rows, values * program.scales, outside, strict=True):
         term = terms.get(row.title)
-        if term is None or excess <= SLIGHT:
+        if term is None or excess <= STRENGTH_TOLERANCE:
             continue
         joint, time = row.label.split()[0], time_of(program, x, row) or 0.0
         if isinstance(term, TrunkTorques):
             flexion = sum(float(np.interp(time, result.times, result.q[:, names.index(name)])) for name in SPINE)
             strength = float(term.trunk.extend(flexion) if relative < 0 else term.trunk.flex(flexion))
         else:
-            own = term.body.effort_limit[term.body.coordinate_names.index(joint)]
-            strength = float(own) * term.strength.get(joint, 1.0)
-        each = Weakness(joint, abs(float(relative)) * strength, strength, time)
-        found[joint] = max(found.get(joint, each), each, key=lambda one: one.ratio)
-    return sorted(found.values(), key=lambda each: -each.ratio)
+            limit = term.body.effort_limit[term.body.coordinate_names.index(joint)]
+            strength = float(limit) * term.strength.get(joint, 1.0)
+        weakness = Weakness(joint, abs(float(relative)) * strength, strength, time)
+        weakest[joint] = max(weakest.get(joint, weakness), weakness, key=lambda one: one.ratio)
+    return sorted(weakest.values(), key=lambda weakness: -weakness.ratio)
 
 
 def explained(error: MotionError) -> MotionError | None:
-    """Return an error that names the joints that are too weak for a task; None if that is not the reason."""
+    """Return an error that names the joints that are too weak for a task, or None if that is not the reason."""
     result = error.result
     weak = [] if result is None else weaknesses(result)
     if result is None or not weak or not set(error.conflict) <= _strengths(result).keys():
         return None
-    more = f"; {len(weak) - NAMED} more joints are too weak" if len(weak) > NAMED else ""
-    near = f"in the nearest one that was found {', '.join(map(str, weak[:NAMED]))}{more}"
+    more = f"; {len(weak) - MAX_JOINTS_NAMED} more joints are too weak" if len(weak) > MAX_JOINTS_NAMED else ""
+    near = f"in the closest motion, {', '.join(map(str, weak[:MAX_JOINTS_NAMED]))}{more}"
     name = result.problem.name
     fix = f"{FIX}; human.largest_lift finds the largest load" if name == "lift" else FIX
-    made = MotionError(f"no motion near the start satisfies {', '.join(error.conflict)}: {near}", where=name, fix=fix)
-    made.result, made.conflict, made.violation = result, error.conflict, error.violation
-    return made
+    explained = MotionError(
+        f"no motion near the start satisfies {', '.join(error.conflict)}: {near}", where=name, fix=fix
+    )
+    explained.result, explained.conflict, explained.violation = result, error.conflict, error.violation
+    return explained
 
 
 def _strengths(result: MotionResult) -> dict[str, Torques | TrunkTorques]:
@@ -119,7 +122,7 @@ def _strengths(result: MotionResult) -> dict[str, Torques | TrunkTorques]:
 
 Ranges = Mapping[str, tuple[float, float]]
 
-# Ranges of the joints in these tasks (degrees; m): joints that cost no torque would be undetermined without them.
+# Joint ranges in these tasks (degrees; m). Without them, joints that need no torque would be undetermined.
 RANGES: Ranges = {
     "tx": (-0.2, 0.2), "ty": (-0.8, 0.02), "tz": (-0.6, 0.4), "yaw": (-20, 20), "tilt": (-15, 90), "list": (-10, 10),
     "hip_adduction": (-25, 15), "hip_rotation": (-25, 25), "ankle_inversion": (-15, 15), "toe_extension": (-5, 5),
@@ -127,8 +130,8 @@ RANGES: Ranges = {
     "shoulder_flexion": (-40, 150), "shoulder_adduction": (-60, 30), "shoulder_rotation": (-60, 60),
     "elbow_flexion": (0, 130), "pronation": (-80, 80),
 }  # fmt: skip
-# The same for arms that are not used.
-IDLE: Ranges = {
+# The same for idle arms.
+IDLE_ARM_RANGES: Ranges = {
     "shoulder_flexion": (-5, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10),
     "elbow_flexion": (5, 75), "pronation": (-10, 10),
 }  # fmt: skip
@@ -140,7 +143,7 @@ POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 class Task(HumanProblem):
     """A motion problem whose initial guess is a straight line between two postures, ``first`` and ``last``.
 
-    Both are {coordinate: position}, 0 for all others; start and end constraints of the problem take precedence.
+    Both are {coordinate: position}, with 0 for all others. Start and end constraints of the problem take precedence.
     """
 
     first: Mapping[str, float] = field(default_factory=dict)
@@ -148,14 +151,14 @@ class Task(HumanProblem):
 
     def guess(self) -> Array:
         """Return the variables of the straight line between the postures."""
-        ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
+        ends = np.array([[posture.get(name, 0.0) for name in self.model.names] for posture in (self.first, self.last)])
         s = np.linspace(0.0, 1.0, 41)[:, None]
         return self.fitted((1 - s) * ends[0] + s * ends[1])
 
     def solve(self, solver: str | None = None, **settings: Any) -> MotionResult:
-        """Return the motion that a solver finds, as ``MotionProblem.solve`` does.
+        """Return the optimal motion, as ``MotionProblem.solve`` does.
 
-        If nobody of this strength can do the task, the ``MotionError`` names the joints that are too weak.
+        If the person is too weak for the task, the ``MotionError`` names the joints that are too weak.
         """
         try:
             return super().solve(solver, **settings)
@@ -165,10 +168,10 @@ class Task(HumanProblem):
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """Arguments that all tasks have, checked; ``name`` is that of the task, and appears in errors.
+    """Checked arguments that all tasks share; ``name`` is the task name in error messages.
 
-    ``duration`` (s), ``points`` and ``nodes`` discretise the motion; ``symmetric`` keeps trunk and pelvis in the
-    sagittal plane; ``frozen`` adds {coordinate: angle (rad)} to the joints that are frozen by default.
+    ``duration`` (s), ``points`` and ``nodes`` discretise the motion. ``symmetric`` keeps trunk and pelvis in the
+    sagittal plane. ``frozen`` adds {coordinate: angle (rad)} to the joints that are frozen by default.
     """
 
     name: str
@@ -191,18 +194,18 @@ class TaskSettings:
 
     @cached_property
     def moving(self) -> tuple[str, ...]:
-        """The coordinates that move."""
+        """The moving coordinates."""
         return tuple(name for name in self.body.coordinate_names if name not in self.held)
 
     @property
     def mean_trunk(self) -> TrunkStrength:
-        """The mean strength of the trunk of people like this body; there is a warning if the tables have none."""
+        """The mean trunk strength of people like this body; warn if the tables do not cover the person."""
         person = person_of(self.body)
         person.warn_outside_of_tables(self.name)
         return TrunkStrength(person)
 
     def posture(self, angles: Mapping[str, float]) -> dict[str, float]:
-        """Return the positions of all coordinates that move: those given, and 0."""
+        """Return the positions of all moving coordinates: the given ones, and 0 for all others."""
         return {name: angles.get(name, 0.0) for name in self.moving}
 
     def problem(
@@ -222,19 +225,19 @@ class TaskSettings:
         on_rails: tuple[float, float] = (0.0, 1.0),
         relax_aims_first: bool = False,
     ) -> MotionProblem:
-        """Return the problem of least effort on flat feet, within ranges and strengths, in balance.
+        """Return the minimum-effort problem on flat feet, with joint ranges, strengths and balance.
 
-        ``aims`` are the constraints of the task itself, ``body`` is that with the ``load``, and ``guess`` are the first
-        and last posture of the initial guess. ``trunk`` replaces the strengths of the spine's flexions, ``hands`` are
-        forces on the hands, ``peak`` is the weight of the peaks of hip and knee moments. The hands hold the support's
-        rails within the times ``on_rails``. If the problem is infeasible, torques are relaxed before balance and aims,
-        or after the aims.
+        ``aims`` are the constraints of the task itself, ``body`` includes the ``load``, and ``guess`` are the first and
+        last posture of the initial guess. ``trunk`` replaces the strengths of spine flexion, ``hands`` are hand forces,
+        and ``peak`` is the weight of the peak hip and knee moments. The hands hold the rails of the support within the
+        times ``on_rails``. If the problem is infeasible, torques are relaxed before balance and aims, or after the
+        aims.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
         driven = ground | {"moving": self.moving}
         if hands is not None:
-            ground, driven = (each | {"hands": hands, "seconds": self.duration} for each in (ground, driven))
+            ground, driven = (term | {"hands": hands, "seconds": self.duration} for term in (ground, driven))
             trunk = self.mean_trunk if trunk is None else trunk
         torques: list[Constraint] = [(Torques if trunk is None else LimbTorques)(**driven, name="torques")]
         if trunk is not None:
@@ -250,7 +253,7 @@ class TaskSettings:
             *([] if support.rails is None else rail_constraints(ground, support.rails, on_rails)),
             *aims,
         ]
-        titles, forces = [each.title for each in aims], ([each.title for each in torques], ["balance"])
+        titles, forces = [term.title for term in aims], ([term.title for term in torques], ["balance"])
         return Task(
             model,
             Phase(self.duration, points=self.points, nodes=self.nodes, quadrature="trapezoid"),
@@ -271,10 +274,10 @@ class TaskSettings:
         )
 
 
-# Tasks of the hands: lifting a box, the largest lift, pushing and pulling a handle, reaching a point.
+# Hand tasks: lifting a box, the largest lift, pushing and pulling a handle, reaching a point.
 
-TWISTED = 90.0  # largest angle of a box beside the body (degrees)
-HEAVIEST = 300.0  # kg: more than anybody lifts
+MAX_TURN = 90.0  # largest angle of a box beside the body (degrees)
+MAX_LIFTED_MASS = 300.0  # kg: more than people can lift
 
 
 def lifting(
@@ -296,29 +299,30 @@ def lifting(
 ) -> MotionProblem:
     """Return the problem of lifting a box (10 kg by default) with both hands, from rest to rest.
 
-    ``from_`` and ``to`` are the height of its centre, where the hands hold it, and the distance ahead of the heels (m).
-    The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean`` (degrees) is the
-    largest forward lean of the chest: a small one bends the legs, a large one the back. The hands carry the weight of
-    the box from start to end: the lift-off from the ground is not modelled. The posture at the start is free. ``width``
-    (m) is the distance of the heels, by default that of the hips. ``symmetric`` keeps trunk and pelvis in the sagittal
-    plane; ``frozen`` has {coordinate: angle (rad)} of joints that do not move. ``turn`` (degrees) is the direction in
-    which the box is at the start, to the left of straight ahead: the trunk twists, and ``symmetric`` does not apply.
+    ``from_`` and ``to`` are the height of its centre, where the hands hold it, and the distance in front of the heels
+    (m). The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean`` (degrees) is the
+    largest forward lean of the chest: a small value bends the legs, a large value bends the back. The hands carry the
+    weight of the box from start to end; lift-off from the ground is not modelled. The start posture is free. ``width``
+    (m) is the distance between the heels, by default that of the hips. ``symmetric`` keeps trunk and pelvis in the
+    sagittal plane. ``frozen`` is {coordinate: angle (rad)} of joints that do not move. ``turn`` (degrees) is the
+    direction of the box at the start, to the left of straight ahead; the trunk then twists, and ``symmetric`` does not
+    apply.
 
-    ``trunk`` is the strength of the back by the flexion of the spine, by default the mean one of people of the same
-    height, mass and sex; it replaces the ``effort_limit`` of the spine's flexions. A lift that nobody of this strength
-    can do ends with a ``MotionError`` that names it.
+    ``trunk`` is the strength of the back as a function of spine flexion, by default the mean for people of the same
+    height, mass and sex. It replaces the ``effort_limit`` of spine flexion. If the person is too weak for the lift,
+    ``solve`` raises a ``MotionError`` that names the joints.
 
     Example:
         >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
         >>> problem.name, len(problem.model.names), round(problem.held["links.left_hand.mass"], 3)
         ('lift', 30, 7.945)
     """
-    angle = math.radians(number(turn, "lift", "turn", least=-TWISTED, most=TWISTED))
+    angle = math.radians(number(turn, "lift", "turn", least=-MAX_TURN, most=MAX_TURN))
     symmetric = instance_of(symmetric, bool, "lift", "symmetric") and not angle
     task = TaskSettings("lift", checked_body(body, "lift"), duration, points, nodes, symmetric, frozen)
     box = instance_of(Box(10.0) if box is None else box, Box, "lift", "box", allowed="a torsor.human.Box")
-    number(box.mass, "lift", "mass of the box", most=HEAVIEST)
-    places = [frozen_array(each, (2,), "lift", what).tolist() for each, what in ((from_, "from_"), (to, "to"))]
+    number(box.mass, "lift", "mass of the box", most=MAX_LIFTED_MASS)
+    places = [frozen_array(place, (2,), "lift", what).tolist() for place, what in ((from_, "from_"), (to, "to"))]
     lean = math.radians(number(lean, "lift", "lean", above=0.0, most=90.0))
     trunk = task.mean_trunk if trunk is None else trunk
     instance_of(trunk, TrunkStrength, "lift", "trunk", allowed="a torsor.human.TrunkStrength")
@@ -341,11 +345,11 @@ def lifting(
     return task.problem(support, aims, ends, guess, body=loaded, load=box, trunk=trunk)
 
 
-ITERATIONS = 120  # of one lift: a feasible motion is found sooner, an infeasible one is given up
+ITERATIONS = 120  # per lift: feasible motions are found sooner, infeasible ones are abandoned
 
 
 class LargestLift(NamedTuple):
-    """The largest ``mass`` (kg) that was lifted, its motion, and the least ``too_heavy`` mass (kg) that was not."""
+    """The largest ``mass`` (kg) that was lifted, its motion, and the smallest ``too_heavy`` mass (kg) that was not."""
 
     mass: float
     result: MotionResult
@@ -353,11 +357,11 @@ class LargestLift(NamedTuple):
 
 
 def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
-    """Return the largest box that a person can lift, to ``within`` kg, and its motion.
+    """Return the heaviest box that a person can lift, to ``within`` kg, and the motion.
 
-    ``first`` (kg) is the mass that is tried first; further arguments are those of ``lifting`` without the box. Each
-    mass is a motion problem of its own, solved for a feasible motion: it takes some seconds, and longer where there is
-    none. A heavier box may be possible in a motion that is far from those found.
+    ``first`` (kg) is the first mass to try. Further arguments are those of ``lifting`` without the box. Each mass is a
+    separate motion problem, solved for a feasible motion. It takes some seconds, and longer if there is none. A heavier
+    box may be possible with a motion that is far from those found.
 
     Example:
         >>> largest_lift(within=-1.0)
@@ -365,27 +369,27 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
         torsor.ModelError: largest lift: within (kg) is -1.0; allowed: a finite number, above 0
     """
     within = positive(within, "largest lift", "within (kg)")
-    mass, least, most, best = positive(first, "largest lift", "first (kg)"), 0.0, HEAVIEST, None
+    mass, least, most, best = positive(first, "largest lift", "first (kg)"), 0.0, MAX_LIFTED_MASS, None
     if "box" in lift:
         raise ModelError("box is given", where="largest lift", allowed="arguments of lifting without the box")
     while best is None or most - least > within:
         problem = lifting(body, Box(mass), **lift)
-        found = problem.solve(start=best, check=False, iterations=ITERATIONS)
-        if best is not None and not found.is_feasible:  # a lighter lift may be a bad start
-            found = problem.solve(check=False, iterations=ITERATIONS)
-        if found.is_feasible:
-            best, least = found, mass
+        result = problem.solve(start=best, check=False, iterations=ITERATIONS)
+        if best is not None and not result.is_feasible:  # a lighter lift may be a poor initial guess
+            result = problem.solve(check=False, iterations=ITERATIONS)
+        if result.is_feasible:
+            best, least = result, mass
         else:
             most = mass
         if best is None and most < within:
-            fix = "another place of the box, more time, or a stronger person"
-            raise ModelError(f"not even {most:.3g} kg can be lifted", where="largest lift", fix=fix)
-        mass = min(2 * mass, (least + HEAVIEST) / 2) if most == HEAVIEST else (least + most) / 2
+            fix = "use another box position, more time, or a stronger person"
+            raise ModelError(f"even {most:.3g} kg cannot be lifted", where="largest lift", fix=fix)
+        mass = min(2 * mass, (least + MAX_LIFTED_MASS) / 2) if most == MAX_LIFTED_MASS else (least + most) / 2
     return LargestLift(least, best, most)
 
 
-LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half of their height (rad)
-RISE = 0.7  # fraction of the duration in which the force rises
+GUESS_LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half their height (rad)
+FORCE_RISE_FRACTION = 0.7  # fraction of the duration in which the force rises
 
 
 def pushing(
@@ -403,10 +407,10 @@ def pushing(
 ) -> MotionProblem:
     """Return the problem of pushing a handle forward with both hands, on flat feet side by side, from rest to rest.
 
-    ``force`` (N) rises from 0 to this value in 70 % of the duration and then stays; ``HandForces`` give any other
-    course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the heels, ``grip``
-    apart (m), all the time: the body leans into it. People who push harder place one foot ahead, which these tasks do
-    not.
+    ``force`` (N) rises from 0 to this value within 70 % of the duration and then stays constant. ``HandForces`` allow
+    any other time course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the
+    heels, ``grip`` apart (m), for the whole duration, and the body leans into it. People who push harder place one foot
+    ahead, which is not modelled.
 
     Example:
         >>> problem = pushing(force=80.0)
@@ -449,31 +453,31 @@ def _exerting(
     grip: float,
     trunk: TrunkStrength | None,
 ) -> MotionProblem:
-    """Return the problem of exerting a force; ``sign`` is that of the handle's forward force on the hands."""
+    """Return the problem of exerting a force; ``sign`` is that of the forward force of the handle on the hands."""
     name, body = task.name, task.body
     y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
     half = positive(grip, name, "grip") / 2
     shoulder, knuckles, heel = (landmark(body, f"left_{place}")[1] for place in ("upper_arm", "knuckles", "heel"))
     reach = float(2 * shoulder - knuckles - heel)
     if math.hypot(y, z) > reach or half > reach:
-        found = f"the handle is {y:.3g} m up, {z:.3g} m ahead and {2 * half:.3g} m wide"
-        allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
-        raise ModelError(found, where=name, allowed=allowed, fix="give its place in metres")
+        what = f"the handle is at a height of {y:.3g} m, {z:.3g} m ahead and {2 * half:.3g} m wide"
+        allowed = f"within {reach:.3g} m of the heels, up to the height of the raised hands"
+        raise ModelError(what, where=name, allowed=allowed, fix="give its position in metres")
     if isinstance(force, HandForces):
         hands = force
         if not np.allclose(hands.right * [-1, 1, 1], hands.left):
-            allowed, fix = "forces that are mirror images of each other", "for other forces use reaching(hands=...)"
+            allowed, fix = "forces that are mirror images", "for other forces use reaching(hands=...)"
             raise ModelError("the forces on both hands differ", where=name, allowed=allowed, fix=fix)
     else:
-        size = number(force, name, "force", above=0.0, most=STRONGEST)
-        hands = HandForces.ramp((0.0, 0.0, sign * size), RISE * task.duration)
+        size = number(force, name, "force", above=0.0, most=MAX_HAND_FORCE)
+        hands = HandForces.ramp((0.0, 0.0, sign * size), FORCE_RISE_FRACTION * task.duration)
     if trunk is not None:
         instance_of(trunk, TrunkStrength, name, "trunk", allowed="a torsor.human.TrunkStrength")
     aims = [
         Placed(body=body, frame=f"{side}_knuckles", place=(x, y, z), near=0.005, name=f"{side} hand at the handle")
         for side, x in zip(SIDES, (-half, half), strict=True)
     ]
-    guess, ends = crouching(body, y, z, LEAN), [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    guess, ends = crouching(body, y, z, GUESS_LEAN), [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
     return task.problem(Standing(hips_apart(body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
 
 
@@ -493,9 +497,9 @@ def reaching(
 ) -> MotionProblem:
     """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
 
-    ``hands`` are forces on the hands (``HandForces``), for example of a tool. Both feet stay flat; the body bends,
-    squats and turns as far as it can and must. ``frozen`` has {coordinate: angle (rad)} of joints that do not move. If
-    the target is out of reach, ``solve`` raises a ``MotionError`` whose ``result`` is the posture that comes nearest.
+    ``hands`` are hand forces (``HandForces``), for example of a tool. Both feet stay flat; the body bends, squats and
+    turns as needed. ``frozen`` is {coordinate: angle (rad)} of joints that do not move. If the target is out of reach,
+    ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture.
 
     Example:
         >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
@@ -512,7 +516,7 @@ def reaching(
     first = task.posture(standing(task.body))
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
     other = SIDES[1 - SIDES.index(hand)]
-    ranges = {**RANGES, **{f"{other}_{joint}": range_ for joint, range_ in IDLE.items()}}
+    ranges = {**RANGES, **{f"{other}_{joint}": range_ for joint, range_ in IDLE_ARM_RANGES.items()}}
     more: dict[str, Any] = {"posture": REACHING_POSTURE, "relax_aims_first": True, "hands": hands}
     return task.problem(Standing(hips_apart(task.body)), aims, ends, (first, first), ranges=ranges, **more)
 
@@ -537,16 +541,16 @@ def standing_up(
     points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of standing up from a seat of a height (m), from rest to rest, with freely swinging arms.
+    """Return the problem of standing up from a seat at a height (m), from rest to rest, with freely swinging arms.
 
-    At the start the body sits upright, with its shanks inclined forward by 18 degrees; at the end it stands upright.
+    At the start the body sits upright, with its shanks inclined forward by 18 degrees. At the end it stands upright.
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
-    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``). ``peak``
-    is the weight of the sum of the largest hip and knee extension moment (N m/kg of one leg) beside the effort: with 10
-    and in 2.5 s the legs need little more than in any quasi-static way of standing up, with 0 the effort alone decides,
-    which accepts high peaks for a short time. ``rails`` (``Rails``) are armrests: the hands are on them at first, and
-    their forces are found together with the motion. ``symmetric`` keeps trunk and pelvis in the sagittal plane;
-    ``frozen`` has {coordinate: angle (rad)} of joints that do not move.
+    total force at the start, and smoothly less until ``off``. Its force acts on the pelvis (see ``Sitting``). ``peak``
+    is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg) relative to the effort. With
+    10 and a duration of 2.5 s the legs need little more than in any quasi-static motion. With 0 only the effort counts,
+    which allows high short peaks. ``rails`` (``Rails``) are armrests: the hands are on them at first, and their forces
+    are results of the optimisation. ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is
+    {coordinate: angle (rad)} of joints that do not move.
 
     Example:
         >>> problem = standing_up(seat=0.5)
@@ -560,32 +564,37 @@ def standing_up(
 def _seat_task(
     task: TaskSettings, kind: type[Sitting], seat: float, off: float, share: float, peak: float, rails: Rails | None
 ) -> MotionProblem:
-    """Return the problem of standing up or sitting down, by ``kind``; the hips are on the seat for a part ``off``."""
+    """Return the problem of standing up or sitting down, by ``kind``; the hips are seated for the fraction ``off``."""
     weight = number(peak, task.name, "peak", least=0.0)
     legs = sitting(task.body, positive(seat, task.name, "seat"), task.name)
     seated, upright = task.posture(both(LAP) | legs), task.posture(standing(task.body))
     support = kind(hips_apart(task.body), height=seat, back=-legs["tz"], share=share, off=off, rails=rails)
-    place, given, ranges, held = (0.0, seat + BUTTOCKS, legs["tz"]), seated, {**RANGES, **IDLE}, 1.0
+    place, fixed, ranges, held = (
+        (0.0, seat + HIP_HEIGHT_ON_SEAT, legs["tz"]),
+        seated,
+        {**RANGES, **IDLE_ARM_RANGES},
+        1.0,
+    )
     if rails is not None:
         instance_of(rails, Rails, task.name, "rails", allowed="a torsor.human.Rails")
         shoulder = landmark(task.body, "right_upper_arm") - landmark(task.body, "pelvis") + np.array(place)
         check_reach(task.body, rails, tuple(shoulder.tolist()), task.name)
-        given = {name: at for name, at in seated.items() if not name.endswith(ARM)}
+        fixed = {name: at for name, at in seated.items() if not name.endswith(ARM)}
         ranges, held = dict(RANGES), rails.until
     still: dict[str, Any] = {"v": 0.0, "a": 0.0}
     if kind is Sitting:
         during, on_rails, guess = (0.0, off), (0.0, held), (seated, upright)
-        ends = [Start(q=given, **still), End(q=upright, **still)]
+        ends = [Start(q=fixed, **still), End(q=upright, **still)]
     else:
         during, on_rails, guess = (1.0 - off, 1.0), (1.0 - held, 1.0), (upright, seated)
-        ends = [Start(q=upright, **still), End(q=given, **still)]
+        ends = [Start(q=upright, **still), End(q=fixed, **still)]
     aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=during, name="hips on the seat")]
     return task.problem(support, aims, ends, guess, ranges=ranges, peak=weight, on_rails=on_rails)
 
 
 @dataclass(frozen=True)
 class SittingDown(Sitting):
-    """As ``Sitting`` in the reverse order: the seat carries nothing until 1 - ``off``, then smoothly more."""
+    """Like ``Sitting`` in reverse order: the seat carries nothing until 1 - ``off``, then smoothly more."""
 
     def seated(self, s: Array) -> Seat:
         """Return the fraction of the force on the seat, and its point of application."""
@@ -607,10 +616,10 @@ def sitting_down(
     points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of sitting down on a seat of a height (m), from standing to sitting upright at rest.
+    """Return the problem of sitting down on a seat at a height (m), from standing to sitting upright at rest.
 
     From the fraction ``on`` of the duration the hips are on the seat, which carries smoothly more until it has the
-    fraction ``share`` of the whole force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
+    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
     arguments are those of ``standing_up``.
 
     Example:

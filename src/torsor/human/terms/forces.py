@@ -31,42 +31,42 @@ from torsor.robot.robot import Robot
 
 
 def muscle_torques(node: Node) -> ca.SX:
-    """Return the torques of the muscles at all joints, without the six global coordinates.
+    """Return the muscle torques at all joints, without the six global coordinates.
 
-    For free steps, the passive torques are subtracted from the joint torques; other walks have no passive torques.
+    For free steps, the passive torques are subtracted from the joint torques. Other walks have no passive torques.
     """
     contact = contact_forces(node)
     if not isinstance(contact, SharedContact):
         return contact.torques
     passive = torques_by_coordinate(node.robot.coordinate_names, node.q, node.v)
-    found: ca.SX = contact.torques - ca.vertcat(*passive)
-    return found
+    torques: ca.SX = contact.torques - ca.vertcat(*passive)
+    return torques
 
 
 def metres(node: Node) -> ca.SX:
-    """Return the way of a free step (m), by which objectives are divided; 1 for other motions, whose way is given."""
+    """Return the length of a free step (m), by which objectives are divided; 1 for other motions."""
     return node.shared[SPEED] * node.T if SPEED in node.shared else ca.SX(1)
 
 
-LEAST = 0.05  # lower bound of the vertical force, as a fraction of the weight
-SLOW = 0.03  # m/s: the weight on a foot that slips at this speed costs as much as a torque at its strength
-ARM = 0.1  # lever arm that makes moments dimensionless, with the weight (m)
+MIN_VERTICAL_FORCE = 0.05  # lower bound of the vertical force, as a fraction of the weight
+SLIP_SPEED = 0.03  # m/s: body weight on a foot that slips at this speed costs as much as a torque at its strength
+MOMENT_ARM = 0.1  # lever arm (m) that makes moments dimensionless together with the weight
 CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in CURVED_JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
 
 
 def at_least(least: float, rows: Mapping[str, ca.SX]) -> Rows:
-    """Return rows by label that are not below a number."""
+    """Return labelled rows with a lower bound."""
     count = len(rows)
     return Rows(ca.vertcat(ca.SX(0, 1), *rows.values()), np.full(count, least), np.full(count, np.inf), tuple(rows))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Grounded(Term):
-    """A term of a ``body`` (``library.human``) on a ``support``, with a coefficient of ``friction``.
+    """A term of a ``body`` (``library.human``) on a ``support``, with a ``friction`` coefficient.
 
-    ``strength`` is {coordinate: factor} of the body's own strengths (``effort_limit``), 1 for all others; ``hands`` are
-    given forces on the hands, in a motion that takes ``seconds``.
+    ``strength`` {coordinate: factor} multiplies the strengths of the body (``effort_limit``), with 1 for all others.
+    ``hands`` are given hand forces, in a motion of duration ``seconds``.
     """
 
     body: Robot
@@ -78,21 +78,21 @@ class Grounded(Term):
     together = "forces"
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the contact data at times s (K,), and the forces on the hands (K, 6) with their points, if any act."""
+        """Return the contact data at times s (K,), and the hand forces (K, 6) with their points, if there are any."""
         if isinstance(self.support, SharedSupport):
-            found = {"shared ground": self.support.shared(s, self.body, self.friction)}
+            node_data = {"shared ground": self.support.shared(s, self.body, self.friction)}
         else:
-            found = {"ground": ground_data(self.body, self.support, self.friction, s)}
+            node_data = {"ground": ground_data(self.body, self.support, self.friction, s)}
         if self.hands is not None or self.support.rails is not None:
             weight = self.body.mass * float(np.linalg.norm(self.body.gravity))
-            found[KNUCKLES] = np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))
-            found[WEIGHT] = np.full((len(s), 1), weight)
+            node_data[KNUCKLES] = np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))
+            node_data[WEIGHT] = np.full((len(s), 1), weight)
         if self.hands is not None:
-            found[FORCES] = self.hands.at(s * self.seconds).reshape(len(s), -1)
-        return found
+            node_data[FORCES] = self.hands.at(s * self.seconds).reshape(len(s), -1)
+        return node_data
 
     def contact(self, node: Node) -> ContactForces:
-        """Return the contact forces of a node, with the given forces on the hands."""
+        """Return the contact forces of a node, including the given hand forces."""
         return contact_forces(node if self.hands is None else loaded(node))
 
 
@@ -103,7 +103,7 @@ class Driven(Grounded):
     moving: tuple[str, ...]
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Grounded``, and the strengths (N m) of the joints that move."""
+        """Return the data of ``Grounded``, and the strengths (N m) of the moving joints."""
         limits = dict(zip(self.body.coordinate_names, self.body.effort_limit, strict=True))
         names = [name for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]
         strengths = [limits[name] * self.strength.get(name, 1.0) for name in names]
@@ -112,7 +112,7 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of squared torques divided by strengths (Barman 2020, eq. 5.1), of the joints that move."""
+    """The integral of squared torques divided by strengths (Barman 2020, eq. 5.1), of the moving joints."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
@@ -121,7 +121,7 @@ class Effort(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Torques(Driven, Constraint):
-    """Joint torques, with the ground's wrenches on the feet, within the strengths."""
+    """Joint torques, including the ground wrenches on the feet, within the strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -132,7 +132,7 @@ class Torques(Driven, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curved(Grounded):
-    """A grounded term whose data are the strength curves of hips, knees and ankles: one kernel serves all people."""
+    """A grounded term with the strength curves of hips, knees and ankles as data, so one kernel serves all people."""
 
     curves: StrengthCurves
 
@@ -146,24 +146,24 @@ class Curved(Grounded):
         return {**super().data(s), "strength curves": CURVES.pack(len(s), **parts)}
 
     def joints(self, node: Node) -> dict[str, JointStrength]:
-        """Return the curves of the coordinates that move, by name, in symbols."""
-        given, found = CURVES.unpack(node.data("strength curves", CURVES.size)), dict[str, JointStrength]()
+        """Return the curves of the moving coordinates by name, as symbols."""
+        values, joints_by_name = CURVES.unpack(node.data("strength curves", CURVES.size)), dict[str, JointStrength]()
         for name in CURVED:
             if name in node.model.names:
-                ways = (Curve(*ca.vertsplit(given[f"{name} {way}"])) for way in JointStrength._fields)
-                found[name] = JointStrength(*ways)
-        return found
+                ways = (Curve(*ca.vertsplit(values[f"{name} {way}"])) for way in JointStrength._fields)
+                joints_by_name[name] = JointStrength(*ways)
+        return joints_by_name
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strengths(Curved, Constraint):
-    """Muscle torques of hips, knees and ankles within the strength ``curves``, times the factors of ``strength``.
+    """Muscle torques of hips, knees and ankles within the strength ``curves``, times the ``strength`` factors.
 
     The rows are the margins to these limits, divided by the peak torque of the direction.
     """
 
     def rows(self, node: Node) -> Rows:
-        """Return the margins of the joints that move, in both directions."""
+        """Return the margins of the moving joints, in both directions."""
         torques, rows = muscle_torques(node), dict[str, ca.SX]()
         for name, joint in self.joints(node).items():
             k = node.robot.coordinate_names.index(name)
@@ -178,16 +178,16 @@ class Strengths(Curved, Constraint):
 class Balance(Grounded, Constraint):
     """The centre of pressure stays within its box, and the force on each foot within the friction cone.
 
-    ``lateral=False`` leaves out the lateral sides of the box, for a body that moves in a plane.
+    ``lateral=False`` omits the lateral edges of the box, for a body that moves in a plane.
     """
 
     lateral: bool = True
 
     def rows(self, node: Node) -> Rows:
-        """Return the sides of the box (in dm), the vertical force and the friction cones, all divided by the weight."""
+        """Return the edges of the box (in dm), the vertical force and the friction cones, all divided by the weight."""
         contact = self.contact(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
-        moment = ARM * contact.weight
+        moment = MOMENT_ARM * contact.weight
         rows = {"back": (-n[0] - back * f[1]) / moment, "front": (front * f[1] + n[0]) / moment}
         rows["vertical force"] = f[1] / contact.weight
         for side in SIDES:
@@ -195,26 +195,26 @@ class Balance(Grounded, Constraint):
             rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
         if self.lateral:
             rows |= {"right side": (n[2] - left * f[1]) / moment, "left side": (right * f[1] - n[2]) / moment}
-        lower = np.array([LEAST if name == "vertical force" else 0.0 for name in rows])
+        lower = np.array([MIN_VERTICAL_FORCE if name == "vertical force" else 0.0 for name in rows])
         return Rows(ca.vertcat(*rows.values()), lower, np.full(len(rows), np.inf), tuple(rows))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slipping(Grounded, Cost):
-    """The integral of the squared power of the ground at feet that slip, divided by the weight times 0.03 m/s.
+    """The integral of the squared ground power at slipping feet, divided by the weight times 0.03 m/s.
 
-    Without it, slipping feet let the ground do work that no muscle pays for.
+    Without it, slipping feet let the ground do work at no metabolic cost.
     """
 
     def squares(self, node: Node) -> ca.SX:
         """Return the powers at both feet."""
         contact = contact_forces(node)
-        return ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / (SLOW * contact.weight)
+        return ca.vertcat(*(contact.ground_power(side) for side in SIDES)) / (SLIP_SPEED * contact.weight)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Unbalance(Grounded, Cost):
-    """The integral of the squared moments of the ground's force about the centre of the pressure's box.
+    """The integral of the squared moments of the ground force about the centre of the pressure box.
 
     Moments are divided by the weight times 0.1 m.
     """
@@ -224,15 +224,15 @@ class Unbalance(Grounded, Cost):
         contact = contact_forces(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
         aside, ahead = n[2] - (left + right) / 2 * f[1], n[0] + (back + front) / 2 * f[1]
-        moments: ca.SX = ca.vertcat(aside, ahead) / (ARM * contact.weight)
+        moments: ca.SX = ca.vertcat(aside, ahead) / (MOMENT_ARM * contact.weight)
         return moments
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointReactions(Grounded, Cost):
-    """The integral of the squared forces in joints of the legs ("hip", "knee", "ankle"), divided by the weight (s).
+    """The integral of the squared forces in leg joints ("hip", "knee", "ankle"), divided by the weight (s).
 
-    With free steps it is that for each metre (s/m). Forces are those between the links, without those of muscles.
+    For free steps it is per metre (s/m). Forces are those between the links, without muscle forces.
     """
 
     joints: tuple[str, ...] = tuple(REACTIONS)
@@ -246,18 +246,20 @@ class JointReactions(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LimbTorques(Torques):
-    """Joint torques within the strengths, except for flexions of the spine, which ``TrunkTorques`` bounds."""
+    """Joint torques within the strengths, except for spine flexion, which ``TrunkTorques`` bounds."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
-        found = super().rows(node)
-        kept = [k for k, name in enumerate(found.labels) if name not in SPINE]
-        return Rows(found.expression[kept], found.lower[kept], found.upper[kept], tuple(found.labels[k] for k in kept))
+        bounded = super().rows(node)
+        kept = [k for k, name in enumerate(bounded.labels) if name not in SPINE]
+        return Rows(
+            bounded.expression[kept], bounded.lower[kept], bounded.upper[kept], tuple(bounded.labels[k] for k in kept)
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrunkTorques(Grounded, Constraint):
-    """Flexion torques of the spine within the strength of the trunk, whose coefficients are data of the kernel."""
+    """Spine flexion torques within the trunk strength, whose coefficients are kernel data."""
 
     trunk: TrunkStrength
 
@@ -266,12 +268,12 @@ class TrunkTorques(Grounded, Constraint):
         return {**super().data(s), "trunk strength": np.tile(self.trunk.coefficients, (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return torques divided by the strength in extension (least -1) and in flexion (most 1)."""
-        names, given = node.robot.coordinate_names, node.data("trunk strength", 3)
+        """Return torques divided by the strength in extension (lower bound -1) and in flexion (upper bound 1)."""
+        names, coefficients = node.robot.coordinate_names, node.data("trunk strength", 3)
         torques, moving = self.contact(node).torques, [name for name in SPINE if name in node.model.names]
-        limit = extension([given[0], given[1]], sum(node.q[names.index(name)] for name in SPINE))
+        limit = extension([coefficients[0], coefficients[1]], sum(node.q[names.index(name)] for name in SPINE))
         rows, free = list[ca.SX](), np.full(len(moving), np.inf)
-        for back in (limit, given[2]):
+        for back in (limit, coefficients[2]):
             rows += [torques[names.index(name) - len(GLOBAL)] / back for name in moving]
         ones = np.ones(len(moving))
         labels = (*(f"{name} extends" for name in moving), *(f"{name} flexes" for name in moving))
@@ -279,17 +281,17 @@ class TrunkTorques(Grounded, Constraint):
 
 
 LEG_JOINTS = ("hip", "knee")
-START = 1.5  # initial guess of each peak (N m/kg): above those of least effort
+START = 1.5  # initial guess of each peak (N m/kg): above those of minimum effort
 
 
 def _peak(title: str, joint: str) -> str:
-    """Return the name of the shared number that is the peak of a joint."""
+    """Return the name of the shared parameter that is the peak of a joint."""
     return f"{title}, {joint}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _LegsBelow(Grounded, Constraint):
-    """Hip and knee extension moments of both legs, divided by the mass, below their peaks, which are shared numbers."""
+    """Hip and knee extension moments of both legs per mass, below their peaks, which are shared parameters."""
 
     def rows(self, node: Node) -> Rows:
         """Return how far the moments are below their peaks (N m/kg)."""
@@ -305,7 +307,7 @@ class _LegsBelow(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LegPeaks(Grounded, Cost):
-    """The sum of the largest hip and knee extension moments per mass (N m/kg), as in Yoshioka et al. (2007)."""
+    """The sum of the peak hip and knee extension moments per mass (N m/kg), as in Yoshioka et al. (2007)."""
 
     at: float | Sequence[float] | None = 1.0
 

@@ -1,6 +1,6 @@
-"""Habits of walking that mechanics and strength do not determine: ranges of joints, an upright chest, swinging arms.
+"""Walking habits that mechanics and strength do not determine: joint ranges, an upright chest, swinging arms.
 
-With the ranges of the joints alone, the walk of least effort is unlike that of people: elbows and hips move far out.
+With anatomical joint ranges alone, minimum-effort walks differ from human walks: elbows and hips move far out.
 """
 
 import math
@@ -24,7 +24,7 @@ from torsor.robot.robot import Robot
 
 Entry = TypeVar("Entry")
 
-# Ranges of the joints in walking (degrees; m for tx and ty): narrower than the anatomical ones.
+# Joint ranges in walking (degrees; m for tx and ty): narrower than the anatomical ones.
 RANGES: Mapping[str, tuple[float, float]] = {
     "tx": (-0.06, 0.06), "ty": (-0.07, -0.002), "tilt": (-3, 6), "list": (-6, 6), "yaw": (-8, 8),
     "hip_flexion": (-25, 45), "hip_adduction": (-12, 12), "hip_rotation": (-12, 12), "knee_flexion": (0, 75),
@@ -42,8 +42,8 @@ HOLDING: Mapping[str, tuple[float, float]] = {
 class Relaxed(NamedTuple):
     """The ``angle`` (degrees) of a coordinate in the relaxed posture, and the ``weight`` of the squared deviation.
 
-    The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s): tissue resists motion. Relaxed elbows
-    follow the flexion of their shoulders, and axial rotations of the spine the yaw of the pelvis: ``follows`` times
+    The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s), because tissue resists motion. Relaxed
+    elbows follow the flexion of their shoulders, and axial rotations of the spine the pelvis yaw: ``follows`` times
     that angle is added.
     """
 
@@ -53,7 +53,7 @@ class Relaxed(NamedTuple):
     follows: float = 0.0
 
 
-# The relaxed posture, without which angles that cost almost no torque are undetermined; "flexion" is of the spine.
+# The relaxed posture. Without it, angles that need almost no torque are undetermined. "flexion" is that of the spine.
 RELAXED: Mapping[str, Relaxed] = {
     "yaw": Relaxed(0, 5, 3), "tilt": Relaxed(0, 2, 0.3), "list": Relaxed(0, 2, 0.3), "hip_flexion": Relaxed(0, 0),
     "adduction": Relaxed(0, 1, 0.03), "rotation": Relaxed(0, 1, 0.03), "knee_flexion": Relaxed(0, 0),
@@ -62,12 +62,12 @@ RELAXED: Mapping[str, Relaxed] = {
     "shoulder_flexion": Relaxed(0, 0, 0.03), "elbow_flexion": Relaxed(45, 1, 0.03, 0.8), "pronation": Relaxed(0, 1),
 }  # fmt: skip
 METRES = ("tx", "ty", "tz")
-RADIUS = 0.17  # least distance of the wrists from the hips (m)
-STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges are widened by a slope
+MIN_HAND_DISTANCE = 0.17  # smallest distance of the wrists from the hips (m)
+SLOPE_COORDINATES = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges widen on a slope
 
 
 def _of_ending(name: str, table: Mapping[str, Entry]) -> Entry | None:
-    """Return the entry of a coordinate: the one with the longest key that its name ends with."""
+    """Return the entry of a coordinate: the one with the longest key that is a suffix of its name."""
     keys = [key for key in table if name.endswith(key)]
     return table[max(keys, key=len)] if keys else None
 
@@ -79,9 +79,9 @@ def relaxed(name: str) -> Relaxed:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Posture(Cost):
-    """The integral of squared deviations from the relaxed posture (rad^2), weighted by ``RELAXED`` and by ``scale``.
+    """The integral of squared deviations from the relaxed posture (rad^2), weighted by ``RELAXED`` and ``scale``.
 
-    Some angles cost almost no torque and would be undetermined without it. Relaxed elbows flex as the arms swing
+    Some angles need almost no torque and would be undetermined without it. Relaxed elbows flex as the arms swing
     forward. ``moving`` are the coordinates that are not frozen.
     """
 
@@ -91,37 +91,37 @@ class Posture(Cost):
     together = "forces"
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the relaxed angles with their weights for the coordinates that move (K, 4 N)."""
-        found = [relaxed(name) for name in self.body.coordinate_names if name in self.moving]
-        angles, weights, drags, follows = np.array(found).T
+        """Return the relaxed angles with their weights for the moving coordinates (K, 4 N)."""
+        entries = [relaxed(name) for name in self.body.coordinate_names if name in self.moving]
+        angles, weights, drags, follows = np.array(entries).T
         parts = {"angle": np.radians(angles), "weight": self.scale * weights, "drag": self.scale * drags}
-        layout = VectorLayout(dict.fromkeys(Relaxed._fields, len(found)))
+        layout = VectorLayout(dict.fromkeys(Relaxed._fields, len(entries)))
         return {"posture": layout.pack(len(s), **parts, follows=follows)}
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the weighted sum of squared deviations from the relaxed posture."""
         names, total = node.model.names[: node.model.names.moving], ca.SX(0)
         layout = VectorLayout(dict.fromkeys(Relaxed._fields, len(names)))
-        given = layout.unpack(node.data("posture", layout.size))
+        entries = layout.unpack(node.data("posture", layout.size))
         for k, name in enumerate(names):
-            rest, leader = given["angle"][k], "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")
+            rest, leader = entries["angle"][k], "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")
             if leader != name and leader in names:
-                rest = rest + given["follows"][k] * node.profile(leader)
+                rest = rest + entries["follows"][k] * node.profile(leader)
             deviation, rate = node.profile(name) - rest, node.profile(name, 1)
-            total += given["weight"][k] * deviation**2 + given["drag"][k] * rate**2
+            total += entries["weight"][k] * deviation**2 + entries["drag"][k] * rate**2
         return total
 
 
 @dataclass(frozen=True)
 class Habits:
-    """Constraints and weights that keep a predicted walk like that of people; None switches a habit off.
+    """Constraints and weights that keep a predicted walk human-like; None disables a habit.
 
-    ``ranges`` are ranges of coordinates (degrees; m), each for all coordinates whose names end with its key. The chest
-    stays within ``sway`` to the sides and within ``lean`` forward (sines of angles from the vertical). The pelvis is at
-    least ``drop`` (degrees) lower on the swing side. Arms swing against the legs: the distance of the wrist in front of
-    the shoulder is within ``arms`` (m) of half the distance of the opposite ankle in front of its hip. ``posture`` is
-    the weight of squared deviations from the relaxed posture. In swing, the foot is ``clearance`` (m) or more above the
-    ground, and the knee flexion is within ``knee`` (degrees) at the time ``Step.knee``.
+    ``ranges`` are coordinate ranges (degrees; m), each for all coordinates whose names end with its key. The chest
+    stays within ``sway`` laterally and within ``lean`` forward (sines of angles from the vertical). The pelvis is at
+    least ``drop`` (degrees) lower on the swing side. Arms swing opposite to the legs: the distance of the wrist in
+    front of the shoulder is within ``arms`` (m) of half the distance of the opposite ankle in front of its hip.
+    ``posture`` is the weight of squared deviations from the relaxed posture. In swing, the foot is at least
+    ``clearance`` (m) above the ground, and the knee flexion is within ``knee`` (degrees) at the time ``Step.knee``.
 
     Example:
         >>> Habits.none().ranges is None, Habits().range("left_knee_flexion")
@@ -146,40 +146,41 @@ class Habits:
         for name in ("lean", "knee"):
             if getattr(self, name) is not None:
                 interval(getattr(self, name), "habits", name)
-        for name, each in table(self.ranges, "habits", "ranges").items():
-            interval(each, "habits", f"the range of {name}")
+        for name, bounds in table(self.ranges, "habits", "ranges").items():
+            interval(bounds, "habits", f"the range of {name}")
 
     @classmethod
     def none(cls) -> "Habits":
-        """Return mechanics alone: the ranges of the joints, and a knee that bends as in Barman 2020."""
+        """Return mechanics alone: the joint ranges, and a knee that bends as in Barman 2020."""
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the range of a coordinate (degrees; m): the one with the longest key that its name ends with."""
-        found = _of_ending(name, self.ranges or {})
-        return None if found is None else (float(found[0]), float(found[1]))
+        """Return the range of a coordinate (degrees; m): that with the longest key that is a suffix of its name."""
+        bounds = _of_ending(name, self.ranges or {})
+        return None if bounds is None else (float(bounds[0]), float(bounds[1]))
 
     def bounds(
         self, body: Robot, names: list[str], slope: float, holding: bool
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return lower and upper bounds of coordinates (rad; m).
 
-        A ``slope`` (rad) widens the ranges of tilt, hips and ankles; ``holding`` is for arms that hold a box.
+        A ``slope`` (rad) widens the ranges of tilt, hips and ankles. ``holding`` is for arms that hold a box.
         """
         for key in self.ranges or {}:
             if not any(name.endswith(key) for name in body.coordinate_names):
-                allowed = "names of coordinates, or their endings"
-                raise ModelError(f"name {key!r}", argument="ranges", value=key, where="habits", allowed=allowed)
+                allowed = "coordinate names, or their suffixes"
+                what = f"has the unknown name {key!r}"
+                raise ModelError(what, argument="ranges", value=key, where="habits", allowed=allowed)
         lower, upper = dict[str, float](), dict[str, float]()
         for name in names:
             k = body.coordinate_names.index(name)
-            low, high, found = float(body.lower[k]), float(body.upper[k]), self.range(name)
+            low, high, limits = float(body.lower[k]), float(body.upper[k]), self.range(name)
             if holding and self.ranges is not None:
-                found = _of_ending(name, HOLDING) or found
-            if found is not None:
-                ends = found if name in METRES else (math.radians(found[0]), math.radians(found[1]))
-                more = slope if name.endswith(STEEPER) else 0.0
-                # Bounds never leave the range of the joint itself.
+                limits = _of_ending(name, HOLDING) or limits
+            if limits is not None:
+                ends = limits if name in METRES else (math.radians(limits[0]), math.radians(limits[1]))
+                more = slope if name.endswith(SLOPE_COORDINATES) else 0.0
+                # Bounds never exceed the range of the joint itself.
                 low, high = max(low, ends[0] + min(more, 0.0)), min(high, ends[1] + max(more, 0.0))
             lower[name], upper[name] = low, high
         return lower, upper
@@ -189,26 +190,26 @@ class Habits:
 
         ``clear`` keeps the hands clear of the hips.
         """
-        found: list[Constraint] = []
+        rules: list[Constraint] = []
         if self.sway is not None or self.lean is not None:
             lean = (-np.inf, np.inf) if self.lean is None else self.lean
             sway = np.inf if self.sway is None else self.sway
-            found.append(Upright(body=body, sway=sway, lean=lean, name="upright chest"))
+            rules.append(Upright(body=body, sway=sway, lean=lean, name="upright chest"))
         if box is not None:
-            return [*found, Holds(body=body, box=box, name="hands hold the box")]
+            return [*rules, Holds(body=body, box=box, name="hands hold the box")]
         if clear:
             name = "hands clear of hips"
-            found.append(ExpressionConstraint(function=hand_clearance, lower=1.0, labels=SIDES, name=name))
+            rules.append(ExpressionConstraint(function=hand_clearance, lower=1.0, labels=SIDES, name=name))
         if self.arms is not None:
             name, most = "arms swing against legs", self.arms
-            found.append(ExpressionConstraint(function=_coupling, lower=-most, upper=most, labels=SIDES, name=name))
-        return found
+            rules.append(ExpressionConstraint(function=_coupling, lower=-most, upper=most, labels=SIDES, name=name))
+        return rules
 
 
 def hand_clearance(node: Node) -> ca.SX:
-    """Return the squared distances of the wrists from the hips, divided by the least one."""
+    """Return the squared distances of the wrists from the hips, divided by the smallest allowed one."""
     ways = [node.position(f"{side}_hand") - node.position(f"{side}_thigh") for side in SIDES]
-    return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / RADIUS**2
+    return ca.vertcat(*(ca.sumsqr(way) for way in ways)) / MIN_HAND_DISTANCE**2
 
 
 def _coupling(node: Node) -> ca.SX:
@@ -223,7 +224,7 @@ def _coupling(node: Node) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Upright(Constraint):
-    """The upper trunk stays upright: the sines of its angles from the vertical, sideways and forward, are bounded."""
+    """The upper trunk stays upright: the sines of its lateral and forward angles from the vertical are bounded."""
 
     body: Robot
     sway: float

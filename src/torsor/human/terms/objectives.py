@@ -1,6 +1,6 @@
-"""Objectives of walking for each metre of the way: metabolic energy, effort of the muscles, accelerations.
+"""Walking objectives per metre: metabolic energy, muscle effort, accelerations.
 
-The torques are those of the muscles: inverse dynamics with the ground's wrenches, minus the passive torques.
+The torques are muscle torques: inverse dynamics with the ground wrenches, minus the passive torques.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,13 @@ from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.robot.robot import Robot
 
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
-BASAL = 1.2  # W/kg, the power of a body at rest (Bhargava et al. 2004)
+BASAL = 1.2  # W/kg, the metabolic power at rest (Bhargava et al. 2004)
 POWER_SMOOTHING = 0.02  # W/kg: |P| is sqrt(P^2 + SMOOTH^2) - SMOOTH
-SLIPPING = 0.005  # W/kg: above this power of the ground at slipping feet, a bit more costs more than that of muscles
-SMOOTHER = 0.5, 0.2  # W/kg: the same two powers in the problem from whose solution the search starts
-POWERS = "powers of smoothing"  # name of data
+SLIPPING_POWER = (
+    0.005  # W/kg: above this ground power at slipping feet, a marginal increase costs more than muscle power
+)
+SMOOTHER_POWERS = 0.5, 0.2  # W/kg: the same two powers in the problem that provides the warm start
+POWERS = "powers of smoothing"  # name of node data
 ACTIVATION = 0.06  # s, the time constant of deactivation (De Groote et al. 2016)
 
 
@@ -36,15 +38,15 @@ def smooth_size(P: ca.SX, smooth: ca.SX | float = POWER_SMOOTHING) -> ca.SX:
     return ca.sqrt(P**2 + smooth**2) - smooth
 
 
-def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING) -> ca.SX:
-    """Return a column whose squares charge the ground's power at feet that slip: P^2 / (2 power DRIVING)."""
+def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> ca.SX:
+    """Return a column whose squares penalise the ground power at slipping feet: P^2 / (2 power DRIVING)."""
     P: ca.SX = ca.vertcat(*(contact_forces(node).ground_power(side) for side in SIDES)) / mass
     return P / ca.sqrt(2 * power * DRIVING * metres(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MuscleTorques(Driven, Constraint):
-    """Torques of the muscles within the strengths."""
+    """Muscle torques within the strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
@@ -55,33 +57,32 @@ class MuscleTorques(Driven, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MetabolicEnergy(Driven, Cost):
-    """The metabolic energy for each metre and kg (J/(kg m)): work by its efficiency, and the power at rest.
+    """Metabolic energy per metre and kg (J/(kg m)): work divided by its efficiency, and the power at rest.
 
     Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). The
-    squared power of the ground at feet that slip a little is added, so that slipping does not pay. |P| is rounded at 0
-    over a power ``smooth``, and above a power ``slipping`` of the ground a bit more costs more than that of muscles
-    (W/kg).
+    squared ground power at slightly slipping feet is added, so that slipping does not pay off. |P| is rounded at 0 over
+    a power ``smooth``. Above a ground power ``slipping`` a marginal increase costs more than muscle power (W/kg).
     """
 
     smooth: float = POWER_SMOOTHING
-    slipping: float = SLIPPING
+    slipping: float = SLIPPING_POWER
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the data of ``Driven``, and both powers (K, 2)."""
         return {**super().data(s), POWERS: np.tile([self.smooth, self.slipping], (len(s), 1))}
 
     def smoother(self) -> Self:
-        """Return the same with a rounder |P| and a lower charge for slipping."""
-        smooth, slipping = SMOOTHER
+        """Return the same term with a rounder |P| and a lower penalty for slipping."""
+        smooth, slipping = SMOOTHER_POWERS
         return replace(self, smooth=smooth, slipping=slipping)
 
     def velocities(self, node: Node) -> ca.SX:
-        """Return the velocities at which muscles do work: those of the joints that move."""
-        found: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
-        return found
+        """Return the velocities at which muscles do work: those of the moving joints."""
+        v: ca.SX = node.v[len(GLOBAL) :][contact_forces(node).moving]
+        return v
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the power, divided by mass and way."""
+        """Return the power, divided by mass and distance."""
         contact = contact_as(SharedContact, node)
         joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = joints / contact.mass
@@ -90,13 +91,13 @@ class MetabolicEnergy(Driven, Cost):
         return (driving / DRIVING + braking / BRAKING + BASAL) / metres(node)
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the powers of the ground at feet that slip, scaled."""
+        """Return the scaled ground powers at slipping feet."""
         return slipping(node, contact_as(SharedContact, node).mass, node.data(POWERS, 2)[1])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MuscleEffort(Driven, Cost):
-    """The squared torques of the muscles, divided by the strengths, for each metre (s/m)."""
+    """The squared muscle torques, divided by the strengths, per metre (s/m)."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques."""
@@ -107,9 +108,9 @@ class MuscleEffort(Driven, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerations(Grounded, Cost):
-    """The squared accelerations of the joints, in (100 rad/s^2)^2, for each metre (s/m).
+    """The squared joint accelerations, in (100 rad/s^2)^2, per metre (s/m).
 
-    It is an integrand, not ``squares``: its second derivatives have few entries, where J^T J would be dense.
+    It is an integrand, not ``squares``: its Hessian is sparse, whereas J^T J would be dense.
     """
 
     def integrand(self, node: Node) -> ca.SX:
@@ -125,11 +126,11 @@ class Accelerations(Grounded, Cost):
 #     t v + h_sl |t v| + (h_am + h_cc) |t| v_max
 #
 # where h_sl is the heat of shortening (t v > 0) or lengthening (t v < 0), h_am that of activation and maintenance, and
-# h_cc that of co-contraction. The sum over all axes and the power at rest is the whole.
+# h_cc that of co-contraction. The total is the sum over all axes plus the power at rest.
 #
-# The four coefficients are quoted from memory: the authors' tables could not be read. They are fields of the term, so
-# that others can be given. The authors' v_max is the largest velocity of the recorded trial. That is not smooth in an
-# optimisation; here it is a constant of each joint (``rates``).
+# The four coefficients are quoted from memory, because the authors' tables were not available. They are fields of the
+# term, so that others can be used. The authors' v_max is the largest velocity of the recorded trial. That is not smooth
+# in an optimisation; here it is a constant of each joint (``rates``).
 
 ACTIVATION_HEAT, COCONTRACTION_HEAT = 0.054, 0.004  # h_am and h_cc, from memory
 SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and of negative work, from memory
@@ -138,22 +139,22 @@ SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and of nega
 def joint_rates(body: Robot) -> dict[str, float]:
     """Return a typical fast velocity (rad/s) of each joint coordinate of a body (``library.human``).
 
-    Flexions of hips, knees and ankles have the velocity at which half the isometric torque remains, the mean of both
-    directions (Anderson et al. 2007, young men); all other coordinates have the mean of these three.
+    For hip, knee and ankle flexion it is the velocity at which half the isometric torque remains, the mean of both
+    directions (Anderson et al. 2007, young men). All other coordinates have the mean of these three.
     """
     curves = StrengthCurves()
-    fast = {joint: float(np.mean([each.fast for each in curves.of(body, joint)])) for joint in CURVED_JOINTS}
-    found = dict.fromkeys(body.coordinate_names[len(GLOBAL) :], float(np.mean(list(fast.values()))))
-    return found | {f"{side}_{joint}": rate for side in SIDES for joint, rate in fast.items()}
+    fast = {joint: float(np.mean([curve.fast for curve in curves.of(body, joint)])) for joint in CURVED_JOINTS}
+    rates = dict.fromkeys(body.coordinate_names[len(GLOBAL) :], float(np.mean(list(fast.values()))))
+    return rates | {f"{side}_{joint}": rate for side in SIDES for joint, rate in fast.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Heat(Driven, Cost):
-    """The metabolic energy by heat rates, for each kg (J/kg), and with free steps for each metre too (J/(kg m)).
+    """Metabolic energy from heat rates, per kg (J/kg), and for free steps also per metre (J/(kg m)).
 
-    ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above, ``basal`` (W/kg)
-    is the power at rest, and ``rates`` has {coordinate: v_max (rad/s)} in place of those of ``joint_rates``. Work of
-    the ground at feet that slip a little costs as in ``MetabolicEnergy``, so that slipping never pays.
+    ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above. ``basal`` (W/kg)
+    is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replace those of ``joint_rates``. Ground work at
+    slightly slipping feet is penalised as in ``MetabolicEnergy``, so that slipping never pays off.
     """
 
     activation: float = ACTIVATION_HEAT
@@ -164,7 +165,7 @@ class Heat(Driven, Cost):
     rates: Mapping[str, float] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise ModelError for coefficients below 0, and for rates of unknown coordinates or below 0."""
+        """Raise ModelError for negative coefficients, and for rates that are negative or of unknown coordinates."""
         super().check()
         for name in ("activation", "cocontraction", "shortening", "lengthening", "basal"):
             number(getattr(self, name), self.title, name, least=0.0)
@@ -173,16 +174,16 @@ class Heat(Driven, Cost):
             positive(rate, self.title, f"rate of {name}")
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Driven``, the largest velocities (rad/s) of the joints that move, and the mass (kg)."""
+        """Return the data of ``Driven``, the largest velocities (rad/s) of the moving joints, and the mass (kg)."""
         rates = joint_rates(self.body) | dict(self.rates)
-        own = [rates[name] for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]
-        return {**super().data(s), "joint rates": np.tile([*own, self.body.mass], (len(s), 1))}
+        fast = [rates[name] for name in self.body.coordinate_names[len(GLOBAL) :] if name in self.moving]
+        return {**super().data(s), "joint rates": np.tile([*fast, self.body.mass], (len(s), 1))}
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the power for each kg, divided by the way."""
+        """Return the power per kg, divided by the distance."""
         contact = contact_forces(node)
-        given = node.data("joint rates", len(contact.moving) + 1)
-        rates, mass = given[:-1], given[-1]
+        values = node.data("joint rates", len(contact.moving) + 1)
+        rates, mass = values[:-1], values[-1]
         torques = muscle_torques(node)[contact.moving]
         joints = torques * node.v[len(GLOBAL) :][contact.moving]
         P = joints / mass
@@ -192,26 +193,26 @@ class Heat(Driven, Cost):
         return (power + self.basal) / metres(node)
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the powers of the ground at feet that slip, scaled."""
+        """Return the scaled ground powers at slipping feet."""
         return slipping(node, node.data("joint rates", len(contact_forces(node).moving) + 1)[-1])
 
 
-# Effort relative to what a joint can do at its angle and velocity (Anderson, Madigan and Nussbaum 2007).
+# Effort relative to the strength of a joint at its angle and velocity (Anderson, Madigan and Nussbaum 2007).
 
 TORQUE_SMOOTHING = 0.01  # of the largest torque: max(x, 0) is (x + sqrt(x^2 + SMOOTH^2)) / 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeStrength(Curved, Driven, Cost):
-    """The squared torques of the muscles, divided by the largest torque at the angle and velocity, for each metre.
+    """The squared muscle torques, divided by the largest torque at the angle and velocity, per metre.
 
-    Flexions of hips, knees and ankles are divided by ``curves``: a torque that extends by the strength of extension, a
-    torque that flexes by that of flexion. All other joints are divided by their constant strengths. The unit is s, with
+    Hip, knee and ankle flexion torques are divided by ``curves``: extension torques by the extension strength, flexion
+    torques by the flexion strength. All other torques are divided by the constant joint strengths. The unit is s, for
     free steps s/m.
     """
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the relative torques: of joints with curves one for each direction."""
+        """Return the relative torques; joints with curves have one for each direction."""
         moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
         torques, strengths = muscle_torques(node), node.data("strengths", len(moving))
         joints, rows = self.joints(node), list[ca.SX]()
@@ -229,19 +230,19 @@ class RelativeStrength(Curved, Driven, Cost):
 
 # The margin of stability of a walk, from the extrapolated centre of mass (Hof, Gazendam and Sinke 2005).
 #
-# A body that falls like an inverted pendulum of the length l is stopped by a foot at the extrapolated centre of mass
+# A body that falls like an inverted pendulum of length l is stopped by a foot at the extrapolated centre of mass
 #
 #     xi = x + v / w      w = sqrt(g / l)
 #
 # with x and v the position and velocity of the centre of mass. The margin of stability b is the distance of xi from the
-# border of the support: below 0 the body falls to that side unless it takes a step there. Here l is the height of the
-# centre of mass of the standing body, and the borders are the lateral ones of the feet that carry: the right side of
-# the right sole and the left side of the left sole. Forward, walking is a fall that the next step stops: that margin is
-# negative by design and does not count.
+# border of the support. If it is negative, the body falls to that side unless it takes a step there. Here l is the
+# height of the centre of mass of the standing body, and the borders are the lateral edges of the loaded feet: the right
+# edge of the right sole and the left edge of the left sole. Forward, walking is a fall that the next step stops: that
+# margin is negative by design and does not count.
 
 
 def pendulum_rate(body: Robot) -> float:
-    """Return w (1/s) of a body (``library.human``): the root of gravity over the height of its centre of mass."""
+    """Return w (1/s) of a body (``library.human``), the square root of gravity over the centre of mass height."""
     still = body.neutral()
     ground = min(float(body.pose(still, f"{side}_heel")[1, 3]) for side in SIDES)
     height = float(body.center_of_mass(still)[1]) - ground
@@ -249,54 +250,54 @@ def pendulum_rate(body: Robot) -> float:
 
 
 def margins(node: Node, rate: ca.SX) -> ca.SX:
-    """Return the margins (m) to the right side of the right sole and to the left side of the left sole, (2 x 1).
+    """Return the margins (2 x 1) (m) to the right edge of the right sole and to the left edge of the left sole.
 
-    The left margin is large after toe-off, when the left foot carries nothing.
+    The left margin is large after toe-off, when the left foot is unloaded.
     """
     contact = contact_as(SharedContact, node)
     velocity = node.call("momentum", node.q, node.v)[3] / contact.mass
     xi = node.call("center_of_mass", node.q)[0] + velocity / rate
     right = heel_shift(node, "right")[0] + contact.soles["right"][0]
     left = heel_shift(node, "left")[0] + contact.soles["left"][1]
-    found: ca.SX = ca.vertcat(xi - right, left - xi)
-    return found
+    distances: ca.SX = ca.vertcat(xi - right, left - xi)
+    return distances
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Instability(Grounded, Cost):
-    """The squared shortfall of the lateral margin of stability, in half widths of a sole, for each metre (s/m).
+    """The squared shortfall of the lateral margin of stability, in half-widths of a sole, per metre (s/m).
 
-    With u = -b / (half width), the shortfall is log(1 + exp(u)): about u where the margin is negative, and it vanishes
-    where the margin is several half widths.
+    With u = -b / (half-width), the shortfall is log(1 + exp(u)): about u if the margin is negative, and nearly zero if
+    the margin is several half-widths.
     """
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Grounded``, the rate of the pendulum (1/s) and half the width of a sole (m)."""
-        own = [pendulum_rate(self.body), Foot.of(self.body).half]
-        return {**super().data(s), "pendulum": np.tile(own, (len(s), 1))}
+        """Return the data of ``Grounded``, the pendulum rate (1/s) and the half-width of a sole (m)."""
+        constants = [pendulum_rate(self.body), Foot.of(self.body).half]
+        return {**super().data(s), "pendulum": np.tile(constants, (len(s), 1))}
 
     def squares(self, node: Node) -> ca.SX:
         """Return the shortfalls of both sides."""
-        given = node.data("pendulum", 2)
-        short: ca.SX = ca.log1p(ca.exp(-margins(node, given[0]) / given[1]))
+        pendulum = node.data("pendulum", 2)
+        short: ca.SX = ca.log1p(ca.exp(-margins(node, pendulum[0]) / pendulum[1]))
         return short / ca.sqrt(metres(node))
 
 
-# Tendons of the leg in stance: the muscles of ankle and knee act on the bones through springs.
+# Tendons of the stance leg: the muscles of ankle and knee act on the bones through springs.
 #
 # A tendon carries the force F of its muscle and stretches by x = e_ref l_slack sqrt(F / F_max), with e_ref = 0.04
-# (Geyer and Herr 2010). With p = F / F_max, the lever arm r, and the angle b = e_ref l_slack / r by which a joint bends
-# at the largest force while its muscle keeps its length,
+# (Geyer and Herr 2010). p = F / F_max, r is the lever arm, and b = e_ref l_slack / r is the angle by which a joint
+# bends at the largest force while its muscle keeps its length:
 #
 #     torque = -r F_max p      power of the muscle = torque (v - b d sqrt(p)/dt)
 #
-# so that a muscle does less work than its joint. The relative forces p are profiles of the motion problem; the torque
-# at each node determines them. sqrt(p) is p (p^2 + d^2)^(-1/4) here, which is smooth and odd. Tendons of the leg in
-# swing, which carry little, are left out.
+# A muscle therefore does less work than its joint. The relative forces p are profiles of the motion problem, determined
+# by the torque at each node. sqrt(p) is replaced by p (p^2 + d^2)^(-1/4), which is smooth and odd. Tendons of the swing
+# leg, which carry little load, are not modelled.
 
-MASS, HEIGHT = 80.0, 1.80  # kg and m of the person of the table
-STRAIN = 0.04  # of a tendon at the largest force of its muscle
-LINEAR = 0.02  # d: the relative force below which a tendon is linear
+MASS, HEIGHT = 80.0, 1.80  # kg and m of the reference person
+STRAIN = 0.04  # tendon strain at the largest force of its muscle
+LINEAR_FORCE = 0.02  # d: the relative force below which a tendon is linear
 
 
 class Tendon(NamedTuple):
@@ -307,7 +308,7 @@ class Tendon(NamedTuple):
     slack: float
 
 
-# Extensors in stance: soleus and gastrocnemius, vasti (Geyer and Herr 2010); those of one joint have the same p.
+# Extensors in stance: soleus and gastrocnemius, vasti (Geyer and Herr 2010); those of one joint share p.
 EXTENSORS = {
     "right_ankle_flexion": (Tendon(4000.0, 0.05, 0.26), Tendon(1500.0, 0.05, 0.40)),
     "right_knee_flexion": (Tendon(6000.0, 0.06, 0.23),),
@@ -315,21 +316,21 @@ EXTENSORS = {
 
 
 def pull(coordinate: str) -> str:
-    """Return the name of the profile of the relative force of a joint's tendons."""
+    """Return the profile name of the relative tendon force of a joint."""
     return f"pull of {coordinate}"
 
 
 def stretch_slope(p: ca.SX) -> ca.SX:
-    """Return the derivative of the relative stretch p (p^2 + d^2)^(-1/4) by the relative force p."""
-    size = ca.sqrt(p**2 + LINEAR**2)
-    found: ca.SX = (p**2 / 2 + LINEAR**2) / (size**2 * ca.sqrt(size))
-    return found
+    """Return the derivative of the relative stretch p (p^2 + d^2)^(-1/4) with respect to the relative force p."""
+    size = ca.sqrt(p**2 + LINEAR_FORCE**2)
+    slope: ca.SX = (p**2 / 2 + LINEAR_FORCE**2) / (size**2 * ca.sqrt(size))
+    return slope
 
 
 def springs(person: Person) -> Array:
     """Return the largest torque (N m) and stretch (rad) of each of ``EXTENSORS`` (2, 2), scaled to a person."""
-    torques = np.array([sum(each.force * each.lever for each in own) for own in EXTENSORS.values()])
-    work = np.array([sum(each.force * STRAIN * each.slack for each in own) for own in EXTENSORS.values()])
+    torques = np.array([sum(tendon.force * tendon.lever for tendon in tendons) for tendons in EXTENSORS.values()])
+    work = np.array([sum(tendon.force * STRAIN * tendon.slack for tendon in tendons) for tendons in EXTENSORS.values()])
     size = person.mass / MASS * person.height / HEIGHT
     return np.stack([size * torques, work / torques], axis=1)
 
@@ -341,22 +342,22 @@ class _Sprung(Grounded):
     person: Person
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of the other base class, and the numbers of the tendons (K, 4)."""
+        """Return the data of the other base class, and the tendon parameters (K, 4)."""
         return {**super().data(s), "tendons": np.tile(springs(self.person).ravel(), (len(s), 1))}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tendons(_Sprung, Constraint):
-    """The relative forces of the tendons follow from the torques of their muscles."""
+    """The constraint that relative tendon forces follow from the torques of their muscles."""
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
         """Return the relative forces, with free ends."""
         return {pull(name): (None, None) for name in EXTENSORS}
 
     def rows(self, node: Node) -> Rows:
-        """Return the sums of the torques of tendons and of muscles, divided by the largest ones."""
-        given, torques, names = node.data("tendons", 4), muscle_torques(node), node.robot.coordinate_names
-        muscles = [torques[names.index(name) - len(GLOBAL)] / given[2 * k] for k, name in enumerate(EXTENSORS)]
+        """Return the sums of tendon and muscle torques, divided by the largest ones."""
+        parameters, torques, names = node.data("tendons", 4), muscle_torques(node), node.robot.coordinate_names
+        muscles = [torques[names.index(name) - len(GLOBAL)] / parameters[2 * k] for k, name in enumerate(EXTENSORS)]
         rows = [node.profile(pull(name)) + muscle for name, muscle in zip(EXTENSORS, muscles, strict=True)]
         return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.zeros(len(rows)), tuple(EXTENSORS))
 
@@ -366,11 +367,11 @@ class SprungEnergy(_Sprung, MetabolicEnergy):
     """The metabolic energy of muscles that act through tendons."""
 
     def velocities(self, node: Node) -> ca.SX:
-        """Return the velocities at which the muscles of the joints that move shorten or lengthen."""
-        given, names = node.data("tendons", 4), node.robot.coordinate_names
-        found = super().velocities(node)
+        """Return the velocities at which the muscles of the moving joints shorten or lengthen."""
+        parameters, names = node.data("tendons", 4), node.robot.coordinate_names
+        v = super().velocities(node)
         for k, name in enumerate(EXTENSORS):
             place = contact_forces(node).moving.index(names.index(name) - len(GLOBAL))
             rate = stretch_slope(node.profile(pull(name))) * node.profile(pull(name), 1)
-            found[place] -= given[2 * k + 1] * rate
-        return found
+            v[place] -= parameters[2 * k + 1] * rate
+        return v

@@ -1,4 +1,4 @@
-"""Constraints on the positions of the feet, on stances and stairs, and of the hands, the hips and a box."""
+"""Constraints on positions: of feet in stance and on stairs, of hands, hips and a box."""
 
 import math
 from collections import Counter
@@ -15,9 +15,9 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.body.postures import landmark
 from torsor.human.contact.contact_forces import (
-    AHEAD,
-    APART,
+    FORWARD_OFFSET,
     FRACTION,
+    LATERAL_OFFSET,
     PROFILES,
     PUSH,
     RAILS,
@@ -28,7 +28,7 @@ from torsor.human.contact.contact_forces import (
 )
 from torsor.human.contact.schedule import Edge, Step, Walk, edges
 from torsor.human.contact.support import FORE, WHOLE, Foot, Rails, Stance, Support
-from torsor.human.terms.forces import ARM, LEAST, Grounded, at_least
+from torsor.human.terms.forces import MIN_VERTICAL_FORCE, MOMENT_ARM, Grounded, at_least
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node, Number, Phase
 from torsor.motion.terms.term import TOUCHING, Constraint, Rows
@@ -36,7 +36,7 @@ from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.phase import SLOWEST
 from torsor.robot.robot import Robot
 
-# Constraints of a run: where the foot presses while it stands, and that nothing is left to press in flight.
+# Running constraints: the foot presses within its sole in stance, and no force remains in flight.
 
 WRENCH = ("force along x", "force along y", "force along z", "moment about x", "moment about y", "moment about z")
 
@@ -45,8 +45,8 @@ WRENCH = ("force along x", "force along y", "force along z", "moment about x", "
 class OneFootBalance(Grounded, Constraint):
     """The centre of pressure stays within the sole, the force within the friction cone, and time runs forward.
 
-    In flight, and where it begins and ends, there is no force: all rows are 1 there. ``variables`` are speed and step
-    width. ``lateral=False`` leaves out the lateral sides of the sole.
+    In flight, and at its ends, there is no force, and all rows are 1. ``variables`` are speed and step width.
+    ``lateral=False`` omits the lateral edges of the sole.
     """
 
     lateral: bool = True
@@ -60,7 +60,7 @@ class OneFootBalance(Grounded, Constraint):
         """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
         contact = contact_as(OneFootContact, node)
         rows = {
-            name: row / (ARM * contact.weight)
+            name: row / (MOMENT_ARM * contact.weight)
             for name, row in contact.rows.items()
             if self.lateral or "sole" not in name
         }
@@ -78,7 +78,7 @@ class Flight(Grounded, Constraint):
     """Nothing touches the ground: the six global coordinates need no force, as in free fall."""
 
     def rows(self, node: Node) -> Rows:
-        """Return the force, divided by the weight, and its moment about the pelvis, divided by the weight times 1 m."""
+        """Return the force divided by the weight, and its moment about the pelvis divided by the weight times 1 m."""
         contact = contact_as(OneFootContact, node)
         about = contact.moment - ca.cross(node.position("pelvis"), contact.force)
         return Rows(ca.vertcat(contact.force, about) / contact.weight, np.zeros(6), np.zeros(6), WRENCH)
@@ -87,7 +87,7 @@ class Flight(Grounded, Constraint):
 AXES = "xyz"
 POINTS = ("heel", "ball", "toe")
 PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
-STANCE = VectorLayout(local=3, place=3)  # data of a point: its position on the link, and its place on the ground
+STANCE = VectorLayout(local=3, place=3)  # data of a point: its position on the link, and on the ground
 CLEARANCE = VectorLayout(local=3, height=1)
 
 
@@ -102,7 +102,7 @@ class Stands(Constraint):
     """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
 
     Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free. Positions are
-    bounded along those of these axes that are among ``axes``: with "y", heights alone. A bound of 0 is an equation.
+    bounded along those of these axes that are in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
     """
 
     body: Robot
@@ -110,31 +110,31 @@ class Stands(Constraint):
     slack: float = 0.003
     slip: float | None = None
     axes: str = AXES
-    is_relative: bool = False  # to a heel whose place is a variable
+    is_relative: bool = False  # to a heel whose position is a variable
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return for each point its position on the link and its place under a flat foot (K, 6)."""
-        side, (x, z), found = self.stance.side, self.stance.heel, dict[str, Array]()
+        side, (x, z), data_by_point = self.stance.side, self.stance.heel, dict[str, Array]()
         for point, _ in self.stance.points:
             local = _local(self.body, f"{side}_{point}")[1]
             place = landmark(self.body, f"{side}_{point}") - landmark(self.body, f"{side}_heel")
             place = place + np.array([x, self.stance.height, z])
-            found[f"{self.title}: {point}"] = STANCE.pack(len(s), local=local, place=place)
-        return found
+            data_by_point[f"{self.title}: {point}"] = STANCE.pack(len(s), local=local, place=place)
+        return data_by_point
 
     def rows(self, node: Node) -> Rows:
         """Return the distances of the points from their places, then their velocities."""
         rows, velocities, labels, speeds = list[ca.SX](), list[ca.SX](), list[str](), list[str]()
         for point, fixed in self.stance.points:
             link, _ = _local(self.body, f"{self.stance.side}_{point}")
-            given, pose = STANCE.unpack(node.data(f"{self.title}: {point}", STANCE.size)), node.pose(link)
-            held, placed = ([AXES.index(axis) for axis in fixed if axis in own] for own in (AXES, self.axes))
-            place = given["place"] + heel_shift(node, self.stance.side) if self.is_relative else given["place"]
-            rows.append((pose[:3, :3] @ given["local"] + pose[:3, 3] - place)[placed])
+            values, pose = STANCE.unpack(node.data(f"{self.title}: {point}", STANCE.size)), node.pose(link)
+            held, placed = ([AXES.index(axis) for axis in fixed if axis in allowed] for allowed in (AXES, self.axes))
+            place = values["place"] + heel_shift(node, self.stance.side) if self.is_relative else values["place"]
+            rows.append((pose[:3, :3] @ values["local"] + pose[:3, 3] - place)[placed])
             labels += [f"{AXES[k]} of {self.stance.side} {point}" for k in placed]
             if self.slip is not None:
                 V = node.velocity(link)
-                velocities.append((pose[:3, :3] @ (V[3:] + ca.cross(V[:3], given["local"])))[held])
+                velocities.append((pose[:3, :3] @ (V[3:] + ca.cross(V[:3], values["local"])))[held])
                 speeds += [f"speed along {AXES[k]} of {self.stance.side} {point}" for k in held]
         bound = np.append(np.full(len(labels), self.slack), np.full(len(speeds), self.slip or 0.0))
         return Rows(ca.vertcat(*rows, *velocities), -bound, bound, (*labels, *speeds))
@@ -142,7 +142,7 @@ class Stands(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clears(Constraint):
-    """A ``point`` of the foot of a ``side`` is at a ``height`` (m) above the ground or higher."""
+    """A ``point`` of the foot of a ``side`` is at least ``height`` (m) above the ground."""
 
     body: Robot
     side: str
@@ -156,9 +156,9 @@ class Clears(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the distance above that height (dm)."""
-        given = CLEARANCE.unpack(node.data(self.title, CLEARANCE.size))
+        values = CLEARANCE.unpack(node.data(self.title, CLEARANCE.size))
         pose = node.pose(_local(self.body, f"{self.side}_{self.point}")[0])
-        row = 10 * (pose[1, :3] @ given["local"] + pose[1, 3] - given["height"])
+        row = 10 * (pose[1, :3] @ values["local"] + pose[1, 3] - values["height"])
         return at_least(0.0, {f"height of {self.side} {self.point}": row})
 
 
@@ -175,43 +175,43 @@ def contacts(
     is_relative: bool = False,
     floor: Mapping[str, float] | None = None,
 ) -> list[Constraint]:
-    """Return the constraints of all stances, and of heels, balls and toes that stay above the ground otherwise.
+    """Return the constraints of all stances, and of heels, balls and toes that otherwise stay above the ground.
 
-    Points are fixed along these ``axes`` only, and bounded in position along those of them that are ``placed``. Free
-    points are at most ``below`` (m) under the ground, by default ``slack``; ``floor`` has {side: height (m)} of the
-    ground, 0 by default. Names begin with the ``prefix``.
+    Points are fixed only along ``axes``, and bounded in position along those that are in ``placed``. Free points are at
+    most ``below`` (m) below the ground, by default ``slack``. ``floor`` is {side: ground height (m)}, 0 by default.
+    Names start with the ``prefix``.
     """
-    found, counts = list[Constraint](), Counter[str]()
+    constraints, counts = list[Constraint](), Counter[str]()
     bands: dict[str, Any] = {"slack": slack, "slip": slip, "axes": placed, "is_relative": is_relative}
     for stance in support.stances:
         name = f"{prefix}{stance.side} {PARTS.get(stance.points, stance.points[0][0])} stands"
         counts[name] += 1
         name += f", {counts[name]}" if counts[name] > 1 else ""
-        held = [(point, "".join(axis for axis in own if axis in axes)) for point, own in stance.points]
-        own = stance._replace(points=tuple((point, own) for point, own in held if own))
-        found.append(Stands(body=body, stance=own, during=(stance.first, stance.last), name=name, **bands))
+        held = [(point, "".join(axis for axis in fixed if axis in axes)) for point, fixed in stance.points]
+        limited = stance._replace(points=tuple((point, fixed) for point, fixed in held if fixed))
+        constraints.append(Stands(body=body, stance=limited, during=(stance.first, stance.last), name=name, **bands))
     for side in SIDES:
         height = (-slack if below is None else -below) + (floor or {}).get(side, 0.0)
         for point in POINTS:
             for k, during in enumerate(support.free(side, point)):
                 name = f"{prefix}{side} {point} above the ground" + (f", {k + 1}" if k else "")
-                found.append(Clears(body=body, side=side, point=point, height=height, during=during, name=name))
-    return found
+                constraints.append(Clears(body=body, side=side, point=point, height=height, during=during, name=name))
+    return constraints
 
 
 SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
-ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
-FINER = 3  # moments at which edges are checked, for each node
+EDGE_ROUNDING = 0.01  # m: rounding of the larger of two distances; where they are equal it is too large by half of this
+EDGE_CHECKS_PER_NODE = 3  # instants per node at which edges are checked
 EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClearsEdge(Constraint):
-    """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge``, by ``clear`` (m) or more.
+    """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge`` by at least ``clear`` (m).
 
-    Right at an edge it is by ``ROUND`` / 2 less, so that a foot with the clearance of free steps never cuts one.
-    Each point of the sole is beyond the riser or above the tread: the larger of both distances counts, with a smooth
-    function. An edge that is between the ends of a part of the sole is below that part.
+    Exactly at an edge the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
+    never cuts one. Each point of the sole is beyond the riser or above the tread: the larger of both distances counts,
+    with a smooth function. An edge between the ends of a part of the sole is below that part.
     """
 
     body: Robot
@@ -220,25 +220,25 @@ class ClearsEdge(Constraint):
     clear: float
 
     def moments(self, phase: Phase) -> Array:
-        """Return three moments for each node: toes pass an edge by some 15 mm from node to node."""
+        """Return three instants per node, because toes pass an edge by some 15 mm from node to node."""
         nodes = super().moments(phase)
-        between = [nodes[:-1] + k / FINER * np.diff(nodes) for k in range(1, FINER)]
+        between = [nodes[:-1] + k / EDGE_CHECKS_PER_NODE * np.diff(nodes) for k in range(1, EDGE_CHECKS_PER_NODE)]
         return np.unique(np.concatenate([nodes, *between]))
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
         local = {f"{point} local": _local(self.body, f"{self.side}_{point}")[1] for point in POINTS}
         edge = np.array([self.edge.z, self.edge.y])
-        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=ROUND)}
+        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=EDGE_ROUNDING)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances beyond the least one (dm): of the points of the sole, then of its parts."""
-        given = EDGE.unpack(node.data(self.title, EDGE.size))
-        rounding, at, rows = given["round"], dict[str, ca.SX](), dict[str, ca.SX]()
+        """Return the distances in excess of the smallest one (dm): of the points of the sole, then of its parts."""
+        values = EDGE.unpack(node.data(self.title, EDGE.size))
+        rounding, at, rows = values["round"], dict[str, ca.SX](), dict[str, ca.SX]()
         for point in POINTS:
             pose = node.pose(_local(self.body, f"{self.side}_{point}")[0])
-            whole = pose[:3, :3] @ given[f"{point} local"] + pose[:3, 3]
-            at[point] = ca.vertcat(whole[2], whole[1]) - given["edge"]
+            whole = pose[:3, :3] @ values[f"{point} local"] + pose[:3, 3]
+            at[point] = ca.vertcat(whole[2], whole[1]) - values["edge"]
         for point, place in at.items():
             rows[f"{self.side} {point}"] = _larger(-self.edge.ahead * place[0], place[1], rounding)
         for back, front in SOLE_SEGMENTS:
@@ -247,19 +247,19 @@ class ClearsEdge(Constraint):
             below = (a[1] * way[0] - a[0] * way[1]) / ca.norm_2(way)
             row = _larger(_larger(a[0], -b[0], rounding), below, rounding)
             rows[f"sole of {self.side} {back} to {front}"] = row
-        return at_least(0.0, {name: 10 * (row - given["clear"]) for name, row in rows.items()})
+        return at_least(0.0, {name: 10 * (row - values["clear"]) for name, row in rows.items()})
 
 
 def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
-    """Return the larger of two numbers, rounded where they are equal: there it is too large by half of the rounding."""
+    """Return the larger of two numbers, rounded where they are equal; there it is too large by half the rounding."""
     return (a + b + ca.sqrt((a - b) ** 2 + rounding**2)) / 2
 
 
 def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
     """Return the constraints of a foot that swings over the edges of stairs.
 
-    They hold from the fraction ``swing`` of the step after toe-off to the same time before the foot lands; after that
-    it is over its tread, lower by ``slack`` (m) at most.
+    They hold from the fraction ``swing`` of the step after toe-off to the same time before the foot lands. After that
+    the foot is over its tread, at most ``slack`` (m) below it.
     """
     foot: dict[str, Any] = {"body": body, "side": side}
     passed = foot | {"clear": clear, "during": (step.toe_off + swing, 1.0 - swing)}
@@ -273,17 +273,17 @@ def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: flo
     ]
 
 
-# Constraints of feet that share the ground's force: pressure within the soles, friction, and bounds of the sharing.
+# Constraints of feet that share the ground force: pressure within the soles, friction, and bounds of the sharing.
 
-# Bounds of the deviations from the nominal sharing (m, m, 1/m): wide, so that they are never active.
-DEVIATIONS = {APART: (-0.1, 0.1), AHEAD: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
+# Bounds of the deviations from nominal sharing (m, m, 1/m), wide enough never to be active.
+DEVIATIONS = {LATERAL_OFFSET: (-0.1, 0.1), FORWARD_OFFSET: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharedBalance(Grounded, Constraint):
     """Each centre of pressure stays within its sole, each force within its friction cone, and time runs forward.
 
-    ``variables`` are speed and step width. ``lateral=False`` leaves out the lateral sides of the soles.
+    ``variables`` are speed and step width. ``lateral=False`` omits the lateral edges of the soles.
     """
 
     lateral: bool = True
@@ -294,19 +294,19 @@ class SharedBalance(Grounded, Constraint):
         return self.variables
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """Return the profiles of the sharing; the fraction is given at both ends."""
+        """Return the profiles of the sharing; the fraction is fixed at both ends."""
         return {FRACTION: (0.0, 0.0)} | dict.fromkeys(PROFILES[1:], (None, None))
 
     def rows(self, node: Node) -> Rows:
         """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
         contact = contact_as(SharedContact, node)
-        moment = ARM * contact.weight
+        moment = MOMENT_ARM * contact.weight
         rows = {name: row / moment for name, row in contact.rows.items() if self.lateral or "sole" not in name}
         rows["vertical force"] = contact.force[1] / contact.weight
         for side in SIDES:
             x, y, z = ca.vertsplit(contact.directions[side] / contact.weight)
             rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
-        lower = dict.fromkeys(rows, 0.0) | {"vertical force": LEAST}
+        lower = dict.fromkeys(rows, 0.0) | {"vertical force": MIN_VERTICAL_FORCE}
         if node.clock.harmonics:
             rows["rate of time"], lower["rate of time"] = node.clock_rate, SLOWEST
         bounds = np.array(list(lower.values()))
@@ -318,7 +318,7 @@ class BothPress(Grounded, Constraint):
     """Both feet press on the ground in double support: the fraction of the left foot is between 0 and 1."""
 
     def moments(self, phase: Phase) -> Array:
-        """Return the nodes within double support, without its ends, where the fraction is given."""
+        """Return the nodes within double support, without its ends, where the fraction is fixed."""
         assert isinstance(self.support, Walk)
         inside = (phase.nodes > TOUCHING) & (phase.nodes < self.support.step.toe_off - TOUCHING)
         return np.asarray(phase.nodes[inside])
@@ -330,7 +330,7 @@ class BothPress(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharingBounds(Constraint):
-    """Bounds of the control points of the sharing, by the name of the profile."""
+    """Bounds on the control points of the sharing, by profile name."""
 
     ways: Mapping[str, tuple[float, float]]
 
@@ -340,16 +340,16 @@ class SharingBounds(Constraint):
         return False
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
-        """Return the bounds by the index of the profile."""
+        """Return the bounds by profile index."""
         return {model.names.index(name): ends for name, ends in self.ways.items()}
 
     def rows(self, node: Node) -> Rows:
-        """Return none."""
+        """Return no rows."""
         return Rows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
 
 
 def sharing_bounds(toe_off: float) -> list[SharingBounds]:
-    """Return the bounds of the sharing; after toe-off it is the nominal one, by which the left foot carries nothing."""
+    """Return the bounds of the sharing; after toe-off it is nominal, with an unloaded left foot."""
     nothing = dict.fromkeys(PROFILES, (0.0, 0.0))
     return [
         SharingBounds(ways=DEVIATIONS, name="sharing"),
@@ -359,7 +359,7 @@ def sharing_bounds(toe_off: float) -> list[SharingBounds]:
 
 # Positions of hands, hips and a box, for lifting, reaching and standing up.
 
-# Discs of the body that a box keeps clear of, seen from the side: centred between two links, with a radius (m).
+# Discs of the body from which a box keeps clear, seen from the side: centred between two links, with a radius (m).
 SHIN, THIGH, BELLY, CHEST = 0.06, 0.08, 0.10, 0.12
 LEG = (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
 TRUNK = (
@@ -404,7 +404,7 @@ class Placed(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChestLean(Constraint):
-    """The chest leans forward by the angle ``most`` (rad) or less; a body that hangs upside down is excluded too."""
+    """The chest leans forward by at most the angle ``most`` (rad); an upside-down body is excluded as well."""
 
     most: float
 
@@ -413,7 +413,7 @@ class ChestLean(Constraint):
         return {self.title: np.tile([np.cos(self.most), np.sin(self.most)], (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return the sine of the lean beyond the largest one."""
+        """Return the sine of the lean in excess of the largest one."""
         up, (cosine, sine) = node.pose("spine4")[:3, 1], ca.vertsplit(node.data(self.title, 2))
         return Rows(up[2] * cosine - up[1] * sine, np.array([-np.inf]), np.zeros(1), ("forward",))
 
@@ -466,12 +466,12 @@ class BoxAt(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxGripped(Held):
-    """The box stays level and its width is kept, within ``near`` (m), while it may turn and move sideways."""
+    """The box stays level and keeps its width, within ``near`` (m), while it may turn and move sideways."""
 
     near: float = 0.005
 
     def rows(self, node: Node) -> Rows:
-        """Return the squared distance of the hands divided by the width, and their difference in height."""
+        """Return the squared hand distance divided by the width, and the height difference of the hands."""
         right, left = self.hands(node)
         across, width = left - right, self.box.width
         rows = ca.vertcat(ca.sumsqr(across) / width, across[1])
@@ -498,9 +498,9 @@ class BoxFacing(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxClears(Held):
-    """The box keeps clear of shanks, knees, thighs and trunk, all of which are discs when seen from the side.
+    """The box keeps clear of shanks, knees, thighs and trunk, which are modelled as discs seen from the side.
 
-    The radius of the box is half its ``depth`` (m). It is too wide to come between the legs.
+    The radius of the box is half its ``depth`` (m). It is too wide to fit between the legs.
     """
 
     depth: float = 0.3
@@ -520,14 +520,14 @@ class BoxClears(Held):
         return at_least(1.0, rows)
 
 
-NEAR = 0.005  # m: a hand is within this of its place
+HAND_TOLERANCE = 0.005  # m: tolerance of hand positions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RailForces(Grounded, Constraint):
     """The force of each rail is at most its share of the weight, and within its friction cone if the hand rests.
 
-    ``sides`` are the hands that hold rails. ``is_released`` is for forces that are zero at both ends of the motion.
+    ``sides`` are the hands that hold rails. With ``is_released``, forces are zero at both ends of the motion.
     """
 
     rails: Rails
@@ -536,11 +536,11 @@ class RailForces(Grounded, Constraint):
     together = ""
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """Return the forces of both hands, in weights."""
+        """Return the forces of both hands, in body weights."""
         return dict.fromkeys(RAILS, (0.0, 0.0) if self.is_released else (None, None))
 
     def rows(self, node: Node) -> Rows:
-        """Return for each hand the squared forces that are left, and the upward force, all in weights."""
+        """Return for each hand the remaining squared force, and the upward force, all in body weights."""
         rows = dict[str, ca.SX]()
         for side in self.sides:
             k = 3 * SIDES.index(side)
@@ -553,9 +553,9 @@ class RailForces(Grounded, Constraint):
 
 
 def _bounds(rails: Rails, sides: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return the bounds of the forces: none on hands that hold nothing."""
-    own = [f"rail on {side} hand" for side in sides]
-    return {name: (-rails.share, rails.share) if name.startswith(tuple(own)) else (0.0, 0.0) for name in RAILS}
+    """Return the force bounds, which are zero for free hands."""
+    names = [f"rail on {side} hand" for side in sides]
+    return {name: (-rails.share, rails.share) if name.startswith(tuple(names)) else (0.0, 0.0) for name in RAILS}
 
 
 def rail_constraints(
@@ -566,30 +566,30 @@ def rail_constraints(
     sides: tuple[str, ...] = SIDES,
     is_released: bool = False,
 ) -> list[Constraint]:
-    """Return the constraints of hands that hold rails from a first to a last s, and have no force at other times.
+    """Return the constraints of hands that hold rails from a first to a last s, and are free at other times.
 
     In a walk, the left hand holds its rail for one step and is then released (``is_released``).
     """
-    hold: dict[str, Any] = {"body": ground["body"], "near": NEAR, "during": during}
+    hold: dict[str, Any] = {"body": ground["body"], "near": HAND_TOLERANCE, "during": during}
     forces: dict[str, Any] = {"rails": rails, "sides": sides, "is_released": is_released, "during": during}
-    found: list[Constraint] = [
+    constraints: list[Constraint] = [
         Placed(**hold, frame=f"{side}_knuckles", place=rails.place(side), name=f"{side} hand on the rail")
         for side in sides
     ]
-    found.append(RailForces(**ground, **forces, name="rail forces"))
-    found.append(SharingBounds(ways=_bounds(rails, sides), name="bounds of rail forces"))
+    constraints.append(RailForces(**ground, **forces, name="rail forces"))
+    constraints.append(SharingBounds(ways=_bounds(rails, sides), name="bounds of rail forces"))
     before, after = (0.0, during[0]), (during[1], 1.0)
     for free, name in ((before, "hands before the rails"), (after, "hands off the rails")):
         if free[0] < free[1]:
-            found.append(SharingBounds(ways=_bounds(rails, ()), during=free, name=name))
-    return found
+            constraints.append(SharingBounds(ways=_bounds(rails, ()), during=free, name=name))
+    return constraints
 
 
 def check_reach(body: Robot, rails: Rails, shoulder: tuple[float, float, float], where: str) -> None:
-    """Raise ModelError if the rails are farther from a (right) shoulder (m) than the arm reaches."""
+    """Raise ModelError if the rails are farther from a (right) shoulder (m) than the arm length."""
     arm = float(landmark(body, "right_upper_arm")[1] - landmark(body, "right_knuckles")[1])
     way = math.dist(shoulder, rails.place("right"))
     if way > arm:
-        found = f"the rails are {way:.2f} m from the shoulders"
-        fix = "rails that are closer: change their height, ahead or apart"
-        raise ModelError(found, where=where, allowed=f"within {arm:.2f} m, the length of the arm", fix=fix)
+        what = f"the rails are {way:.2f} m from the shoulders"
+        fix = "move the rails closer: change height, ahead or apart"
+        raise ModelError(what, where=where, allowed=f"within {arm:.2f} m, the arm length", fix=fix)
