@@ -132,7 +132,9 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     lines = [f"# {TITLE}", "", INTRODUCTION, ""]
     if beside:
         lines += ["`torsor reproduce --all --report docs/theory/reproduce.md` writes this page."]
-    lines += ["Times were measured on the computer that wrote it."]
+    lines += [
+        "Times were measured on the computer that wrote it. `torsor reproduce NAME` prints all values of an item."
+    ]
     counts = [
         [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
     ]
@@ -145,7 +147,12 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
             item = result.item
             where = f"{_upper(item.title)} ({item.place}): **{_state(result)}**.{_because(result)}"
             lines += ["", f"### {item.name}", "", where]
-            if result.rows:
+            if result.rows and result.verdict is Verdict.AGREES:
+                compared = "; ".join(
+                    f"{row.what}, {row.difference}" if row.difference else row.what for row in result.rows
+                )
+                lines += ["", f"Compared, with the difference: {_bar(compared)}."]
+            elif result.rows:
                 lines += _table(HEAD, (list(map(_bar, _cells(row))) for row in result.rows))
             if result.has_figure:
                 lines += ["", f"![{item.title}]({folder}/{figure_name(result)})"]
