@@ -132,9 +132,7 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     lines = [f"# {TITLE}", "", INTRODUCTION, ""]
     if beside:
         lines += ["`torsor reproduce --all --report docs/theory/reproduce.md` writes this page."]
-    lines += [
-        "Times were measured on the computer that wrote it. `torsor reproduce NAME` prints all values of an item."
-    ]
+    lines += ["Times are of the computer that wrote it. `torsor reproduce NAME` prints all values of an item."]
     counts = [
         [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
     ]
