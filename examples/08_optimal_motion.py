@@ -22,7 +22,7 @@ fastest = problem.solve(refine=True)
 print(fastest.status, f"{fastest.T:.3f} s in {fastest.iterations} iterations")
 
 # %% [markdown]
-# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without another solution.
+# Active bounds limit the motion. Their sensitivities predict the effect of a larger bound without solving again.
 
 # %%
 for joint in arm.coordinate_names:
@@ -31,7 +31,7 @@ for joint in arm.coordinate_names:
     print(f"{joint}: torque limit active at {len(bounds)} nodes; {change:+.1f} ms per N m")
 
 # %% [markdown]
-# Motions with longer durations need less effort.
+# Slower motions need less effort.
 
 # %%
 figure = Figure(figsize=(9, 3.2), layout="constrained")

@@ -65,7 +65,7 @@ def platforms(facts: Facts, _: str) -> str:
     about = facts["platforms"]
     return (
         f"Python {about['python']} or newer. Tested on {about['run']}; "
-        f"prepared for {about['prepared']}, but not yet run there."
+        f"designed for {about['prepared']} too, but untested there."
     )
 
 

@@ -160,7 +160,7 @@ class ClosedRobot(Mechanism):
         return f"{self.name}: {len(passive)} passive coordinates ({listing(passive)}) follow from the closed loops"
 
     def whole(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Return q (N, nq), v and a (N, nv) of all joints, from those of the drives (N, n)."""
+        """Return q (N, nq), v and a (N, nv) of all joints, given q, v and a of the drives (N, n)."""
         at = self.positions(q)
         return at, *self.mechanism.closed.accelerations(at, v, a)
 

@@ -219,7 +219,7 @@ class Identified(Result):
         temperature: ArrayLike | None = None,
         external: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> Array:
-        """Return the forces (..., nv) of the estimate for motions q (..., nq), v, a (..., nv).
+        """Return the joint forces (..., nv) that the estimate predicts for motions q (..., nq), v, a (..., nv).
 
         tau = Y[:, columns] @ values, plus the forces of springs, motors, known parameters and ``drives``, minus J^T w
         of the environment wrenches ``external``, (..., L, 6) or {link or frame: (N, 6)}. If the drives depend on

@@ -120,10 +120,10 @@ class Segment:
 
 
 class Body:
-    """The segments, by name, of a person of a ``height`` (m), ``mass`` (kg) and ``sex``.
+    """The segments, by name, of a person with the given ``height`` (m), ``mass`` (kg) and ``sex``.
 
-    Below 18 years of ``age``, masses are distributed as in children (Jensen 1986, 1989); lengths keep the proportions
-    of adults.
+    Below 18 years of ``age``, masses are distributed as in children (Jensen 1986, 1989); lengths keep adult
+    proportions.
 
     Example:
         >>> thigh = Body(1.741, 73.0, "male")["thigh"]

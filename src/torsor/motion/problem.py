@@ -76,17 +76,17 @@ class MotionProblem(ProblemStatement):
         earlier result (a warm start, also with other phases), profiles (K, N) at equal time steps, or variables (n,).
         ``tolerance`` (1e-6) applies to optimality and to the scaled rows. ``iterations`` (500) and ``seconds`` (no
         limit) stop the solver, as does Ctrl-C. The result is then the best motion so far, with a status that states the
-        reason. If ``seconds`` end during compilation, before the search begins, a ``MotionError`` is raised.
+        reason. If the time limit is reached during compilation, a ``MotionError`` is raised.
 
         ``refine`` adds nodes, and control points for equations, until all rows also hold on a grid ten times finer: to
-        1e-4 of the row scales if True, or to another number. It ends after 8 rounds, at ten times the nodes or four
-        times the control points, or with ``iterations`` over all rounds; the status then states what was reached. If a
-        motion violates rows by more than 0.05 of their scales between the nodes, its status is "optimal at the nodes
-        only" and a warning is issued. ``feasible_first`` finds any feasible motion first and optimises from there.
-        ``tie_break`` chooses the motion of least effort among the fastest, if the objective is the time. Otherwise,
-        joints that do not limit the time are undetermined and chatter. The duration may then be 1e-4 longer, relative
-        to itself. ``progress`` shows iterations on stderr; by default, a line appears on a terminal if solving takes
-        long. Settings that are None are taken from ``settings``, or have the defaults above.
+        1e-4 of the row scales if True, or to another number. Refinement ends after 8 rounds, at ten times the nodes or
+        four times the control points, or when all rounds together reach ``iterations``. The status states what was
+        reached. If a motion violates rows by more than 0.05 of their scales between the nodes, its status is "optimal
+        at the nodes only" and a warning is issued. ``feasible_first`` finds any feasible motion first and optimises
+        from there. ``tie_break`` chooses the minimum-effort motion among the fastest ones if the objective is the time;
+        the duration may increase by 0.01 %. Without it, joints that do not limit the time are undetermined and
+        may chatter. ``progress`` shows iterations on stderr; by default, a line appears on a terminal if solving takes
+        a long time. Settings that are None are taken from ``settings``, or have the defaults above.
 
         If the problem is infeasible, a ``MotionError`` names the conflicting constraints and the smallest violation.
         With ``check=False``, the nearest motion is returned instead.

@@ -70,7 +70,7 @@ class Mobility:
         return self._mass.placed(self._mass.back(ca.vertsplit(self._D @ (self._Z @ p)), p.size2()))
 
     def block(self, n: int) -> ca.SX:
-        """Return the block (3 x 3) of G of the point whose rows begin with n."""
+        """Return the block (3 x 3) of G for the point whose first row is n."""
         return self.read[n : n + 3, :] @ self.write[:, n : n + 3]
 
     def sticking(self, added: ca.SX) -> Callable[[ca.SX], ca.SX]:

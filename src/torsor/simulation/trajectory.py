@@ -278,11 +278,11 @@ class Trajectory(Samples):
     ) -> Trajectory:
         """Return the trajectory of a .npz file, which contains its robot, or of a .csv file, for the given robot.
 
-        A table of any other layout needs ``columns``: {"time": head, "q": heads, "v": ..., "a": ..., "tau": ...}, heads
-        or numbers of columns from 0, in the order of the coordinates. ``units`` are {"q": "deg", "time": "ms"}, one for
-        all columns of a quantity or a list; SI and radians by default. The ``delimiter`` is found if it is not given;
-        ``rate`` (Hz) stands for a column of times. Missing v and a are differences of second order (a near the ends of
-        first order), a missing tau is that of inverse dynamics.
+        A table of any other layout needs ``columns``: {"time": name, "q": names, "v": ..., "a": ..., "tau": ...},
+        column names or indices from 0, in the order of the coordinates. ``units`` are {"q": "deg", "time": "ms"}, one
+        for all columns of a quantity or a list; SI and radians by default. The ``delimiter`` is detected by default;
+        ``rate`` (Hz) replaces a time column. Missing v and a are computed by second-order finite differences (first
+        order for a near the ends), and a missing tau by inverse dynamics.
 
         Example:
             >>> import tempfile

@@ -295,11 +295,11 @@ class Person:
     def body(self) -> Robot:
         """Return the body, a ``library.human`` with the lengths and strengths of the person.
 
-        A warning is given for a person outside the tables, and for lengths that contradict the height.
+        A warning is issued if the person is outside the tables, or if lengths contradict the height.
 
         Example:
             >>> child = Person.of_percentile(sex="female", age=8).body()
-            >>> round(child.mass, 1), round(sum(each.mass for each in child.links if "head" in each.name), 1)
+            >>> round(child.mass, 1), round(sum(link.mass for link in child.links if "head" in link.name), 1)
             (25.6, 2.9)
         """
         body = human(self.height, self.mass, self.sex, age=self.age)

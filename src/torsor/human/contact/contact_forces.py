@@ -425,7 +425,7 @@ class OneFootContact(SharedContact):
 
 @lru_cache(maxsize=8)
 def contact_forces(node: Node) -> ContactForces:
-    """Return the contact forces of a node, the same object for all terms of the node."""
+    """Return the contact forces at a node. All terms of the node share one object."""
     held = railed(node)
     if FRACTION in node.model.names:
         return SharedContact(held)

@@ -229,7 +229,7 @@ class Step:
 
 
 def described(step: Step) -> str:
-    """Return speed, length and rise of a step as text for titles."""
+    """Return the speed, length and rise of a step as text for titles."""
     way = f", {abs(step.rise):.3g} m {'up' if step.rise > 0 else 'down'}" if step.rise else ""
     return f"{step.speed:g} m/s, steps of {step.length:.3g} m{way}"
 

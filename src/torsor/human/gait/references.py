@@ -70,7 +70,7 @@ PELVIS = ("tilt", "list", "yaw")
 
 
 def in_words(curve: str, kind: str) -> str:
-    """Return a curve as text: "hip extension moment", "vertical force", "pelvis list"."""
+    """Return the name of a curve as text: "hip extension moment", "vertical force", "pelvis list"."""
     words = curve.replace("_", " ")
     return f"{words} {kind}" if kind in ("moment", "force") else f"pelvis {words}" if words in PELVIS else words
 

@@ -25,7 +25,7 @@ ARMREST_LENGTH = 0.25  # length of an armrest (m)
 
 
 def draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
-    """Draw the seat into a panel, seen from the right, centred where it acts and offset by ``shift`` (m)."""
+    """Draw the seat in a panel, seen from the right, centred at its point of action and offset by ``shift`` (m)."""
     front, back = shift - seat.back + SEAT_DEPTH / 2, shift - seat.back - SEAT_DEPTH / 2
     axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
     axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)

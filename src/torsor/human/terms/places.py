@@ -113,7 +113,7 @@ class Stands(Constraint):
     is_relative: bool = False  # to a heel whose position is a variable
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return for each point its position on the link and its place under a flat foot (K, 6)."""
+        """Return the position of each point on its link and its place under a flat foot (K, 6)."""
         side, (x, z), data_by_point = self.stance.side, self.stance.heel, dict[str, Array]()
         for point, _ in self.stance.points:
             local = _local(self.body, f"{side}_{point}")[1]

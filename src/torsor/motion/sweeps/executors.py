@@ -361,9 +361,9 @@ class Here(Executor):
 
 
 class Pool:
-    """An executor with what a sweep needs to know about it: its capacity, and the errors that mean a lost worker.
+    """An executor with the properties that a sweep needs: its capacity, and the errors that mean a lost worker.
 
-    ``executor`` is None for processes of this machine (``workers`` of them, 0 for this process), an executor of
+    ``executor`` is None for processes on this machine (``workers`` of them, 0 for this process), an executor of
     ``concurrent.futures``, a function that returns one, a ``distributed.Client``, or the address of its scheduler.
     """
 

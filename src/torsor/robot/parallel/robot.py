@@ -165,7 +165,7 @@ class ParallelRobot(Assembled):
     def forward_dynamics(
         self, pose: ArrayLike, twist: ArrayLike, forces: ArrayLike, external: Maybe = None, q: Maybe = None
     ) -> Array:
-        """Return the acceleration (..., 6) of the platform due to drive forces (..., N).
+        """Return the platform acceleration (..., 6) for drive forces (..., N).
 
         It is M^-1 (J_p^-T Gamma - F at zero acceleration), the inverse of ``inverse_dynamics``.
 

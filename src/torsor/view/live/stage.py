@@ -50,7 +50,7 @@ class Clock:
         self.time, self.rounds = min(max(time, 0.0), self.duration), 0
 
     def play(self, playing: bool = True) -> None:
-        """Play or pause; at the end, playing starts again."""
+        """Play or pause. At the end, restart from the beginning."""
         if playing and self.time >= self.duration:
             self.time, self.rounds = 0.0, 0
         self.playing = playing
