@@ -68,10 +68,10 @@ class Rollout(Result):
     def vjp(self, q_bar: Any = None, v_bar: Any = None) -> tuple[Any, ...]:
         """Return the gradients of a cost by q0 (..., nq), by v0 (..., nv), and by a constant force or wrench if given.
 
-        ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost by all samples, zero if they
-        are not given. Gradients by positions are those by their components. Each rollout has its own: sum them where
-        rollouts have a common start or force. The rollout must have recorded each step (``record=1``), and a rollout
-        from a file has no gradients.
+        ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost with respect to all samples,
+        zero if they are not given. Gradients by positions are those by their components. Each rollout has its own: sum
+        them where rollouts have a common start or force. The rollout must have recorded each step (``record=1``), and a
+        rollout from a file has no gradients.
 
         Example:
             >>> from torsor.simulation import rollout

@@ -102,12 +102,12 @@ class Sensitivity:
 
     @property
     def by_start(self) -> Array:
-        """Derivative (..., 2 nv, 2 nv) of the last state by the first."""
+        """Derivative (..., 2 nv, 2 nv) of the last state with respect to the first."""
         return self._from_end[..., 0, :, :]
 
     @property
     def by_tau(self) -> Array:
-        """Derivatives (..., T, 2 nv, nv) of the last state by the forces of each step."""
+        """Derivatives (..., T, 2 nv, nv) of the last state with respect to the forces of each step."""
         found: Array = self._from_end[..., 1:, :, :] @ self.B
         return found
 
@@ -249,7 +249,7 @@ def _key(robot: Robot, contact: Contact | None) -> str:
 
 
 def _differentiated(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
-    """Return the kernel of the derivatives of a step by q, v and tau, in this order, of q and then of v."""
+    """Return the kernel of the Jacobians of a step in q, v and tau, in this order, first of q and then of v."""
 
     def make() -> ca.Function:
         step, tree = _made(robot, method, loaded, contact), Tree.of(robot)

@@ -257,11 +257,11 @@ class Timing(NamedTuple):
 class OnlineScaling:
     """Follow a path at the wished timing where torque and torque-rate bounds allow it, and more slowly elsewhere.
 
-    The path arrives sample by sample (``feed``): positions q and their first three derivatives by s, at s = 0,
-    ``spacing``, 2 ``spacing``, ... If s is the time of a wished motion (s), these are its velocities, accelerations and
-    jerks, and ``speed=1`` means that the motion is never faster than wished. For a path without a timing, s has any
-    unit and ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one ``period`` (s) later,
-    and ``command`` the joint motion at that time. The motion starts and ends at rest.
+    The path arrives sample by sample (``feed``): positions q and their first three derivatives with respect to s, at s
+    = 0, ``spacing``, 2 ``spacing``, ... If s is the time of a wished motion (s), these are its velocities,
+    accelerations and jerks, and ``speed=1`` means that the motion is never faster than wished. For a path without a
+    timing, s has any unit and ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one
+    ``period`` (s) later, and ``command`` the joint motion at that time. The motion starts and ends at rest.
 
     Bounds are one number, one per coordinate, or {name: number}: ``torque`` (N m or N) and ``velocity`` (rad/s or m/s),
     by default those of the robot, and ``torque_rate`` (N m/s or N/s), by default unbounded. ``margin`` is the fraction
@@ -351,7 +351,7 @@ class OnlineScaling:
         return 0 if self.closed else self._k + self._samples.capacity - self._samples.fed
 
     def feed(self, q: ArrayLike, d1: ArrayLike, d2: ArrayLike, d3: ArrayLike) -> None:
-        """Add the next sample of the path: q (nv) and its first three derivatives by s, each (nv)."""
+        """Add the next sample of the path: q (nv) and its first three derivatives with respect to s, each (nv)."""
         if not self.room:
             message = "the path is closed" if self.closed else "the preview is full"
             fix = "do not call feed after close()" if self.closed else "call feed only while scaling.room is above 0"

@@ -5,8 +5,8 @@ With x = s'^2, u = s'' (time derivatives) and w = du/ds, so that dx/ds = 2 u,
     tau  = a u + b x + c + d sqrt(x)          a = M q',  b = M q'' + C q',  c = gravity and springs,  d = D q'
     tau' = sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s) + d u + d_s x
 
-where primes of q and the index s denote derivatives by s (Bobrow, Dubowsky and Gibson 1985; the rate is that of Guarino
-Lo Bianco 2009 on a path).
+where primes of q and the index s denote derivatives with respect to s (Bobrow, Dubowsky and Gibson 1985; the rate is
+that of Guarino Lo Bianco 2009 on a path).
 """
 
 import casadi as ca
@@ -166,7 +166,7 @@ class Samples:
         self.fed, self._largest = 0, 0.0  # the latter: x at which a velocity reaches its bound, at the last sample
 
     def add(self, *sample: ArrayLike) -> None:
-        """Add a sample: q and its first three derivatives by s, each (nv)."""
+        """Add a sample: q and its first three derivatives with respect to s, each (nv)."""
         row, before, turn = self.fed % self.capacity, (self.fed - 1) % self.capacity, self.capacity
         stored = self._given[row]
         try:

@@ -113,7 +113,7 @@ def _kernels() -> tuple[Any, Any]:
 # At rest, x is not a spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
 # interval from rest, u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x and
 # equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval from or to rest has the triple of
-# these points. The derivatives of the triple by the free control points are a matrix S for each interval.
+# these points. The derivatives of the triple with respect to the free control points are a matrix S for each interval.
 
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
 FIRST_SLACK = 0.2  # smallest initial slack of rows that the initial guess violates, or nearly
@@ -173,7 +173,7 @@ class _Interval:
         ends = zip(self.moves, (before, after), strict=True)
         at_ends = [[loads_at_end[0], *(moves * part for part in loads_at_end[1:])] for moves, loads_at_end in ends]
         self.ends = [loads(at_ends[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
-        # Each group: values relative to bounds, their derivatives by (w, u, x), and those of (w, u, x) by the triple.
+        # Each group: relative values, their Jacobian in (w, u, x), and the Jacobian of (w, u, x) in the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
         between = self._map(0.5)
         _, rate, _, by_rate = loads(middle, self.ratio, *ca.vertsplit(between @ t))
@@ -188,7 +188,7 @@ class _Interval:
         self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
         plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
-        # Between ``system`` and ``step``: the Newton system, g, its derivatives by (w, u, x), slacks and multipliers.
+        # Between ``system`` and ``step``: the Newton system, g, its Jacobian in (w, u, x), slacks and multipliers.
         sizes = SYSTEM_SIZE, self.m, 12 * n, self.m, self.m
         self.kept = ca.SX.sym("kept", sum(sizes))
         self.split = [0, *np.cumsum(sizes).tolist()]

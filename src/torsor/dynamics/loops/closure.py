@@ -46,7 +46,7 @@ from torsor.spatial import ad, cross, skew
 # its slip, but the matrix W(R, p) of r' = W V all the same.
 
 Pose = tuple[ca.SX, ca.SX]
-Rates = tuple[ca.SX, ...]  # derivatives (rows x nv) of the first rate r' by q, and of the second rate r'' by q and by v
+Rates = tuple[ca.SX, ...]  # Jacobians (rows x nv) of the first rate r' in q, and of the second rate r'' in q and in v
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,8 +237,8 @@ Rules = tuple[ca.Function, ca.Function, ca.Function, ca.Function]
 def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
     """Return functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop.
 
-    They take the pose (R, p), and V, A or forces: W; r''; the derivatives of r' by the pose and of r'' by
-    the pose and by V; the derivative of W^T forces by the pose. Derivatives by the pose are along twists.
+    They take the pose (R, p), and V, A or forces: W; r''; the derivatives of r' with respect to the pose, of r'' with
+    respect to the pose and V, and of W^T forces with respect to the pose. Pose derivatives are along twists.
     """
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
     step = ca.SX.sym("step", 3)  # of the origin of b from its present position: evaluated at zero

@@ -133,7 +133,7 @@ def _on_links(person: Array, known: Knowledge) -> Array:
 
 
 def _derivatives(fit: Fit) -> AnyKernel:
-    """Return the kernel of the positions (M, 3), their derivatives by y (3 M, n) and the rotations of all links."""
+    """Return the kernel of the positions (M, 3), their Jacobian in y (3 M, n) and the rotations of all links."""
 
     def traced() -> ca.Function:
         inputs, places, turns = moved_places(fit.robot, fit.layout)

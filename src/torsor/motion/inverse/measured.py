@@ -121,7 +121,7 @@ def _phase_of(data: Measured, problem: ProblemStatement) -> int:
 
 
 class Residuals:
-    """The distances of a motion from all data, one vector (R,), and their derivatives by the variables of a problem."""
+    """The distances of a motion from all data, one vector (R,), and their Jacobian in the variables of a problem."""
 
     def __init__(self, problem: ProblemStatement, data: Any):
         shared = ("name", "values", "names", "shares", "scale", "phase")

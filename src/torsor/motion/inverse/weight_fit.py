@@ -47,9 +47,9 @@ class WeightFit(Result):
     of the weights, ``data`` the names of the data sets and ``distances`` the root mean square distances from them, in
     their scales. ``nearest`` is the distance of the nearest motion that the constraints allow, over all data, and
     ``explained`` the fraction of the variance over time that the prediction explains. ``x_by_weights`` (n, k) and
-    ``data_by_weights`` (R, k) are the exact derivatives of variables and distances by the weights, ``residuals`` (R,)
-    the distances, and ``history`` (steps, 1 + k) the sum of their squares and the weights after each step. ``flat`` and
-    ``weak`` are as in ``WeightSensitivities``.
+    ``data_by_weights`` (R, k) are the exact derivatives of variables and distances with respect to the weights,
+    ``residuals`` (R,) the distances, and ``history`` (steps, 1 + k) the sum of their squares and the weights after each
+    step. ``flat`` and ``weak`` are as in ``WeightSensitivities``.
     """
 
     motion: MotionResult

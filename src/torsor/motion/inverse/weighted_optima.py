@@ -195,16 +195,17 @@ class Optima:
         return Solved(weights, result or estimated(self.program, outcome), result is not None)
 
     def by_weights(self, at: Solved) -> Array:
-        """Return the derivatives (n, k) of the variables by the weights."""
+        """Return the derivatives (n, k) of the variables with respect to the weights."""
         return at.optimum.moved_by(self.program.gradients(at.optimum.x))
 
 
 class WeightSensitivities(NamedTuple):
     """Sensitivities of an optimum to the weights of its objective.
 
-    ``names`` are those of the k weights. ``x`` (n, k) are the derivatives of the problem's variables by a factor of
-    each weight (1 for the weights of the problem). ``flat`` is the number of directions in which the optimum is not
-    unique. ``weak`` is the number of active inequalities with multipliers near 0, for which derivatives are one-sided.
+    ``names`` are those of the k weights. ``x`` (n, k) are the derivatives of the problem's variables with respect to a
+    factor of each weight (1 for the weights of the problem). ``flat`` is the number of directions in which the optimum
+    is not unique. ``weak`` is the number of active inequalities with multipliers near 0, for which derivatives are
+    one-sided.
     """
 
     names: tuple[str, ...]
@@ -214,7 +215,7 @@ class WeightSensitivities(NamedTuple):
 
 
 def weight_sensitivities(result: Solution) -> WeightSensitivities:
-    """Return the exact derivatives of a solved motion by the weights of its objective terms.
+    """Return the exact derivatives of a solved motion with respect to the weights of its objective terms.
 
     They follow from the implicit function theorem on the active constraints. If all weights grow by the same factor,
     the motion does not change, so the columns times the weights sum to 0.

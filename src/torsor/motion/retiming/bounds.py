@@ -143,7 +143,7 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
 
 # Bounds along a path: rows low <= a u + b x <= high of u = s'' and x = s'^2 (time derivatives).
 #
-# Accelerations are q' u + q'' x, where primes of q denote derivatives by s. Forces come from inverse dynamics, which is
+# Accelerations are q' u + q'' x, where primes denote d/ds. Forces come from inverse dynamics, which is
 # linear in the acceleration and quadratic in the velocity: tau = M q' u + (M q'' + C q') x + g (Bobrow, Dubowsky and
 # Gibson 1985). Joint reactions have the same form. Friction depends on the velocity q' sqrt(x): its tangent at a known
 # x is part of b and of the bounds.

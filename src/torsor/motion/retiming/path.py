@@ -1,7 +1,7 @@
 """Joint paths for retiming: piecewise polynomials q(s), exactly through waypoints or with blended corners.
 
-Both kinds have continuous q, q' and q'' (primes denote derivatives by s), so that forces along them are continuous.
-Blends also have continuous q'''.
+Both kinds have continuous q, q' and q'' (primes denote derivatives with respect to s), so that forces along them are
+continuous. Blends also have continuous q'''.
 """
 
 import math
@@ -152,7 +152,7 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 def stretched(p: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the places s (...) of progresses p (...), all from 0 to 1, and the first three derivatives by p.
+    """Return the places s (...) at progress p (...), all from 0 to 1, and their first three p derivatives.
 
     s = 10 p^3 - 15 p^4 + 6 p^5, the smooth step of degree 5: s' and s'' are 0 at both ends.
     """
@@ -294,7 +294,7 @@ class JointPath(NamedTuple):
         return value
 
     def on(self, piece: Any, s: Any) -> Array:
-        """Return q and its derivatives by s (..., 4, n) at places s (...) in pieces (...) of the first path."""
+        """Return q and its s derivatives (..., 4, n) at places s (...) in pieces (...) of the first path."""
         return polynomials(self.pieces[0, piece], s - self.breaks[0, piece], 4)
 
     def path(self, b: int) -> "JointPath":

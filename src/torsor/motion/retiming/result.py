@@ -58,7 +58,7 @@ LIMIT_TOLERANCE = 1e-9  # rad, m beyond a position limit that count as rounding
 
 
 class RetimedInstants:
-    """A retimed motion at times (...), given q and its derivatives by s (..., 4, n), and the rates of s (...)."""
+    """A retimed motion at times (...), given q and its s derivatives (..., 4, n), and the rates of s (...)."""
 
     def __init__(self, robot: Robot, times: Any, on_path: Array, rate: Any, u: Any, jerk: Any):
         self.times, self.q, self._robot, self._on_path = times, on_path[..., 0, :], robot, on_path

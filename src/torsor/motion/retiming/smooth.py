@@ -299,7 +299,7 @@ def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, pa
 
 
 def _trace(rows: RowKernel, powers: int) -> ca.Function:
-    """Return the coefficients by the progress p, where ``shape`` has the derivatives of s by p.
+    """Return the coefficients by the progress p, where ``shape`` has the derivatives of s with respect to p.
 
     With u = s'' and x = s'^2 of the place, u = g1 u_p + g2 x_p and x = g1^2 x_p of the progress.
     """

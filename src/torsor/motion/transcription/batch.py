@@ -1,11 +1,11 @@
-"""All nodes of a kind at once: node kernels evaluated as one batch, with derivatives by the variables.
+"""All nodes of a kind at once: node kernels in one batch, and their derivatives with respect to the variables.
 
 Profiles and their time derivatives at a node are w_d = T^-d B_d c, with few control points c each, so
 
     dw_d/dc = T^-d B_d      dw_d/dT = -d/T w_d      d2w_d/dc dT = -d/T T^-d B_d      d2w_d/dT2 = d (d + 1)/T^2 w_d
 
-give derivatives by control points and by the duration (Barman 2020, eq. 4.15, which omits T). The kernels contain the
-factors of T and give derivatives by B_d c; ``ChainRule`` does the rest.
+give derivatives with respect to control points and the duration (Barman 2020, eq. 4.15, which omits T). The kernels
+contain the factors of T and give derivatives by B_d c; ``ChainRule`` does the rest.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, 
 from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
 
-# The chain rule from node derivatives to derivatives by control points, with constant matrices.
+# The chain rule from node derivatives to derivatives with respect to control points, with constant matrices.
 #
 # At node k, profile i has the derivatives B_dk c_i by s of order d = 0, 1, ..., which depend on few control points c_i.
 # Derivatives J_kd by these become J_kd B_dk by control points. Nodes between the same knots have the same control
@@ -63,7 +63,7 @@ class ScatterSum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ChainRule:
-    """Nodes at increasing ``s`` (K,) of a phase, ``orders`` of derivatives by s, and ``size`` variables."""
+    """Nodes at increasing ``s`` (K,) of a phase, ``orders`` of s derivatives, and ``size`` variables."""
 
     phase_layout: PhaseLayout
     s: Array
@@ -96,7 +96,7 @@ class ChainRule:
         return np.asarray(self.phase_layout.columns[group.profiles, first : first + P])
 
     def rates(self, x: Array) -> Array:
-        """Return profiles and their derivatives by s (orders, K, N)."""
+        """Return profiles and their derivatives with respect to s (orders, K, N)."""
         C = self.phase_layout.points(x)
         result = np.empty((self.orders, len(self.s), len(C)))
         if len(self.groups) == 1:
@@ -158,7 +158,7 @@ class ChainRule:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """First derivatives by control points, for pairs of a row and a profile that are the same at every node."""
+    """First derivatives with respect to control points, for row and profile pairs that are the same at every node."""
 
     chain: ChainRule
     profiles: Indices
@@ -195,7 +195,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Second derivatives by control points of profiles ``i`` and ``j`` (blocks,), i >= j."""
+    """Second derivatives with respect to control points of profiles ``i`` and ``j`` (blocks,), i >= j."""
 
     chain: ChainRule
     i: Indices

@@ -105,7 +105,7 @@ class Path:
         return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), rows), dtype=float))
 
     def positions(self, x: Array, order: int = 0) -> Array:
-        """Return positions (..., nq), or their derivatives by the progress, at a progress (...)."""
+        """Return positions (..., nq), or their derivatives with respect to the progress, at a progress (...)."""
         at = np.asarray(x, dtype=float)
         result = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
         return np.asarray(result.reshape(*at.shape, self.points.shape[1]))
@@ -116,7 +116,7 @@ class Path:
         return self.spline.taylor(np.concatenate([[0.0], self.spline.inner]), self.points)
 
     def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
-        """Return positions (nq x 1) at a symbolic progress, and their derivatives by it: ``orders`` columns."""
+        """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns."""
         starts = np.concatenate([[0.0], self.spline.inner])
         pieces, begin = ca.SX(self._pieces[0]), ca.SX(0)
         for start, piece in zip(starts[1:], self._pieces[1:], strict=True):
@@ -269,7 +269,7 @@ class MotionModel:
         return result
 
     def follow(self, Q: ca.SX, y_1: ca.SX) -> ca.SX:
-        """Return the derivative (nq x N) of closed-loop positions by the profiles."""
+        """Return the derivative (nq x N) of closed-loop positions with respect to the profiles."""
         v = self.robot.function("constrained_velocities")(Q, y_1[: self.names.moving])
         return steps(Tree.of(self.robot), Q) @ ca.jacobian(v, y_1)
 

@@ -116,7 +116,7 @@ class Node:
         return self.clock.derivative(self.s, self._column(self.clock.names), order)
 
     def _timed(self) -> list[ca.SX]:
-        """Return profiles and their time derivatives; ``y`` are derivatives by s T."""
+        """Return profiles and their time derivatives; ``y`` are derivatives with respect to s T."""
         if not self.clock.harmonics:
             return self.y
         result, rate = [self.y[0]], self._clock(1)
@@ -125,7 +125,7 @@ class Node:
         return result
 
     def _by_even_time(self, expression: ca.SX) -> ca.SX:
-        """Return the derivative of an expression of y and s by s T."""
+        """Return the derivative of an expression of y and s with respect to s T."""
         parts = (ca.jtimes(expression, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1))
         return sum(parts, start=ca.jtimes(expression, self.s, 1 / self.T))
 
@@ -136,7 +136,7 @@ class Node:
 
     @property
     def held_numbers(self) -> ca.SX:
-        """The shared numbers with given values, as one column; there are no derivatives by them."""
+        """The shared numbers with given values, as one column; there are no derivatives with respect to them."""
         return self._column(self.held)
 
     def _column(self, names: Iterable[str]) -> ca.SX:

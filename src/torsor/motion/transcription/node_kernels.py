@@ -67,11 +67,11 @@ _SCALARS = ("T", "s", "weight")
 class NodeJacobian(NamedTuple):
     """First derivatives of a node: their sparsity pattern, and the kernel that computes them.
 
-    Derivatives are by B_d c = T^d w_d, the derivatives of profiles by s; by T at constant control points; and by the
-    numbers. ``pairs`` (2, pairs) are rows with the profiles on which they depend, ``timed`` the rows that depend on T,
-    ``entries`` (2, entries) rows with the numbers on which they depend. The kernel returns "rows" (orders x pairs),
-    "timed", "shared", and "cost" (orders x N, T, numbers), the dense gradient of the integrand. Derivatives by T are
-    omitted if T is given.
+    The variables are B_d c = T^d w_d, the derivatives of profiles with respect to s; T at constant control points;
+    and the numbers. ``pairs`` (2, pairs) are rows with the profiles on which they depend, ``timed`` the rows that
+    depend on T, ``entries`` (2, entries) rows with the numbers on which they depend. The kernel returns "rows" (orders
+    x pairs), "timed", "shared", and "cost" (orders x N, T, numbers), the dense gradient of the integrand. Derivatives
+    with respect to T are omitted if T is given.
     """
 
     pairs: Indices
@@ -81,7 +81,7 @@ class NodeJacobian(NamedTuple):
 
 
 class NodeHessian(NamedTuple):
-    """Second derivatives of a node by the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
+    """Second derivatives of a node in the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j with nonzero second derivatives. The kernel returns "blocks"
     (orders of i x orders of j x blocks), "mixed" (orders x N x specials) by a profile and a special, and "corner"
@@ -240,7 +240,7 @@ class NodeKernels:
         return rows, cost
 
     def jacobian(self, by_T: bool) -> NodeJacobian:
-        """Return derivatives by (B c, T, numbers); T is omitted if it is given."""
+        """Return derivatives with respect to (B c, T, numbers); T is omitted if it is given."""
         name = "jacobian" if by_T else "jacobian_given_T"
         (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
         return NodeJacobian(pairs, timed, entries, call)
@@ -265,13 +265,13 @@ class NodeKernels:
 
     @cached_property
     def _rates(self) -> ca.SX:
-        """Derivative of profiles, their time derivatives, T and the numbers by T, at constant control points."""
+        """T derivative of profiles, their time derivatives, T and the numbers, at constant control points."""
         y, T = self.node.y, self.node.T
         parts = [-d / T * y[d] for d in range(self.orders)]
         return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
 
     def _unscaled(self, column: ca.SX) -> ca.SX:
-        """Return derivatives by B c, order by order, given those by time derivatives of profiles."""
+        """Return derivatives with respect to B c, order by order, given those in time derivatives of profiles."""
         N, T = self.count, self.node.T
         return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 

@@ -52,12 +52,12 @@ class Clock:
         return basis
 
     def derivative(self, s: ca.SX, values: ca.SX, order: int) -> ca.SX:
-        """Return h (order 0) or its derivative by s, as an expression."""
+        """Return h (order 0) or its derivative with respect to s, as an expression."""
         first = [s, ca.SX(1), ca.SX(0), ca.SX(0)][order]
         return first + sum((values[k] * b for k, b in enumerate(self._basis(s, order, ca))), start=ca.SX(0))
 
     def numeric(self, s: Array, values: Array, order: int = 0) -> Array:
-        """Return h (order 0) or its derivative by s (K,), for given values of the variables."""
+        """Return h (order 0) or its derivative with respect to s (K,), for given values of the variables."""
         s = np.asarray(s, dtype=float)
         first = [s, np.ones_like(s), np.zeros_like(s), np.zeros_like(s)][order]
         basis = self._basis(s, order, np)

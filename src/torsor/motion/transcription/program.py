@@ -52,7 +52,7 @@ class RowRates:
         return [*duration, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
 
     def _coefficients(self, x: Array) -> tuple[Array, Array, Array]:
-        """Return c (K - 1,), and its first (K - 1, P) and second (K - 1, P, P) derivatives by ``_columns``.
+        """Return c (K - 1,), and its first (K - 1, P) and second (K - 1, P, P) derivatives in ``_columns``.
 
         c is a product of powers, so its derivatives are those of its logarithm, which is a sum.
         """
@@ -120,7 +120,7 @@ class RowRates:
         (c, first, second), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
         columns = self._columns
         total = A.gram(np.repeat(2 * c, len(self.chosen)))
-        # (n, P): A^T times the derivative of 2 c d by p
+        # (n, P): A^T times the derivative of 2 c d with respect to p
         mixed = A.transposed_times((2 * d[:, :, None] * first[:, None, :]).reshape(d.size, len(columns)))
         total[:, columns] += mixed
         total[columns] += mixed.T

@@ -16,7 +16,7 @@ STEP = 1e-30  # of complex steps
 
 @cache
 def by_complex_steps() -> tuple[Array, ...]:
-    """Return the derivatives of tau, Fp and Tp, each by q, qd and qdd, by complex steps of the sample's forces."""
+    """Return the Jacobians of tau, Fp and Tp in q, qd and qdd, by complex steps of the sample's forces."""
     data, _, state, load, _ = standard()
     columns = []
     for step in STEP * np.eye(3 * len(data.m)):
@@ -62,7 +62,7 @@ def _reactions() -> Decision:
 
 
 def _control_point() -> Decision:
-    """Compare the derivative of torques by a control point of one joint, and by the duration at the same t / T."""
+    """Compare torque derivatives with respect to a control point of one joint and the duration, at the same t / T."""
     robot, T = library.two_link().to(device="casadi"), 0.4
     q, v, a = np.random.default_rng(7).normal(size=(3, 2))
     by_q, by_v, by_a = robot.derivatives.inverse_dynamics(q, v, a)
