@@ -202,7 +202,7 @@ class Bar(Display):
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """Show on a terminal what takes long; of nested messages, the innermost.
+    """Show a message on a terminal during a long computation; of nested messages, the innermost.
 
     Example:
         >>> with working("adding numbers"):
@@ -220,7 +220,7 @@ def working(text: str) -> Iterator[None]:
 
 
 def compiling(what: str) -> AbstractContextManager[None]:
-    """Show a message while a function compiles, since a first call takes long; ``what`` is its name.
+    """Show a message while a function compiles, because a first call takes time; ``what`` is its name.
 
     Example:
         >>> with compiling("inverse_dynamics"):

@@ -72,8 +72,9 @@ def cpp(
 ) -> list[Path]:
     """Write algorithms as C99 with a C++17 header into a folder: NAME.hpp and the files of ``c``.
 
-    Arguments are those of ``c``. The namespace ``name`` contains a function for each algorithm, on fixed-length views
-    (arrays, ``std::array``, ``std::span``, Eigen vectors). ``name::robot`` contains names, units, limits and gravity.
+    The arguments are the same as for ``c``. The namespace ``name`` contains a function for each algorithm, on
+    fixed-length views (arrays, ``std::array``, ``std::span``, Eigen vectors). ``name::robot`` contains names, units,
+    limits and gravity.
 
     Example:
         >>> import tempfile
@@ -99,8 +100,8 @@ def js(
 ) -> list[Path]:
     """Write algorithms as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
 
-    Arguments are those of ``c``. The module has no dependencies. ``inverseDynamics(q, v, a, out)`` for one state and
-    ``inverseDynamicsRows`` for many take and return typed arrays. ``robot`` contains names, units and limits.
+    The arguments are the same as for ``c``. The module has no dependencies. ``inverseDynamics(q, v, a, out)`` for one
+    state and ``inverseDynamicsRows`` for many take and return typed arrays. ``robot`` contains names, units and limits.
 
     Example:
         >>> import tempfile

@@ -29,7 +29,7 @@ _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
 
 class Touch(NamedTuple):
-    """Two shapes that may touch; the first one may be the ground."""
+    """Two shapes that may touch. The first one may be the ground."""
 
     first: Placed
     second: Placed
@@ -40,19 +40,19 @@ class Contact:
     """Unilateral contact with friction between the shapes of a robot and the ground, and between shapes.
 
     ``ground`` is True for the plane z = 0 of the base, a ``Shape`` that is fixed to the base (a plane with a pose, for
-    a slope), or False for none. Planes and other shapes of the base itself count as ground too. ``shapes`` are the
+    a slope), or False for none. Planes and other shapes of the base are also ground. ``shapes`` are the
     names of shapes, links or frames that touch the ground; None for all moving shapes. ``pairs`` are pairs of names
-    whose shapes touch each other, or "all" for those that are not allowed collisions.
+    whose shapes touch each other, or "all" for all pairs that are not allowed collisions.
 
-    ``kind="compliant"``: the normal force at a point that is x (m) deep and approaches with x' (m/s) is that of Hunt
+    ``kind="compliant"``: the normal force at a point with depth x (m) and approach velocity x' (m/s) is that of Hunt
     and Crossley (1975), k x^n max(0, 1 + d x'), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
-    (s/m); n = 1.5 is Hertz' contact of round bodies. Friction is Coulomb's law, regularised: mu times the normal force,
-    against the slip u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are functions of the state alone,
-    continuous, and energy never grows.
+    (s/m); n = 1.5 is Hertzian contact of round bodies. Friction is regularised Coulomb friction: mu times the normal
+    force, against the slip u, times u / sqrt(|u|^2 + s^2) with ``slip`` s (m/s). Forces are continuous functions of the
+    state, and energy never grows.
 
-    ``kind="hard"``: impulses at each step that keep shapes apart at its end, with Coulomb's cone of ``friction``, by
-    projected Gauss-Seidel (``sweeps`` of it). Points are as stiff as a spring, ``stiffness`` in N/m, and penetration
-    vanishes in the time ``relaxation`` (s); any values are stable. There is no restitution, and sticking contacts
+    ``kind="hard"``: impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They are
+    found by ``sweeps`` of projected Gauss-Seidel. Points are as stiff as a spring (``stiffness``, N/m), and penetration
+    decays within ``relaxation`` (s); any values are stable. There is no restitution, and sticking contacts
     do not creep. Steps have a fixed length, order 2 without contact and 1 with it. Parameters of the other kind raise
     ModelError.
 
@@ -177,7 +177,7 @@ class Contact:
 
 
 class ContactPoint(NamedTuple):
-    """A point of contact in base axes: signed ``distance`` (m), unit ``normal`` (3) from the first shape to the second.
+    """A contact point in base axes: signed ``distance`` (m), unit ``normal`` (3) from the first shape to the second.
 
     ``point`` (3) is where forces act on both, ``velocity`` (3) that of the second shape relative to the first there;
     ``touch`` has the shapes. The rate of the distance is normal . velocity.
@@ -191,7 +191,7 @@ class ContactPoint(NamedTuple):
 
 
 class ContactState:
-    """The points of contact of a robot at (q, v), and what their forces are on its links."""
+    """The contact points of a robot at (q, v), and the wrenches of their forces on its links."""
 
     def __init__(self, tree: Tree, touches: Sequence[Touch], q: ca.SX, v: ca.SX):
         moved = moves(tree, q)
@@ -282,7 +282,7 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
 
 
 def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
-    """Return the wrenches of contact as a function of (t, q, v), (L x 6): on each link at its origin in its axes."""
+    """Return the contact wrenches as a function of (t, q, v), (L x 6): on each link at its origin in its axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
     wrenches = state.wrenches([_force(contact, each) for each in state.points])
@@ -300,7 +300,7 @@ FEW = 64  # rollouts whose step is checked
 
 
 class Start(NamedTuple):
-    """Points of contact at q: distances (..., K), and the Jacobians (..., K, 3, nv) of their relative velocities."""
+    """Contact points at q: distances (..., K), and the Jacobians (..., K, 3, nv) of their relative velocities."""
 
     names: list[tuple[str, str]]
     distance: Array
@@ -309,7 +309,7 @@ class Start(NamedTuple):
 
 
 def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
-    """Return the points of contact at postures q (B, nq); traced once, not compiled."""
+    """Return the contact points at postures q (B, nq); traced once, not compiled."""
 
     def traced() -> tuple[list[tuple[str, str]], ca.Function]:
         q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)

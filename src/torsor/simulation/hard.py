@@ -243,7 +243,7 @@ def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Functio
 
 
 def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contact | None) -> ca.Function:
-    """Return the step of a method, or that of hard contact; raise ModelError for a method beside hard contact."""
+    """Return the step of a method, or that of hard contact; raise ModelError for another method with hard contact."""
     if contact is None or contact.kind == "compliant":
         return STEPS[method](robot, acting, None, None)
     if method != "rk4":
@@ -253,7 +253,7 @@ def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contac
 
 
 def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
-    """Return the wrenches (L x 6) of contact in the step from (t, q, v, [tau], [external], h): impulses / h."""
+    """Return the contact wrenches (L x 6) in the step from (t, q, v, [tau], [external], h): impulses / h."""
     free, _, _, wrenches = _solved(robot, acting, contact)
     values = [ca.cse(ca.densify(wrenches))]
     return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), ["contact"])

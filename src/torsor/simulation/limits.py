@@ -45,14 +45,14 @@ class Limits:
         object.__setattr__(self, "dissipation", number(self.dissipation, _WHERE, "dissipation", least=0.0))
 
     def effort(self, robot: Robot) -> Array | None:
-        """Return the largest force of each coordinate (nv,), inf without a limit; None if efforts are not enforced.
+        """Return the maximum force of each coordinate (nv,), inf without a limit; None if efforts are not enforced.
 
         A limit of 0 marks a coordinate without a drive, which is not limited.
         """
         return np.where(robot.effort_limit > 0, robot.effort_limit, np.inf) if self.efforts else None
 
     def saturated(self, robot: Robot, tau: Array) -> NDArray[np.bool_]:
-        """Return where forces (..., nv) are as large as the drives can give.
+        """Return where forces (..., nv) reach the limits of the drives.
 
         Example:
             >>> arm = torsor.library.quadruped()
@@ -109,7 +109,7 @@ def stopped(robot: Robot) -> list[tuple[int, int, float, float]]:
 
 
 def limits_of(settings: Mapping[str, Any]) -> Limits | None:
-    """Return the limits that the settings of a trajectory have; None without any."""
+    """Return the limits in the settings of a trajectory, or None if there are none."""
     given = settings.get("limits")
     return Limits(**given) if isinstance(given, Mapping) else None
 

@@ -63,7 +63,7 @@ def read_log(
 
 
 def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
-    """Raise ModelError at the first of ``times`` (N,) that is not after the one before; ``lines`` (N,) of the file."""
+    """Raise ModelError at the first of ``times`` (N,) that does not increase; ``lines`` (N,) of the file."""
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         k = int(late[0]) + 1
@@ -76,7 +76,7 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
 def wanted_columns(
     columns: Any, robot: Mechanism, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
-    """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
+    """Return the columns of each quantity: names or indices, as many as the robot has coordinates.
 
     Of forces, ``driven`` columns are enough too: those of a robot without its free base.
     """
@@ -106,7 +106,7 @@ def wanted_columns(
 
 
 def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism | None, where: str) -> dict[str, Array]:
-    """Return the unit factors of the columns of each quantity; with a ``robot``, units have to fit its joints."""
+    """Return the unit factors of the columns of each quantity; with a ``robot``, units must fit its joints."""
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:

@@ -66,12 +66,12 @@ class Rollout(Result):
     kind = "rollout"
 
     def vjp(self, q_bar: Any = None, v_bar: Any = None) -> tuple[Any, ...]:
-        """Return the gradients of a cost by q0 (..., nq), by v0 (..., nv), and by a constant force or wrench if given.
+        """Return the gradients of a cost in q0 (..., nq), in v0 (..., nv), and in a constant force or wrench if given.
 
         ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost with respect to all samples,
-        zero if they are not given. Gradients by positions are those by their components. Each rollout has its own: sum
-        them where rollouts have a common start or force. The rollout must have recorded each step (``record=1``), and a
-        rollout from a file has no gradients.
+        zero if they are not given. Gradients in positions refer to their components. Each rollout has its own
+        gradients: sum them where rollouts have a common start or force. The rollout must have recorded each step
+        (``record=1``), and a rollout from a file has no gradients.
 
         Example:
             >>> from torsor.simulation import rollout
@@ -190,12 +190,12 @@ def rollout(
 ) -> Rollout:
     """Return motions in fixed steps, from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
-    Unlike ``simulate`` it neither checks nor copies what it computes: on the GPU (``robot.to(device="cuda")``) all
-    states stay there, and no step waits for the one before. ``controller`` gives the generalised forces (nv) and
+    Unlike ``simulate``, it neither checks nor copies its results: on the GPU (``robot.to(device="cuda")``), all states
+    stay there, and no step waits for the previous one. ``controller`` is the generalised forces (nv) and
     ``external`` the wrenches (L, 6): a constant array (..., nv) or (..., L, 6), or a ``casadi.Function`` of (t, q, v),
-    which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. Shapes that overlap
-    at the start are an error, but not on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a
-    rollout stays where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in
+    which is compiled into the step. ``contact`` is as in ``simulate`` and is differentiated too. Shapes that overlap
+    at the start raise an error, except on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) that returns one
+    number: a rollout stops once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in
     ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state is returned, and the last one. Robots
     with loops raise ModelError.
 

@@ -52,12 +52,12 @@ def step_derivatives(
 ) -> tuple[Array, Array]:
     """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
 
-    They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"), by the
-    state before (A) and by the forces ``tau`` (..., nv), which are constant during the step (B). Changes of q, before
-    and after, are along ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed in their links. ``contact``
-    is that of ``simulate``: the derivatives are those of the forces or impulses as they are computed, one-sided where
-    contact begins or ends. The large code of the implicit methods and of contact takes long to compile for robots with
-    many joints. Robots with loops raise ModelError.
+    They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"). A is
+    with respect to the state before the step, and B to the forces ``tau`` (..., nv), which are constant during the
+    step. Changes of q, before and after, are along ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed
+    in their links. ``contact`` is as in ``simulate``; derivatives are one-sided where contact begins or ends. The large
+    code of the implicit methods and of contact takes a long time to compile for robots with many joints. Robots with
+    loops raise ModelError.
 
     Example:
         >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))

@@ -46,50 +46,55 @@ def simulate(
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
 
     ``q0`` is (..., nq) and ``v0`` (..., nv), by default neutral and at rest; leading axes are rollouts and broadcast.
-    Times are in s. Quaternions may have any length but 0.
+    Times are in s. Quaternions may have any nonzero length.
 
-    ``controller`` gives the generalised forces (..., nv), in N m and N: a constant array, a Python function
-    ``controller(t, q, v)`` of the arrays of all rollouts, or a ``casadi.Function`` of (t, q, v) (or an object with one
-    as its attribute ``function``), which is compiled into the step and evaluated at each of its stages. The methods of
-    fixed step call a Python function once per step and hold its force; "adaptive" calls it at every evaluation. With a
-    ``control_period``, a controller of any kind is sampled once per period and held (zero-order hold), and acts
-    ``delay`` later (a whole number of periods; until the first force arrives, the force is zero). ``external`` are the
-    wrenches (..., L, 6) of the environment, given in the same ways, never sampled. ``limits``
-    (``torsor.simulation.Limits``) lets drives saturate at their ``effort_limit`` and puts stops at position limits.
-    Without ``limits``, joint and drive limits are not enforced; a warning, and ``overloads`` of the result, name the
-    drives whose force exceeds their ``effort_limit``.
+    ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
 
-    With closed loops, v' also has M^-1 A^T lambda, with the multipliers lambda of A v' = -A' v, and every state of the
-    result is closed to rounding. The initial state must be closed (``robot.closed.assemble`` and ``.velocities``). The
-    forces may be given for the active coordinates alone (..., N). The motion may pass dead points of the drives. Where
-    the equations of closure lose rank, so that the motion is not unique, a ``SimulationError`` is raised.
+    - a constant array;
+    - a Python function ``controller(t, q, v)`` of the arrays of all rollouts. Fixed-step methods call it once per step
+      and hold its force; "adaptive" calls it at every evaluation;
+    - a ``casadi.Function`` of (t, q, v), or an object with one as its attribute ``function``. It is compiled into the
+      step and evaluated at each stage.
 
-    ``prescribed`` are coordinates whose motion is given, {name: motion} or {(name, name, ...): motion} for several with
-    one motion: a number (constant position), samples (times, q) with a cubic spline through them, (times, q, v, a), a
-    ``casadi.Function`` t -> q (v and a are its derivatives) or t -> (q, v, a), or a Python function t -> (q, v, a). The
-    motion of the others is computed, such as the base of a robot that swims or flies (Khalil 2010, section 7.2), and
-    ``tau`` has the forces that the prescribed motion needs. Entries of q0, v0 and of controller forces that belong to
-    prescribed coordinates have no effect.
-    With loops, the others begin with the velocities nearest to v0 that keep the loops closed. Not with "implicit" and
-    "sdirk".
+    With a ``control_period``, any controller is sampled once per period and held (zero-order hold). Its force acts
+    after ``delay``, a whole number of periods, and is zero before that. ``external`` is the wrench (..., L, 6) of the
+    environment on each link, given in the same three ways; it is never sampled.
 
-    ``contact`` (``torsor.simulation.Contact``) lets shapes touch the ground and each other, with friction; its wrenches
-    are part of ``external`` of the result. Shapes that overlap at the start are an error, and a step that is too long
-    for the stiffness gets a warning with the largest stable one.
+    ``limits`` (``torsor.simulation.Limits``) saturates drives at their ``effort_limit`` and adds stops at position
+    limits. Without ``limits``, neither is enforced; a warning, and ``overloads`` of the result, name the drives whose
+    force exceeds their ``effort_limit``.
 
-    ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into the
-    duration or control period; all rollouts are integrated at once. ``method="implicit"`` does the same with symplectic
-    steps of order 2 that are stable for springs and dampers of any stiffness; they conserve energy and do not damp
-    stiff oscillations that the step does not resolve. ``method="sdirk"`` takes L-stable steps of order 2, which do:
-    stiff damped springs come to rest (not with loops). ``method="adaptive"`` needs ``torsor[simulate]``: the steps are
-    chosen by ``rtol`` and ``atol``, for stiff systems too, and rollouts are integrated one after the other (functions
-    then get the arrays of one rollout).
+    With closed loops, M^-1 A^T lambda is added to v', where the multipliers lambda follow from A v' = -A' v. Every
+    state of the result is closed to rounding. The initial state must be closed (``robot.closed.assemble`` and
+    ``.velocities``). Forces may be given for the active coordinates alone (..., N). The motion may pass dead points of
+    the drives. If the closure equations lose rank, so that the motion is not unique, a ``SimulationError`` is raised.
 
-    Samples are recorded every ``record`` seconds, to the nearest step; by default every step, or as many of them as fit
-    into 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign changes from
-    one step to the next are located to 1e-10 s; attributes ``terminal`` and ``direction`` as in SciPy. ``progress``
-    shows a progress bar; by default if the simulation takes long and stderr is a terminal. Ctrl-C ends the simulation
-    and returns the samples so far; a motion that diverges is a ``SimulationError`` with them as ``trajectory``.
+    ``prescribed`` maps coordinate names, or tuples of names that share one motion, to motions: a number (constant
+    position), samples (times, q) for a cubic spline, samples (times, q, v, a), a ``casadi.Function`` t -> q (v and a
+    are its derivatives) or t -> (q, v, a), or a Python function t -> (q, v, a). The motion of the other coordinates is
+    computed, such as that of the base of a robot that swims or flies (Khalil 2010, section 7.2). ``tau`` contains the
+    forces that the prescribed motion requires. Entries of q0, v0 and controller forces for prescribed coordinates are
+    ignored. With loops, the other coordinates start with the velocities nearest to v0 that keep the loops closed. The
+    methods "implicit" and "sdirk" do not support prescribed motion.
+
+    ``contact`` (``torsor.simulation.Contact``) lets shapes touch the ground and each other, with friction. Its wrenches
+    are part of ``external`` of the result. Shapes that overlap at the start raise an error. If a step is too long for
+    the contact stiffness, a warning names the largest stable step.
+
+    - ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into
+      the duration or control period. All rollouts are integrated at once.
+    - ``method="implicit"`` takes symplectic fixed steps of order 2 that are stable for springs and dampers of any
+      stiffness. They conserve energy and do not damp stiff oscillations that the step does not resolve.
+    - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
+    - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``, also for stiff
+      systems. Rollouts are integrated one after the other, and functions get the arrays of one rollout.
+
+    Samples are recorded every ``record`` seconds, to the nearest step. By default, every step is recorded, or as many
+    as fit into 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign
+    changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
+    ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
+    time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
+    a ``SimulationError`` whose ``trajectory`` contains the samples so far.
 
     Example:
         >>> arm = torsor.library.two_link()

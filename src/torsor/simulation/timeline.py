@@ -58,7 +58,7 @@ class Timeline:
 
     @cached_property
     def limits(self) -> Array:
-        """The largest forces (k,) of the drives, infinite where there is no limit."""
+        """The maximum forces (k,) of the drives, infinite if there is no limit."""
         limits = dict(zip(self.robot.coordinate_names, self.robot.effort_limit, strict=True))
         return np.array([limits[name] for name in self.driven])
 

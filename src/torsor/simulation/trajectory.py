@@ -45,7 +45,7 @@ UNNAMED = {"energy": ["kinetic", "potential", "total"], "closure": ["largest err
 
 
 def how(samples: Samples) -> str:
-    """Return a description of how a trajectory was made, as far as its settings say it."""
+    """Return a description of how a trajectory was computed, from its settings."""
     settings = samples.settings
     if "method" not in settings:
         return str(settings.get("made", "motion"))
@@ -112,7 +112,7 @@ BEYOND = 2e-2  # fraction of its limit by which a force may exceed it: less is r
 
 
 class Overload(NamedTuple):
-    """The largest force (N m, N) of a ``coordinate`` that its drive cannot give, when it acts (s), and the limit."""
+    """The largest force (N m, N) of a ``coordinate`` beyond the limit of its drive, its time (s), and the limit."""
 
     coordinate: str
     time: float
@@ -121,7 +121,7 @@ class Overload(NamedTuple):
 
 
 def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
-    """Give one warning for all coordinates; the worst one is named with its force."""
+    """Issue one warning for all coordinates that names the worst one with its force."""
     if not found:
         return
     worst, unit = found[0], force_units(samples.robot)[found[0].coordinate]
@@ -212,7 +212,7 @@ class Trajectory(Samples):
         """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 2 %, the worst first.
 
         Each has the ``coordinate``, the ``time`` (s) of its largest force at a sample, that ``force`` and the ``limit``
-        (N m, N), of all rollouts. Simulations enforce limits only if they are asked to (``limits``). A limit of 0 marks
+        (N m, N), of all rollouts. Simulations enforce limits only with ``limits``. A limit of 0 marks
         a coordinate without a drive.
         """
         limits, found = self.robot.effort_limit, list[Overload]()
@@ -307,8 +307,8 @@ class Trajectory(Samples):
         """Draw quantities over time and return the figure; with ``path``, save it too.
 
         ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
-        unit has panels of its own, with eight curves at most. Limits of joints and drives are dotted where they are
-        near. Needs matplotlib: ``torsor[plot]``.
+        unit has its own panels, with at most eight curves. Nearby limits of joints and drives are dotted.
+        Needs matplotlib: ``torsor[plot]``.
 
         Example:
             >>> figure = torsor.simulate(torsor.library.two_link(), duration=0.1).plot(what=("q", "energy"))

@@ -199,32 +199,32 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
     return result
 
 
-def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
-    """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
+def near_desired(points: Array, desired: float, end: str) -> Iterator[Array]:
+    """Yield guesses of control points at the desired x: all before the last braking, fewer of them, and those near it.
 
-    A search ends slightly below the wish, and points at the wish may also be within the bounds.
+    A search ends slightly below the desired value, and points at it may also be within the bounds.
     """
-    if points.max() <= _RAISED_FROM * wished:
+    if points.max() <= _RAISED_FROM * desired:
         return
-    near = np.clip((points / wished - _RAISED_FROM) / (_RAISED_TO - _RAISED_FROM), 0.0, 1.0)
+    near = np.clip((points / desired - _RAISED_FROM) / (_RAISED_TO - _RAISED_FROM), 0.0, 1.0)
     if end == "free":
-        yield np.full(len(points), wished)
+        yield np.full(len(points), desired)
     last = int((near > 0).nonzero()[0].max(initial=0))
     for part in (1.0, 0.75, 0.5):
         ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND_FRACTION * last + 1), 0.0, 1.0)
-        yield _raised(points, wished, ahead)
-    yield _raised(points, wished, near)
+        yield _raised(points, desired, ahead)
+    yield _raised(points, desired, near)
 
 
-def _raised(points: Array, wished: float, part: Array) -> Array:
-    """Return a smooth blend of control points: the given ones where part is 0, the wished x where it is 1."""
-    result: Array = np.where(part == 1, wished, points + part * part * (3 - 2 * part) * (wished - points))
+def _raised(points: Array, desired: float, part: Array) -> Array:
+    """Return a smooth blend of control points: the given ones where part is 0, the desired x where it is 1."""
+    result: Array = np.where(part == 1, desired, points + part * part * (3 - 2 * part) * (desired - points))
     return result
 
 
-# Fractions of the wished x: points are raised towards it from the first, to it from the second.
+# Fractions of the desired x: points are raised towards it from the first, to it from the second.
 _RAISED_FROM, _RAISED_TO = 0.97, 0.99
-# Fraction of the way to the last braking over which points blend from the wish to the search result.
+# Fraction of the way to the last braking over which points blend from the desired x to the search result.
 _BLEND_FRACTION = 0.25
 
 
@@ -255,11 +255,11 @@ class Timing(NamedTuple):
 
 
 class OnlineScaling:
-    """Follow a path at the wished timing where torque and torque-rate bounds allow it, and more slowly elsewhere.
+    """Follow a path at the desired timing where torque and torque-rate bounds allow it, and more slowly elsewhere.
 
     The path arrives sample by sample (``feed``): positions q and their first three derivatives with respect to s, at s
-    = 0, ``spacing``, 2 ``spacing``, ... If s is the time of a wished motion (s), these are its velocities,
-    accelerations and jerks, and ``speed=1`` means that the motion is never faster than wished. For a path without a
+    = 0, ``spacing``, 2 ``spacing``, ... If s is the time of a desired motion (s), these are its velocities,
+    accelerations and jerks, and ``speed=1`` means that the motion is never faster than desired. For a path without a
     timing, s has any unit and ``speed`` is the largest ds/dt. ``step`` returns the timing (s, ds/dt, d2s/dt2) one
     ``period`` (s) later, and ``command`` the joint motion at that time. The motion starts and ends at rest.
 
@@ -451,7 +451,7 @@ class OnlineScaling:
             yield
         best = window.clipped()
         yield
-        for points in chain(near_wish(best, self.speed**2, window.end), [best]):
+        for points in chain(near_desired(best, self.speed**2, window.end), [best]):
             window.take(points)
             yield
             uses = yield from window.uses()
@@ -468,7 +468,7 @@ class OnlineScaling:
         return FIRST_JERK_FRACTION / max(inertia, 1e-9)
 
     def prepare(self) -> None:
-        """Plan the first motion; otherwise the first call of ``step`` does so, which takes a few milliseconds."""
+        """Plan the first motion; otherwise the first call to ``step`` does so, which takes a few milliseconds."""
         if self.fed <= 2 * MIN_INTERVALS and not self.closed:
             message, fix = (
                 f"the open path has {self.fed} samples",
@@ -481,7 +481,7 @@ class OnlineScaling:
 
     @property
     def waits(self) -> bool:
-        """Whether the robot stands still because no samples ahead are known or no plan is found yet."""
+        """Whether the robot is at rest because there are no samples ahead or no plan has been found yet."""
         return self._interval is None and not self.finished
 
     def step(self) -> Timing:

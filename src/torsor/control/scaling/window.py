@@ -284,7 +284,7 @@ class _Interval:
         for before, at, after in zip(checked, checked[1:], checked[2:], strict=False):
             bulge = (2 * at - before - after) / 8
             worst += [at + ca.fmax(bulge, 0), ca.fmax(-bulge, 0) - at]
-        # The largest x has a margin for velocities, but none for the wished speed, which may be reached.
+        # The largest x has a margin for velocities, but none for the desired speed, which may be reached.
         speed = ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0))
         largest = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
         return self._function("use", [self.near, inner], ca.if_else(least > 0, largest, np.inf))

@@ -124,7 +124,7 @@ class _Interrupt:
     """Defers Ctrl-C so that nothing is left half written; within a case in this process it is raised as usual."""
 
     def __init__(self) -> None:
-        self.is_wished = False
+        self.is_requested = False
         self.raises = False
         self._before: Any = None
 
@@ -139,9 +139,9 @@ class _Interrupt:
             signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.raises or self.is_wished:  # a second Ctrl-C takes effect at once
+        if self.raises or self.is_requested:  # a second Ctrl-C takes effect at once
             self._before(number, frame)
-        self.is_wished = True
+        self.is_requested = True
 
 
 class _Sweep:
@@ -162,7 +162,7 @@ class _Sweep:
         pool = Pool(executor, workers, self._subject)
         at_once = True
         try:
-            while not self._interrupt.is_wished:
+            while not self._interrupt.is_requested:
                 self._fill(todo, pool)
                 if not self._running:
                     at_once = False
@@ -189,7 +189,7 @@ class _Sweep:
                 self._submit(self._alone.popleft(), pool)
             return
         self._capacity = pool.capacity()
-        while len(self._running) < self._capacity and not self._interrupt.is_wished:
+        while len(self._running) < self._capacity and not self._interrupt.is_requested:
             # A case that lost its worker waits a while, because the cause may still be present.
             is_due = bool(self._again) and self._again[0].turn <= self._given
             job = None if is_due else next(todo, None)
