@@ -166,7 +166,7 @@ class Display:
         return time.monotonic() >= self._due
 
     def show(self, content: Any) -> None:
-        """Replace the content by text or another object that Rich can show."""
+        """Replace the content with text or another object that Rich can show."""
         if self._live is None:
             _status.give_way()
             self._live = _new_live(self._keep)

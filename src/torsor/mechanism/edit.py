@@ -122,7 +122,7 @@ def with_friction(
     Without a joint, the friction applies to all joints. A single number applies to all except free joints, because a
     floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not included,
     and joints that follow others keep their friction. Arguments that are None keep their values. ``smooth`` (rad/s or
-    m/s) replaces sign(v) by tanh(v / smooth); 0 is Coulomb friction. "joint/motor" is the friction of the joint's
+    m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. "joint/motor" is the friction of the joint's
     motor, at the output of the gear.
 
     Example:

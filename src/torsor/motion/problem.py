@@ -149,7 +149,7 @@ class MotionProblem(ProblemStatement):
     ) -> "MotionMultistart":
         """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in several processes.
 
-        ``starts`` replaces the random starts by given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
+        ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
         on. ``settings`` are those of ``solve``; with several workers, a progress bar is shown. The same seeds give the
         same results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
         systems that spawn processes (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.

@@ -85,7 +85,7 @@ class Point:
         return self.value[0] - mu * logs
 
     def merit_gradient(self, mu: float) -> Array:
-        """Return the gradient of the merit function by w."""
+        """Return the gradient of the merit function in w."""
         gradient = np.concatenate([self.jacobians.gradient, np.zeros(len(self.w) - self.n)])
         return np.asarray(gradient - mu / self.gaps[0] + mu / self.gaps[1])
 
@@ -96,13 +96,13 @@ class Point:
 
     @cached_property
     def stationarity(self) -> Array:
-        """The gradient of the Lagrangian by w, without the bound multipliers."""
+        """The gradient of the Lagrangian in w, without the bound multipliers."""
         gradient, E, H = self.jacobians
         return np.concatenate([gradient + self.y @ E + H.transposed_times(self.u), -self.u])
 
     @cached_property
     def dual(self) -> Array:
-        """The gradient of the Lagrangian by w."""
+        """The gradient of the Lagrangian in w."""
         return np.asarray(self.stationarity - self.z[0] + self.z[1])
 
     @cached_property

@@ -85,7 +85,7 @@ class MinMaxViolation:
         return np.append(np.zeros(self.n - 1), 1.0), np.where(source < 0, self._t_entries[rows], padded)
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian by x; the rows are linear in t."""
+        """Return the Hessian in x; the rows are linear in t."""
         row_multipliers = np.zeros(self.program.m)
         np.add.at(row_multipliers, self._taken, multipliers)
         return self.program.hessian(x[:-1], row_multipliers, 0.0)
@@ -235,7 +235,7 @@ class MinSumViolation:
         return gradient, np.concatenate([entries, np.ones(len(self._p)), -np.ones(len(self._q))])
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
-        """Return the Hessian by x; the rows are linear in p and q."""
+        """Return the Hessian in x; the rows are linear in p and q."""
         n = self.program.n
         return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY_WEIGHT * np.eye(n)
 

@@ -229,7 +229,7 @@ class Record:
         self._best = start.copy(), np.zeros(program.m), np.zeros(program.n)
 
     def scale(self, start: Array) -> None:
-        """Replace the program by its scaled form; the log and the outcome still refer to the original program."""
+        """Replace the program with its scaled form; the log and the outcome still refer to the original program."""
         scaled = Scaled(self.evaluations, start, self.settings.tolerance)
         self.program, self.weight, self.evaluations = scaled, scaled.weight, Evaluations(scaled)
         self.settings = scaled.settings(self.settings)

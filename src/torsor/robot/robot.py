@@ -232,7 +232,7 @@ class Robot(Mechanism):
         The traced function is expanded exactly and written in the shortest of several forms. c_12 stands for cos(q_1 +
         q_2), and v is written as the time derivative of q. Needs the extra ``symbolic``.
 
-        ``symbols`` replaces numbers of the robot by symbols: True for all (m mass, r centre of mass, I inertia, l
+        ``symbols`` replaces numbers of the robot with symbols: True for all (m mass, r centre of mass, I inertia, l
         length, g), or paths as in ``parametric``, or a mapping that also names them. ``simplify=False`` returns the
         operations as they are computed, for robots of any size. ``digits`` is the number of digits in LaTeX. Other
         options are as in ``function``.

@@ -301,7 +301,7 @@ def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...]) -> tuple
 
 
 def _pulled(step: ca.Function) -> ca.Function:
-    """Return the gradients of a step by all its inputs, from those by its results."""
+    """Return the gradients in all inputs of a step, given the gradients in its results."""
     inputs = dict(zip(step.name_in(), symbols(step), strict=True))
     results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
     weights, gradients = pulled(inputs, results, {})

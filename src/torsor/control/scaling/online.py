@@ -160,7 +160,7 @@ class Plan:
         return ahead
 
     def adopt(self, k: int, m: int, ahead: Ahead) -> None:
-        """Replace the plan from sample m on by a new timing, and drop the samples before k."""
+        """Replace the plan from sample m on with a new timing, and drop the samples before k."""
         x, u, times = ahead
         first, last = min(k, m) - self.first, m - self.first
         self._x, self._u = self._x[first:last] + x, self._u[first:last] + u

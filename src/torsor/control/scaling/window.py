@@ -195,7 +195,7 @@ class _Interval:
         self.changes = ca.SX.sym("changes", 2 * self.m + ENDING_SIZE)
 
     def _map(self, part: float) -> ca.SX:
-        """Return the derivatives (3 x 3) of w, u and x at a fraction of the interval by its triple."""
+        """Return the Jacobian (3 x 3) of w, u and x in the triple, at a fraction of the interval."""
         by_x = ca.horzcat((1 - part) ** 2, 1 + 2 * part * (1 - part), part**2) / 2
         return ca.vertcat(self.by_w, (1 - part) * self.by_u[0] + part * self.by_u[1], by_x)
 

@@ -149,7 +149,7 @@ def _file(spec: Any, mesh: Any) -> str:
 
 
 def _without_textures(mujoco: Any, spec: Any) -> None:
-    """Replace textures by one pixel: a mechanism has only the colours of materials."""
+    """Replace textures with one pixel: a mechanism has only the colours of materials."""
     taken = {texture.name for texture in spec.textures}
     for texture in spec.textures:
         # Only a skybox may have no name; a texture of a file has the name of the file.

@@ -34,7 +34,7 @@ from torsor.robot.robot import Robot
 from torsor.spatial import cross, inverse_pose
 
 Twist = tuple[ca.SX, ca.SX]
-Rates = tuple[ca.SX | float, ca.SX | float]  # first and second derivative of a position by its variable
+Rates = tuple[ca.SX | float, ca.SX | float]  # first and second derivatives of a position in its variable
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Layout:
         return q
 
     def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
-        """Return position k over the variables y (n), and its first and second derivative by its variable."""
+        """Return position k over the variables y (n), and its first and second derivatives in its variable."""
         if self.variables[k] < 0:
             return ca.SX(self.fixed[k]), 0.0, 0.0
         x, slope, bend = y[self.variables[k]], ca.SX(1), ca.SX(0)

@@ -240,7 +240,7 @@ class RowKernel:
         return ca.Function("retiming", [piece, way, numbers], results)
 
     def with_friction(self, rows: Array, d1: Array, x: Array, turning: Flags | None = None) -> Array:
-        """Return rows (..., 4, r) with friction at x (...): its value there and its slope by x.
+        """Return rows (..., 4, r) with friction at x (...): its value there and its slope in x.
 
         Dry friction opposes the motion along the path, with q' = d1 (..., n), also where that is just starting. For
         coordinates that reverse (``turning``, (..., n)), it acts in both directions.
