@@ -94,7 +94,7 @@ class Contact:
             if kind != self.kind and changed:
                 found = f"{changed[0]} is not a parameter of {self.kind} contact"
                 allowed = ", ".join(("stiffness", "friction", *OWN[self.kind]))
-                raise ModelError(found, where=_WHERE, allowed=allowed, fix=f'leave it out, or `kind="{kind}"`')
+                raise ModelError(found, where=_WHERE, allowed=allowed, fix=f'omit it, or `kind="{kind}"`')
 
     def touches(self, robot: Robot) -> tuple[Touch, ...]:
         """Return the shapes of a robot that may touch; raise ModelError if there are none, or for unknown names.

@@ -142,7 +142,7 @@ class Plan:
         return self._passed[last - self.first] - self._passed[first - self.first]
 
     def ahead_of(self, m: int, points: Array, end: str) -> Generator[None, None, Ahead]:
-        """Return x, u and times from sample m on for control points of x, in pieces of work."""
+        """Return x, u and times from sample m on for control points of x; yield between pieces of work."""
         x, u = points[1:] + points[:-1], points[1:] - points[:-1]
         x *= 0.5
         u /= 2 * self.spacing

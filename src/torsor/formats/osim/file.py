@@ -75,7 +75,7 @@ def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[
 
 
 def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
-    """Return translation and orientation (6,) of a frame, each of ``count`` numbers, zeros if they are missing."""
+    """Return the translation and orientation (6,) of a frame, each as ``count`` numbers; missing numbers are zero."""
     return np.concatenate([numbers_in(element, key, count, (0.0,) * count) for key in keys])
 
 

@@ -138,7 +138,7 @@ def plot(
     references: Any = None,
     spreads: Mapping[str, CurveSpread] | None = None,
 ) -> "Figure":
-    """Return a figure of the curves with the bands of people, the joint reactions, and postures.
+    """Return a figure of the curves with bands of measured people, the joint reactions, and postures.
 
     ``spreads`` are drawn as blue bands: minimum and maximum of near-optimal walks.
     """

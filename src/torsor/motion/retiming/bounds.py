@@ -158,7 +158,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
-    """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x at places of it.
+    """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x at given places.
 
     There are rows for bounded ``accelerations`` and ``torques`` (coordinate indices) and ``reactions`` (link and kind).
     ``names`` has (kind, coordinate or joint) of each row.
