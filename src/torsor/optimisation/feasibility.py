@@ -94,7 +94,7 @@ class MinMaxViolation:
 def min_max_violation(
     program: NonlinearProgram, start: Array, settings: Settings, soft: Flags | None = None, kept: Flags | None = None
 ) -> tuple[Array, float, Outcome]:
-    """Return the variables (n,) that minimise the largest scaled violation near a start, that violation, and the outcome.
+    """Return the variables (n,) that minimise the largest scaled violation, that violation, and the outcome.
 
     ``soft`` (m,) selects the rows that may be violated, ``kept`` (m,) the rows that are not omitted; None means all.
 
