@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9. Human walking
 #
-# This tutorial predicts a walking step of least effort with a skeleton of 55 degrees of freedom, of which 38 move
+# This tutorial predicts a minimum-effort walking step with a skeleton of 55 degrees of freedom, of which 38 move
 # (after Barman 2020, chapter V). The step is compared with measured people. Then the same person lifts a box.
 
 # %%
