@@ -149,5 +149,5 @@ def test_a_host_that_is_not_of_this_machine_is_refused() -> None:
     pytest.importorskip("viser")
     from torsor.view.live.server import start
 
-    with refused(value="256.0.0.1", fix="give localhost"):
+    with refused(value="256.0.0.1", fix="use localhost"):
         start("256.0.0.1", 8080, "arm")

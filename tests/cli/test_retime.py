@@ -62,7 +62,7 @@ def test_a_robot_without_limits_asks_for_bounds(tmp_path: Path, capsys: pytest.C
     file = tmp_path / "line.csv"
     file.write_text("q joint1,q joint2\n0,0\n1,1\n", encoding="utf-8")
     assert main(["retime", "two_link", str(file)]) == 1
-    assert "has no velocity limit; fix: give --velocity" in capsys.readouterr().err
+    assert "has no velocity limit; fix: pass --velocity" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

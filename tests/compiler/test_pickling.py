@@ -43,7 +43,7 @@ def test_a_kernel_without_its_function_says_what_to_pickle(tmp_path, monkeypatch
     Kernel(function(), "float64", "cpu", 1, None, None, key="k", quick=True)
     found = recall("k")
     assert found is not None
-    with pytest.raises(pickle.PicklingError, match=r"f: its code was stored without .*fix: pickle the robot"):
+    with pytest.raises(pickle.PicklingError, match=r"its code was stored without .*fix: pickle the robot"):
         pickle.dumps(Kernel(found, "float64", "cpu", 1, None, None))
 
 

@@ -263,7 +263,7 @@ def test_example_of_the_documentation(tmp_path: Path) -> None:
     robot = read_text(tmp_path, block[1])
     assert robot.name == "rail arm"
     assert robot.coordinate_names == ("rail", "shoulder")
-    assert robot.mass == pytest.approx(11.5)
+    assert robot.mass == pytest.approx(11.0)
     assert [frame.name for frame in robot.frames] == ["hand", "grip"]
     np.testing.assert_allclose(robot.places["grip"].pose[:3, 3], [0, 0, 0.62])
     np.testing.assert_allclose(robot.upper, [2, np.radians(110)])

@@ -310,7 +310,7 @@ def _still(q: np.ndarray, **more) -> Measurements:
         ),
         (
             lambda: torsor.identify(LINKAGE.with_active(["crank_joint", "rocker_joint"]), np.zeros((4, 9, 2))),
-            "2 drives outnumber the 1 degrees of freedom",
+            "there are 2 drives for 1 degrees of freedom",
         ),
         (lambda: torsor.identify(LINKAGE.with_active([]), np.zeros((4, 9, 1))), "no coordinate is active"),
         (lambda: LINKAGE.inertial.regressor(np.zeros(3), np.zeros(3), np.zeros(3)), "robot.closed.regressor"),

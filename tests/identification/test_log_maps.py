@@ -151,7 +151,7 @@ def test_mistakes_of_a_map_are_named(tmp_path, change, words):
         ("map.toml", "rate = ", "not valid TOML"),
         ("map.json", "{", "not valid JSON"),
         ("map.ini", "", ".ini"),
-        ("map.toml", "rate = 5.0", "no columns"),
+        ("map.toml", "rate = 5.0", "columns is missing"),
         ("map.toml", "[columns]\nq = [0]\n[gears]\n", "unknown key 'gears'"),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_published_arm_with_four_decimals_takes_fewer_operations(capsys: pytes
     assert after < 0.8 * before
     assert main(["info", str(path)]) == 0
     shown = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert f"with --snap 1e-5, inverse dynamics takes {after} operations in place of {before}" in shown
+    assert f"--snap 1e-5 reduces inverse dynamics from {before} to {after}" in shown
     assert main(["info", str(path), "--snap", "1e-5", "--strict"]) in (0, 1)
     assert "--snap" not in capsys.readouterr().out
 

@@ -128,7 +128,7 @@ def test_a_group_is_tried_without_those_before_it() -> None:
     [
         ([["torque"]], "relaxation_order"),
         ("torques", "torques"),
-        (None, "relaxation_order: None"),
+        (None, "relaxation_order contains None"),
     ],
 )
 def test_groups_that_are_none_are_refused(relaxation_order: object, message: str) -> None:

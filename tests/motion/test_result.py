@@ -248,7 +248,7 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
         ({"log": np.float64(0.0)}, "not a result"),
         ({"torsor": 7}, "version is 7"),
         ({"status": "x" * 5000}, "too long"),
-        ({"problem": np.frombuffer(b"torsor = 1\nrobot = '/etc/passwd'", dtype=np.uint8)}, "no phases"),
+        ({"problem": np.frombuffer(b"torsor = 1\nrobot = '/etc/passwd'", dtype=np.uint8)}, "phases is missing"),
         ({"problem": np.frombuffer(b"\xff", dtype=np.uint8)}, "not valid TOML"),
         ({"x": np.array([{}], dtype=object)}, "allow_pickle"),
     ):

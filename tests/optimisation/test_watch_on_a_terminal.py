@@ -22,7 +22,7 @@ def test_a_long_search_shows_a_line_on_a_terminal(
 ) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(module, "PATIENCE", -1.0)
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
     with Watch(shown, "walk") as watch:
         watch(Iteration(7, 3.0, 0.5, 0.0), np.zeros(1))
     assert ("walk: iteration 7" in terminal.getvalue()) is expected
@@ -31,7 +31,7 @@ def test_a_long_search_shows_a_line_on_a_terminal(
 def test_a_search_without_a_terminal_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(module, "PATIENCE", -1.0)
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
     with Watch(None, "walk") as watch:
         watch(Iteration(7, 3.0, 0.5, 0.0), np.zeros(1))
     assert stream.getvalue() == ""

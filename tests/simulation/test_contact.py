@@ -205,7 +205,7 @@ def test_contact_with_bad_input_is_refused() -> None:
             Contact(**{name: value})  # type: ignore[arg-type]
     with refused(fix="with_shapes"):
         simulate(torsor.library.two_link(), contact=Contact())
-    with refused(what="no shapes that may touch"):
+    with refused(what="no pair of shapes may touch"):
         simulate(robot, contact=Contact(False))
     with refused(value="foot"):
         simulate(robot, contact=Contact(shapes="foot"))
@@ -227,5 +227,5 @@ def test_overlap_at_the_start_names_the_shapes() -> None:
 
 def test_a_step_too_long_warns_with_the_largest_stable_one() -> None:
     robot = body(BALL)
-    with warned(what="too long for the contact: about 5.3e-05 s is the largest stable one"):
+    with warned(what="too long for the contact stiffness: about 5.3e-05 s is the largest stable one"):
         simulate(robot, at(robot, 0, 0, 0.2), duration=1e-3, contact=Contact(slip=1e-3), step=1e-3)

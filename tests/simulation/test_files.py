@@ -81,7 +81,7 @@ def spoil(path: Path, **changes: object) -> None:
     ("changes", "message"),
     [
         ({"q": None}, "there is no 'q"),
-        ({"torsor": 7}, "version 7"),
+        ({"torsor": 7}, "version is 7"),
         ({"status": "dancing"}, "status 'dancing'"),
         ({"events": 99}, "99 events"),
         ({"v": np.zeros((4, 2))}, "v has shape (4, 2)"),

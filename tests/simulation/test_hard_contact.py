@@ -166,15 +166,15 @@ def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
         with refused(argument=name):
             Contact(kind="hard", **{name: value})  # type: ignore[arg-type]
     for kind, other, name in (("hard", "compliant", "slip"), ("compliant", "hard", "sweeps")):
-        with refused(what=f"{name} for {kind} contact", fix=f'`kind="{other}"`'):
+        with refused(what=f"{name} is not a parameter of {kind} contact", fix=f'`kind="{other}"`'):
             Contact(kind=kind, **{name: 1})  # type: ignore[arg-type]
-    with refused(what='hard contact with method "implicit"'):
+    with refused(what='hard contact does not support method "implicit"'):
         simulate(robot, at(robot, 0.2), contact=RIGID, method="implicit")
-    with refused(what='hard contact with method "sdirk"'):
+    with refused(what='hard contact does not support method "sdirk"'):
         rollout(robot, at(robot, 0.2), np.zeros(6), 0.1, contact=RIGID, method="sdirk")
     bars = torsor.library.four_bar()
     bars = bars.with_shapes(bars.link_names[0], [Shape("sphere", (1e-3,))])
-    with refused(what="hard contact with closed loops"):
+    with refused(what="hard contact does not support closed loops"):
         simulate(bars, bars.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]), contact=Contact(slope_below(), kind="hard"))
 
 
@@ -191,7 +191,7 @@ def test_errors_and_advice_fit_hard_contact() -> None:
         simulate(robot, at(robot, 0.2), contact=RIGID, controller=[0, 0, 0, 0, 0, 1e12])
     assert "implicit" not in str(error.value) and len(error.value.trajectory) == 1
     for pairs in (None, 5):
-        with refused(argument="pairs", where="contact", allowed="pairs of link, frame or shape names"):
+        with refused(argument="pairs", where="contact", allowed="pairs of names of links, frames or shapes"):
             Contact(pairs=pairs)  # type: ignore[arg-type]
     with refused(what="no link, frame or shape None"):
         simulate(robot, at(robot, 0.2), contact=Contact(shapes=[None]))  # type: ignore[list-item]

@@ -128,7 +128,7 @@ def test_the_joints_of_a_snake_on_knife_edges_carry_it() -> None:
     mean = np.diff(motion.times)[:, None] * (motion.v[1:, :3] + motion.v[:-1, :3]) / 2
     np.testing.assert_allclose(np.diff(motion.q[:, :3], axis=0), mean, rtol=0, atol=1e-5)
     assert np.ptp(motion.q[:, 0]) > 0.03  # it gets somewhere
-    with refused(what="the loops leave 1 of the 3 prescribed coordinates no choice"):
+    with refused(what="the loops determine 1 of the 3 prescribed coordinates"):
         torsor.simulate(snake(4), duration=1.0, prescribed=given)
 
 
@@ -173,7 +173,7 @@ def test_a_spline_is_exact_for_cubics_and_smooth() -> None:
         ({"root/x": 0.3}, "root/x"),
         ({"joint9": 0.3}, "joint9"),
         ({("joint1", "joint2"): 0.0, "joint1": 1.0}, "joint1"),
-        ({(): 0.3}, "prescribed has a motion of no coordinate"),
+        ({(): 0.3}, "`prescribed` is empty"),
         ({"joint1": "fast"}, "position"),
         ({"joint1": np.nan}, "positions are nan"),
         ({("joint1", "joint2"): [0.0, np.inf]}, "finite numbers"),
@@ -185,7 +185,7 @@ def test_a_spline_is_exact_for_cubics_and_smooth() -> None:
         ({"joint1": ([0.0, 1.0], np.zeros((2, 2)))}, "samples of shape (2, 2)"),
         ({"joint1": ([0.0, 1.0], [0.0, np.nan])}, "not finite"),
         ({"joint1": ([0.0, 1.0], [0.0, 1.0], [1.0, 1.0])}, "3 arrays"),
-        ({"joint1": lambda t: t}, "no numbers at t = 0 s"),
+        ({"joint1": lambda t: t}, "does not return numbers at t = 0 s"),
         ({"joint1": ca.Function("f", [TIME], [TIME, TIME])}, "t -> q or t ->"),
         ({("joint1", "joint2"): ca.Function("f", [TIME], [TIME])}, "each of size"),
     ],

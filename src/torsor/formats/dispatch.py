@@ -175,28 +175,71 @@ KINDS = (
     ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF "
     "next to it), .usda, .usd, .usdc, .usdz, .osim"
 )
-# The functions of each format by name: their modules are imported when a file of the format is first used.
-_READERS = {".toml": "toml.reading.read_toml", ".osim": "osim.reading.read_skeleton"}
-_READERS |= dict.fromkeys((".yaml", ".yml"), "urdf.closures.read_closures")
-_READERS |= dict.fromkeys(USD_SUFFIXES, "usd.reading.read_usd")
+_READ = (".toml", ".osim", ".yaml", ".yml", *USD_SUFFIXES)
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
-_XML_READERS = {  # by root element
-    "robot": "urdf.reading.read_urdf",
-    "mujoco": "mjcf.reading.read_mjcf",
-    "sdf": "sdf.reading.read_sdf",
-}
-_WRITERS = {".toml": "toml.writing.write_toml", ".urdf": "urdf.writing.write_urdf"}
-_WRITERS |= dict.fromkeys((".xml", ".mjcf"), "mjcf.writing.write_mjcf") | {".sdf": "sdf.writing.write_sdf"}
-_WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), "usd.writing.write_usd")
-WRITTEN = tuple(_WRITERS)
+_XML_ROOTS = ("robot", "mujoco", "sdf")
+WRITTEN = (".toml", ".urdf", ".xml", ".mjcf", ".sdf", ".usda", ".usd", ".usdc")
 """Suffixes of the files that ``write`` supports."""
 
 
-def _function(name: str) -> Callable[..., Any]:
-    """Return a reader or a writer by its module and name."""
-    module, _, function = name.rpartition(".")
-    found: Callable[..., Any] = getattr(importlib.import_module(f"torsor.formats.{module}"), function)
-    return found
+# The modules of a format are imported when a file of the format is first used.
+
+
+def _reader(suffix: str) -> Callable[..., Mechanism]:
+    """Return the reader of a suffix that belongs to one format."""
+    if suffix == ".toml":
+        from torsor.formats.toml.reading import read_toml
+
+        return read_toml
+    if suffix == ".osim":
+        from torsor.formats.osim.reading import read_skeleton
+
+        return read_skeleton
+    if suffix in USD_SUFFIXES:
+        from torsor.formats.usd.reading import read_usd
+
+        return read_usd
+    from torsor.formats.urdf.closures import read_closures
+
+    return read_closures
+
+
+def _xml_reader(root: str) -> Callable[..., Mechanism]:
+    """Return the reader of XML files with a root element."""
+    if root == "robot":
+        from torsor.formats.urdf.reading import read_urdf
+
+        return read_urdf
+    if root == "mujoco":
+        from torsor.formats.mjcf.reading import read_mjcf
+
+        return read_mjcf
+    from torsor.formats.sdf.reading import read_sdf
+
+    return read_sdf
+
+
+def _writer(suffix: str) -> Callable[[Mechanism, Path], None]:
+    """Return the writer of a suffix."""
+    if suffix == ".toml":
+        from torsor.formats.toml.writing import write_toml
+
+        return write_toml
+    if suffix == ".urdf":
+        from torsor.formats.urdf.writing import write_urdf
+
+        return write_urdf
+    if suffix in (".xml", ".mjcf"):
+        from torsor.formats.mjcf.writing import write_mjcf
+
+        return write_mjcf
+    if suffix == ".sdf":
+        from torsor.formats.sdf.writing import write_sdf
+
+        return write_sdf
+    from torsor.formats.usd.writing import write_usd
+
+    return write_usd
 
 
 def read(
@@ -251,30 +294,29 @@ def _read(
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
         raise ModelError("of xacro are given", argument="arguments", where=path.name, allowed="a .xacro file")
-    if suffix in _READERS:
+    if suffix in _READ:
         is_strict = suffix == ".toml" if strict is None else strict
-        reader = _function(_READERS[suffix])
+        reader = _reader(suffix)
         mechanism: Mechanism = reader(named if suffix in USD_SUFFIXES else path, base, is_strict, snap)
         return mechanism
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
         raise ModelError(f"unknown file type {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
-    if root.tag not in _XML_READERS or (suffix == ".xacro" and root.tag == "mujoco"):
+    if root.tag not in _XML_ROOTS or (suffix == ".xacro" and root.tag == "mujoco"):
         allowed = "<robot> (URDF), <sdf> (SDF) or <mujoco> (MJCF, not in .xacro)"
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed=allowed)
     if model and root.tag != "sdf":
         raise ModelError(f"it has no model {model!r}", value=model, where=path.name, allowed="models of SDF files")
     models = (model,) if root.tag == "sdf" else ()
-    described: Mechanism = _function(_XML_READERS[root.tag])(path, base, bool(strict), root, snap, *models)
-    return described
+    return _xml_reader(root.tag)(path, base, bool(strict), root, snap, *models)
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix."""
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in _WRITERS:
+    if suffix not in WRITTEN:
         allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
         raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=allowed, fix=fix)
     check_target(path)
-    _function(_WRITERS[suffix])(mechanism, path)
+    _writer(suffix)(mechanism, path)

@@ -247,7 +247,7 @@ def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contac
     if contact is None or contact.kind == "compliant":
         return STEPS[method](robot, acting, None, None)
     if method != "rk4":
-        what, fix = f'hard contact with method "{method}"', "leave the method out: it has a step of its own"
+        what, fix = f'hard contact does not support method "{method}"', "omit `method`"
         raise ModelError(what, where=robot.name, fix=fix)
     return hard_step(robot, acting, contact)
 
