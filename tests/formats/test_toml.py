@@ -264,7 +264,7 @@ def test_example_of_the_documentation(tmp_path: Path) -> None:
     assert robot.name == "rail arm"
     assert robot.coordinate_names == ("rail", "shoulder")
     assert robot.mass == pytest.approx(11.0)
-    assert [frame.name for frame in robot.frames] == ["hand", "grip"]
+    assert [frame.name for frame in robot.frames] == ["grip"]
     np.testing.assert_allclose(robot.places["grip"].pose[:3, 3], [0, 0, 0.62])
     np.testing.assert_allclose(robot.upper, [2, np.radians(110)])
     write_toml(robot, tmp_path / "again.toml")
