@@ -205,6 +205,7 @@ def _visuals(body: Body, s: float) -> dict[str, tuple[Visual, ...]]:
     parts: dict[str, tuple[Visual, ...]] = {
         "pelvis": (part((0, 0.3 * lower, -0.012 * g), (0.165, 0.9 * lower, 0.115), TROUSERS["right"]),),
         "spine1": trunk((0.043, -0.05 * middle), (0.048, 0.65 * middle)),
+        "spine2": (part((0, 0.25 * middle, 0), (0.145, 0.4 * middle, 0.1), SHIRT),),
         "spine3": trunk((0.048, -0.3 * middle), (0.058, 0.5 * upper)),
         "spine4": (part((0, 0.06 * upper, -0.006 * g), (0.16, 0.5 * upper, 0.104), SHIRT),),
         "neck": (tube((0, -0.03 * s, -0.012 * s), (0, 0.09 * s, 0.004 * s), 0.05 * g, SKIN, "capsule"),),
