@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from torsor.base.checks import instance_of, table
 from torsor.base.errors import ModelError
 from torsor.library.anthropometry import Body, Segment
-from torsor.library.shapes import ball, block, tube
+from torsor.library.shapes import ball, block, disc, tube
 from torsor.mechanism import Frame, Joint, Link, Visual
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
-from torsor.spatial import make_pose
+from torsor.spatial import from_rpy, make_pose
 
 SIDES = {"right": -1.0, "left": 1.0}  # signs of x
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -182,7 +182,7 @@ SKIN, HAIR, SHIRT, SHOE, SOLE = (
     (0.26, 0.18, 0.13),
     (0.30, 0.53, 0.56),
     (0.20, 0.21, 0.24),
-    (0.9, 0.9, 0.9),
+    (0.30, 0.31, 0.34),
 )
 TROUSERS = {"right": (0.19, 0.27, 0.42), "left": (0.28, 0.38, 0.56)}
 
@@ -196,23 +196,23 @@ def _visuals(body: Body, s: float) -> dict[str, tuple[Visual, ...]]:
     def part(centre: tuple[float, float, float], radii: tuple[float, float, float], colour: Any) -> Visual:
         return ball(centre, (radii[0] * g, radii[1], radii[2] * g), colour)
 
+    def trunk(low: tuple[float, float], high: tuple[float, float]) -> tuple[Visual, ...]:
+        """Return three capsules side by side, between two heights; the outer ones have a distance from the middle."""
+        ends = [[(side * x * g, y, 0.0) for x, y in (low, high)] for side in (-1, 0, 1)]
+        return tuple(tube(start, end, 0.108 * g, SHIRT, "capsule") for start, end in ends)
+
+    face = ball((0, 0, 0), (0.072 * s, head - 0.137 * s, 0.086 * s), SKIN)
     parts: dict[str, tuple[Visual, ...]] = {
-        "pelvis": (
-            part((0, 0.3 * lower, -0.012 * g), (0.165, 0.9 * lower, 0.115), TROUSERS["right"]),
-            part((0, 0.95 * lower, 0), (0.15, 0.55 * lower, 0.108), SHIRT),
-        ),
-        "spine1": (part((0, 0.3 * middle, 0), (0.146, 0.75 * middle, 0.106), SHIRT),),
-        "spine2": (part((0, 0.35 * middle, 0), (0.152, 0.8 * middle, 0.109), SHIRT),),
-        "spine3": (part((0, 0.3 * upper, 0), (0.163, 0.75 * upper, 0.114), SHIRT),),
-        "spine4": (
-            part((0, 0.05 * upper, 0), (0.163, 0.56 * upper, 0.108), SHIRT),
-            part((0, 0.3 * upper, -0.008 * g), (0.105, 0.26 * upper, 0.07), SHIRT),
-        ),
-        "neck": (tube((0, -0.03 * s, 0), (0, 0.09 * s, 0.012 * s), 0.052 * g, SKIN, "capsule"),),
+        "pelvis": (part((0, 0.3 * lower, -0.012 * g), (0.165, 0.9 * lower, 0.115), TROUSERS["right"]),),
+        "spine1": trunk((0.043, -0.05 * middle), (0.048, 0.65 * middle)),
+        "spine2": (part((0, 0.25 * middle, 0), (0.145, 0.4 * middle, 0.1), SHIRT),),
+        "spine3": trunk((0.048, -0.3 * middle), (0.058, 0.5 * upper)),
+        "spine4": (part((0, 0.06 * upper, -0.006 * g), (0.16, 0.5 * upper, 0.104), SHIRT),),
+        "neck": (tube((0, -0.03 * s, -0.012 * s), (0, 0.09 * s, 0.004 * s), 0.05 * g, SKIN, "capsule"),),
         "head": (
-            ball((0, 0.062 * s, 0.018 * s), (0.07 * s, head - 0.142 * s, 0.085 * s), SKIN),
-            ball((0, head - 0.155 * s, -0.004 * s), (0.078 * s, 0.077 * s, 0.09 * s), HAIR),
-            ball((0, 0.048 * s, 0.103 * s), (0.011 * s, 0.02 * s, 0.016 * s), SKIN),
+            replace(face, pose=make_pose(from_rpy([-0.35, 0, 0]), [0, 0.044 * s, 0.018 * s])),  # the chin is in front
+            ball((0, 0.003 * s, 0.103 * s), (0.011 * s, 0.02 * s, 0.013 * s), SKIN),
+            ball((0, head - 0.155 * s, -0.004 * s), (0.077 * s, 0.075 * s, 0.096 * s), HAIR),
         ),
     }  # fmt: skip
     for side, sign in SIDES.items():
@@ -234,14 +234,16 @@ def _limbs(side: str, sign: float, body: Body, s: float, part: Callable[..., Vis
             part((0, -0.6 * shank, -0.004), (0.045, 0.46 * shank, 0.047), cloth),
         ),
         f"{side}_foot": (
-            block((0.5 * inner, -0.073 * s, 0.04 * s), (0.078 * s, 0.014 * s, 0.18 * s), SOLE),
-            ball((0, -0.04 * s, -0.012 * s), (0.036 * s, 0.036 * s, 0.042 * s), SHOE),
-            ball((inner, -0.046 * s, 0.055 * s), (0.041 * s, 0.034 * s, 0.1 * s), SHOE),
+            disc((0, -0.068 * s, -0.014 * s), 1, 0.036 * s, 0.024 * s, SOLE),
+            block((0.5 * inner, -0.068 * s, 0.058 * s), (0.076 * s, 0.024 * s, 0.144 * s), SOLE),
+            ball((0, -0.043 * s, -0.012 * s), (0.036 * s, 0.036 * s, 0.04 * s), SHOE),
+            ball((inner, -0.047 * s, 0.055 * s), (0.041 * s, 0.033 * s, 0.1 * s), SHOE),
             ball((0, -0.02 * s, 0.01 * s), (0.034 * s, 0.045 * s, 0.044 * s), SHOE),
         ),
         f"{side}_toes": (
-            block((0.5 * inner, 0.007 * s, 0.025 * s), (0.074 * s, 0.014 * s, 0.05 * s), SOLE),
-            ball((inner, 0.024 * s, 0.012 * s), (0.041 * s, 0.024 * s, 0.06 * s), SHOE),
+            block((0.5 * inner, 0.012 * s, 0.018 * s), (0.076 * s, 0.024 * s, 0.036 * s), SOLE),
+            disc((0.5 * inner, 0.012 * s, 0.036 * s), 1, 0.038 * s, 0.024 * s, SOLE),
+            ball((inner, 0.026 * s, 0.012 * s), (0.041 * s, 0.024 * s, 0.062 * s), SHOE),
         ),
         f"{side}_clavicle": (
             tube((0.02 * s * sign, 0.02 * s, 0), (SHOULDER * s * sign, -0.004 * s, 0), 0.046 * s, SHIRT, "capsule"),

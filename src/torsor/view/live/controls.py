@@ -45,11 +45,12 @@ def readout(shot: Shot) -> str:
         f"<tr><td style='color:{FAINT_COLOUR}'>{name}</td><td style='{NUMBER_STYLE}'>{value}</td></tr>"
         for name, value in rows
     )
-    forces = "" if shot.drives is None else bars(shot.drives)
+    title = "Drive forces" if shot.ground is None else "Joint moments"
+    forces = "" if shot.drives is None else bars(shot.drives, title)
     return f"<div style='{TEXT_STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
 
 
-def bars(drives: Drives) -> str:
+def bars(drives: Drives, title: str) -> str:
     """Return forces as bars with two sides, negative to the left.
 
     A side is full at the limit or, without a limit, at the largest force of the table.
@@ -73,7 +74,7 @@ def bars(drives: Drives) -> str:
         rows.append(f"<tr><td>{words(name)}</td><td style='{style}'>{value}</td>{rest}</tr>")
         rows.append(f"<tr><td colspan=3><div style='{track}'>{bar}</div></td></tr>")
     note = f"<div>and {len(drives.names) - MAX_ROWS} more</div>" if len(drives.names) > MAX_ROWS else ""
-    return f"<b>Drive forces</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
+    return f"<b>{title}</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
 
 
 def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -> str:

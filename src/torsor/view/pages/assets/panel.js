@@ -54,7 +54,8 @@ class Panel {
         if (app.actors.some((each) => each.content.drives)) {
             const moves = app.actors.some((each) => each instanceof Motion);
             const chart = moves ? [this.chartTitle, this.chart.root] : [];
-            const title = moves ? "Drive forces and limits" : "Forces that hold the robot";
+            const human = app.actors.every((each) => each.content.ground); // ground forces are those of people
+            const title = moves ? `${human ? "Joint moments" : "Drive forces"} and limits` : "Forces that hold the robot";
             parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
         }
         this.energy = element("dl", { className: "values" });
