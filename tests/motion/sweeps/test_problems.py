@@ -152,7 +152,7 @@ def test_people_of_a_study_are_described_by_age_and_percentiles() -> None:
     mass = sum(each.start for name, each in child.numbers.items() if name.endswith(".mass"))
     assert mass == pytest.approx(torsor.human.size_of_percentile(50, 95, "female", 8.0)[1], rel=1e-9)
     found = torsor.sweep("walk", [{"stature_percentile": 99.0}], workers=0)
-    assert found.failed == 1 and "percentile of the stature is 99 %" in found.errors()[0]
+    assert found.failed == 1 and "the stature percentile is 99 %" in found.errors()[0]
 
 
 def test_wrong_settings_are_refused_before_the_first_case() -> None:
