@@ -678,7 +678,7 @@ def test_more_arrays_than_numpy_takes_are_refused_before_anything_is_compiled():
     xs = [ca.SX.sym(f"x{k}") for k in range(70)]
     function = ca.Function("many", xs, [sum(xs)])
     with pytest.raises(
-        ValueError, match=r"many: 70 inputs and 1 outputs; allowed: (64|32) arrays in all.*fix: join some"
+        ValueError, match=r"many has 70 inputs and 1 outputs; allowed: (64|32) arrays in all.*fix: join some"
     ):
         compile(function)
     assert compile(function, device="casadi")(*range(70)) == sum(range(70))

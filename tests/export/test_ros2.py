@@ -159,7 +159,7 @@ CONTROL = "<ros2_control><joint name='other' type='prismatic'/></ros2_control><!
 CHANGES = {
     "there is no moving joint 'joint3'": ('name="joint3" type="revolute"', 'name="joint3" type="fixed"'),
     "its joint 'elbow' moves, but the model has no such joint": ('name="joint3"', 'name="elbow"'),
-    "its joint 'joint3' is prismatic, in the model it is revolute": (
+    "its joint 'joint3' is prismatic, but in the model it is revolute": (
         'name="joint3" type="revolute"',
         'name="joint3" type="prismatic"',
     ),
@@ -341,7 +341,7 @@ def test_continuous_joints_have_a_package_and_an_effort_limit_of_zero_is_an_erro
     kernels = tmp_path / "src" / "arm_kernels.c"
     folders = [f"-I{tmp_path / 'include'}", f"-I{tmp_path / 'include' / 'arm'}"]
     run("g++", "-std=c++17", *STRICT, *folders, tmp_path / "zero.cpp", kernels, "-o", tmp_path / "zero")
-    assert run(tmp_path / "zero") == "the model limits the effort of 'turn' to 0; give max_effort\n\n"
+    assert run(tmp_path / "zero") == "the model limits the effort of 'turn' to 0; set max_effort\n\n"
 
 
 def test_the_ros_layer_is_a_page_for_each_class(package: Path) -> None:

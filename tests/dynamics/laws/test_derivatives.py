@@ -158,5 +158,5 @@ def test_derivatives_of_hybrid_dynamics_are_those_of_the_function(robot: torsor.
 def test_points_without_loads_in_the_world_are_refused() -> None:
     robot, zero = torsor.library.two_link(), np.zeros(2)
     for options in ({"points": np.zeros((2, 3))}, {"points": np.zeros((2, 3)), "external": np.zeros((2, 6))}):
-        with refused(argument="points", fix="give"):
+        with refused(argument="points", fix="pass external"):
             robot.derivatives.inverse_dynamics(zero, zero, zero, **options)

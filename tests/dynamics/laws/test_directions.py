@@ -116,11 +116,11 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
     [
         (
             lambda r: r.derivatives.jvp("mass_matrix", (np.zeros(2), np.zeros(2)), (np.zeros(2),)),
-            "2 inputs of mass_matrix",
+            "mass_matrix got 2 inputs",
         ),
-        (lambda r: r.derivatives.jvp("mass_matrix", (np.zeros(2),), ()), "0 tangents of mass_matrix"),
-        (lambda r: r.derivatives.vjp("force_rate", (np.zeros(2),) * 4, (np.zeros(2),)), "1 cotangents of force_rate"),
-        (lambda r: r.derivatives.vjp("force_rate", (np.zeros(2),) * 4, None), "None cotangents of force_rate"),
+        (lambda r: r.derivatives.jvp("mass_matrix", (np.zeros(2),), ()), "mass_matrix got 0 tangents"),
+        (lambda r: r.derivatives.vjp("force_rate", (np.zeros(2),) * 4, (np.zeros(2),)), "force_rate got 1 cotangents"),
+        (lambda r: r.derivatives.vjp("force_rate", (np.zeros(2),) * 4, None), "force_rate got None cotangents"),
         (
             lambda r: r.derivatives.jvp("mass_matrix", (np.zeros(2),), (None,), links=3),
             "takes no 'links'",
@@ -137,7 +137,7 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
         ),
         (lambda r: r.inertial.base(among=None), "parameter names"),
         (lambda r: r.derivatives.jvp("nothing", (), ()), "nothing"),
-        (lambda r: r.derivatives.sparse("mass_matrix"), "0 inputs of mass_matrix"),
+        (lambda r: r.derivatives.sparse("mass_matrix"), "mass_matrix got 0 inputs"),
         (lambda r: r.derivatives.sparse("mass_matrix", np.zeros(2), order=2), "order of mass_matrix is 2"),
         (lambda r: r.derivatives.sparse("mass_matrix", np.zeros(2), external=True), "takes no external wrenches"),
         (lambda r: r.function("inverse_dynamics", external="world"), "external"),
