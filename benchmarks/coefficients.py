@@ -1,10 +1,10 @@
-"""Compute the coefficients in ``torsor/compiler/llvm/coefficients.py``, and print that file.
+"""Compute the coefficients in ``torsor/compiler/llvm/coefficients.toml``, and print that file.
 
 Polynomials interpolate in Chebyshev nodes with many digits, within one bit of the best fit. Their degree is the
 smallest whose error is below the precision of the type. Constants are sums of two numbers of the type. The words of
 2 / pi serve the reduction of huge angles.
 
-    python benchmarks/coefficients.py > src/torsor/compiler/llvm/coefficients.py
+    python benchmarks/coefficients.py > src/torsor/compiler/llvm/coefficients.toml
 """
 
 from collections.abc import Callable, Sequence
@@ -121,39 +121,39 @@ CONSTANTS: tuple[tuple[str, str, Callable[[], Number], dict[str, int]], ...] = (
 
 
 def two_over_pi() -> tuple[int, ...]:
-    """Return the bits of 2 / pi in words of 64 after a word of zeros: enough for the largest float64."""
+    """Return the bits of 2/pi as 64-bit words after one zero word: enough for the largest float64."""
     with mp.workprec(1500):
         return tuple(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (64 * k))) % 2**64 for k in range(20))
 
 
-def fours(numbers: Sequence[str], indent: int) -> list[str]:
+def fours(numbers: Sequence[str]) -> list[str]:
     """Return lines of four numbers each."""
     rows = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]
-    return [f"{' ' * indent}*({', '.join(row)}{',' * (len(row) == 1)})," for row in rows]
+    return [f"    {', '.join(row)}," for row in rows]
 
 
 def table(name: str, what: str, rows: dict[str, tuple[float, ...]]) -> str:
-    """Return one table of the file, as ruff formats it."""
-    lines = [f"# {what}", f"{name} = {{"]
+    """Return one table of the file."""
+    lines = [f"# {what}", f"[{name}]"]
     for dtype, numbers in rows.items():
         texts = [repr(number) for number in numbers]
-        short = f'    "{dtype}": ({", ".join(texts)}),'
-        lines += [short] if len(short) <= 120 else [f'    "{dtype}": (', *fours(texts, 8), "    ),"]
-    return "\n".join([*lines, "}"])
+        short = f"{dtype} = [{', '.join(texts)}]"
+        lines += [short] if len(short) <= 120 else [f"{dtype} = [", *fours(texts), "]"]
+    return "\n".join(lines)
 
 
 @mp.workdps(DIGITS)
 def text() -> str:
     """Return the whole file."""
-    head = '"""Coefficients of the elementary functions for each type; ``benchmarks/coefficients.py`` computes them."""'
+    head = "# Coefficients of the elementary functions for each type; benchmarks/coefficients.py computes them."
     parts = [head, "# Polynomials, highest power first."]
     parts += [table(fit.name, fit.what, {dtype: polynomial(fit, dtype) for dtype in DTYPES}) for fit in FITS]
     parts.append("# Constants as sums of numbers of the type.")
     for name, what, number, short in CONSTANTS:
         rows = {dtype: split(number(), dtype, short.get(dtype, 0)) for dtype in DTYPES}
         parts.append(table(name, what, rows))
-    words = "\n".join(fours([f"0x{word:016X}" for word in two_over_pi()], 4))
-    parts.append(f"# The bits of 2 / pi in words of 64, after a word of zeros.\nTWO_OVER_PI = (\n{words}\n)")
+    words = "\n".join(fours([f"0x{word:016X}" for word in two_over_pi()]))
+    parts.append(f"# The bits of 2/pi as 64-bit words, after one zero word.\n[TWO_OVER_PI]\nwords = [\n{words}\n]")
     return "\n\n".join(parts).replace("the type.\n\n#", "the type.\n#").replace("first.\n\n#", "first.\n#") + "\n"
 
 

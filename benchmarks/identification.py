@@ -54,7 +54,9 @@ def coverage(repeats: int) -> None:
             q, noisy = (x + s * rng.normal(size=tau.shape) for x, s in ((motion[0], encoder), (tau, 0.1)))
             data = Measurements.from_positions(T, q, noisy, cutoff)
             for noise, own in inside.items():
-                found = torsor.identify(CHAIN, data, bandwidth=bandwidth if noise == "auto" else None, noise=noise)
+                found = torsor.identify(
+                    CHAIN, data, bandwidth=bandwidth if noise == "auto" else None, noise=noise, friction=()
+                )
                 own.append(float(np.mean(np.abs(found.values - true) < 1.96 * found.deviations)))
         shown = ", ".join(f"{noise} {100 * np.mean(own):.1f} %" for noise, own in inside.items())
         print(f"coverage of 95 % intervals, {repeats} repeats, {case}: {shown}")
@@ -71,11 +73,11 @@ def bias() -> None:
         rng = np.random.default_rng(seed)
         q, noisy = (x + s * rng.normal(size=tau.shape) for x, s in ((motion[0], 5e-4), (tau, 0.1)))
         data = Measurements.from_positions(T, q, noisy, 30.0, trim=False)
-        found = torsor.identify(robot, data)
+        found = torsor.identify(robot, data, friction=())
         estimates = (
             found,
-            torsor.identify(robot, data, instruments=motion),
-            torsor.identify(robot, data, instruments="simulation"),
+            torsor.identify(robot, data, instruments=motion, friction=()),
+            torsor.identify(robot, data, instruments="simulation", friction=()),
             output_error(found, T, q, noisy, window=100),
         )
         for own, each in zip(errors.values(), estimates, strict=True):
@@ -145,7 +147,7 @@ def free_base(repeats: int) -> None:
             noisy = trunk + size * rng.normal(size=trunk.shape)
             torques = tau + 0.05 * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape) if joints else None
             data = Measurements.of(robot, q, v, a, torques, external={"trunk": noisy})
-            found = torsor.identify(robot, data, noise="white")
+            found = torsor.identify(robot, data, noise="white", friction=())
             inside.append(np.mean(np.abs(found.values - found.base.values) < 1.96 * found.deviations))
             masses.append(abs(found.values[0] / found.base.values[0] - 1))
         text = f"coverage {100 * np.mean(inside):.1f} %, total mass {100 * np.mean(masses):.2f} % wrong"
@@ -221,7 +223,7 @@ def tx40(folder: Path) -> None:
     q[:, 1:3] += [-np.pi / 2, np.pi / 2]
     data = Measurements.from_positions(np.arange(len(q)) / 5000, q, torques @ R, cutoff=30.0)
     couplings = {"motor_6": {"joint_5": 1.0, "joint_6": 1.0}}
-    for name, friction in (("as in the literature", ["offset"]), ("chosen by BIC", "auto")):
+    for name, friction in (("as in the literature", ["offset"]), ("chosen by cross-validation", "auto")):
         found = torsor.identify(robot, data, bandwidth=20.0, held_out=1 / 3, friction=friction, couplings=couplings)
         assert found.held_out is not None
         used, unseen = (", ".join(f"{x:.1f}" for x in each) for each in (found.relative_residuals, found.held_out))
@@ -260,9 +262,9 @@ def closed_loops(repeats: int) -> None:
             columns = {"time": 0, "q": list(range(1, n + 1)), "tau": list(range(n + 1, 2 * n + 1))}
             start = time.perf_counter()
             data = Measurements.load(path, assumed, LogMap(columns, delay="estimate"))
-            found = torsor.identify(assumed, data, bandwidth=20.0)
+            found = torsor.identify(assumed, data, bandwidth=20.0, friction=())
             whole = time.perf_counter() - start
-            physical = torsor.identify(assumed, data, bandwidth=20.0, physical=True)
+            physical = torsor.identify(assumed, data, bandwidth=20.0, physical=True, friction=())
         want = drives.inverse_dynamics(*other) + extra * near_rest(other[1])
         errors = [np.sqrt(np.mean((x.predict(*other) - want) ** 2, 0) / np.mean(want**2, 0)) for x in (found, physical)]
         shown = " and ".join(f"{100 * each.max():.2f} %" for each in errors)
@@ -274,7 +276,7 @@ def closed_loops(repeats: int) -> None:
         rng, inside = np.random.default_rng(12), list[float]()
         for _ in range(repeats):
             noisy = tau + 0.02 * tau.std(axis=0) * rng.normal(size=tau.shape)
-            found = torsor.identify(drives, (*motion, noisy))
+            found = torsor.identify(drives, (*motion, noisy), friction=())
             inside.append(float(np.mean(np.abs(found.values - true) < 1.96 * found.deviations)))
         print(f"coverage of 95 % intervals, {repeats} repeats, {name}: {100 * np.mean(inside):.1f} %")
 
@@ -323,9 +325,9 @@ def arms(repeats: int) -> None:
         size = np.sqrt(np.mean(tau**2, axis=0))
         q, noisy = motion[0] + 5e-4 * rng.normal(size=tau.shape), tau + 0.01 * size * rng.normal(size=tau.shape)
         data = Measurements.from_positions(t, q, noisy, 30.0, trim=False)
-        first = torsor.identify(robot, data)
+        first = torsor.identify(robot, data, friction=())
         estimators = {
-            "least squares": lambda robot=robot, data=data: torsor.identify(robot, data),
+            "least squares": lambda robot=robot, data=data: torsor.identify(robot, data, friction=()),
             "simulated instruments": lambda robot=robot, data=data: torsor.identify(
                 robot, data, instruments="simulation"
             ),
@@ -346,7 +348,7 @@ def arms(repeats: int) -> None:
         rng = np.random.default_rng(seed)
         q = motion[0] + 1e-4 * rng.normal(size=tau.shape)
         noisy = tau + 0.02 * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape)
-        found = torsor.identify(robot, Measurements.from_positions(t, q, noisy, 10.0), bandwidth=20.0)
+        found = torsor.identify(robot, Measurements.from_positions(t, q, noisy, 10.0), bandwidth=20.0, friction=())
         inside.append(np.abs(found.values - true) < 1.96 * found.deviations)
     each = np.mean(inside, axis=0)
     print(

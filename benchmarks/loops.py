@@ -1,4 +1,10 @@
-"""Count operations with closed loops, and measure the assembly speed on one core; print Markdown tables."""
+"""Count operations with closed loops, and measure the assembly speed on one core; print Markdown tables.
+
+Robot files on the command line are measured too: ``mobility``, with the search for a closed configuration.
+"""
+
+import sys
+from time import perf_counter
 
 import numpy as np
 
@@ -34,8 +40,19 @@ def assembled(robot: torsor.Robot, middle: list[float], guess: list[float], spre
     return STATES / best(lambda: robot.closed.assemble(wanted, guess=start))
 
 
+def analysed(path: str) -> tuple[float, str]:
+    """Return the seconds until ``mobility`` of a robot file ends, compiled code included, and its result."""
+    robot = torsor.load(path)
+    start = perf_counter()
+    try:
+        result = f"{robot.closed.mobility().dof} degrees of freedom"
+    except torsor.ModelError as error:
+        result = error.what
+    return perf_counter() - start, result
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     print("| additions and multiplications |" + "".join(f" {name} |" for name in mechanisms()))
     print("|---|" + "---|" * len(mechanisms()))
     for name in COUNTED:
@@ -46,6 +63,10 @@ def main() -> None:
     for spread in (0.05, 0.4):
         rate = assembled(robot, [1.9, 1.2], [1.9, -1.2, 1.2, 1.2], spread)
         print(f"| drives within {spread} rad of the guess | {rate / 1e6:.1f} million |")
+    print("\n| robot file | mobility (s) | result |\n|---|---|---|" if sys.argv[1:] else "")
+    for path in sys.argv[1:]:
+        seconds, result = analysed(path)
+        print(f"| {path} | {seconds:.1f} | {result} |")
 
 
 if __name__ == "__main__":

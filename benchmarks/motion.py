@@ -60,7 +60,7 @@ def _print_run(problem: MotionProblem, title: str, run: Run, mine: Run) -> None:
 
 def from_many_starts(count: int) -> None:
     """Print how many random starts of the UR5 end at the same optimum."""
-    problem = ur5_time()
+    problem = ur5_time(points=12)
     print("| solver | random starts | solved | within 1e-4 of the best | best (s) | iterations, median |")
     print("|---|---|---|---|---|---|")
     for solver in ("ipopt", "condensed"):
@@ -127,7 +127,7 @@ def main() -> None:
     options = parser.parse_args()
     print("| problem | solver | T (s) | iterations | in all (s) | functions (s) | against Torsor's |")
     print("|---|---|---|---|---|---|---|")
-    for problem in (two_link_time(), ur5_time()):
+    for problem in (two_link_time(points=12), ur5_time(points=12)):
         beside_casadi(problem)
     print()
     if options.starts:

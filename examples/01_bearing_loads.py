@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 1. Bearing loads of a UR5
 #
-# This tutorial computes the loads that the joint bearings of a robot arm carry during a motion. The arm moves from one
-# posture to another in one second, along a polynomial that starts and ends at rest.
+# This tutorial computes the loads that the joint bearings of a robot arm carry during a motion. It is for engineers who
+# select bearings. The arm moves from one posture to another in one second, along a polynomial that starts and ends at
+# rest.
 
 # %%
 import numpy as np

@@ -2,7 +2,7 @@
 # # 3. Dynamics, derivatives and rates
 #
 # This tutorial computes inverse and forward dynamics, their exact derivatives, and force rates, for one state or a
-# batch.
+# batch. Control, identification and optimisation are based on these quantities.
 
 # %%
 import numpy as np
@@ -48,7 +48,7 @@ for size in (1e-2, 1e-3, 1e-4):
 # ## Force rates
 #
 # `force_rate` returns the time derivative of the forces for a given jerk, by the recursion of Guarino Lo Bianco
-# (2009). The difference quotient along the motion confirms it.
+# (2009). A central difference along the motion confirms the result.
 
 # %%
 jerk = np.random.default_rng(2).normal(size=6)

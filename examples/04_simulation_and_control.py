@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 4. Simulation and control
 #
-# A SCARA arm follows a path under computed-torque control, with a payload that the controller model lacks. Then a
-# batch of a thousand arms is simulated.
+# This tutorial is for control engineers who test a controller in simulation. A SCARA arm follows a path under
+# computed-torque control, with a payload that the controller model lacks. Then a batch of a thousand arms is simulated.
 
 # %%
 import casadi as ca
@@ -37,7 +37,7 @@ motion.plot()
 #
 # ## Batches of simulations
 #
-# Leading axes of the initial state are batch axes. Here each arm starts at another position, and the controller brings
+# Leading axes of the initial state are batch axes. Each arm starts at a different position, and the controller brings
 # all of them to the path.
 
 # %%

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 5. Elastic joints and geared motors
 #
-# A joint with an elastic transmission has two coordinates, one for the motor and one for the link. The motor may be
-# mounted on any link, where its rotor adds gyroscopic moments. All algorithms include both effects (Khalil 2010, Hua
-# et al. 2022).
+# This tutorial is for engineers whose robots have elastic gears, belts or series elastic actuators. A joint with an
+# elastic transmission has two coordinates, one for the motor and one for the link. The motor may be mounted on any
+# link, where its rotor adds gyroscopic moments. All algorithms include both effects (Khalil 2010, Hua et al. 2022).
 
 # %%
 import numpy as np

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 6. Closed loops and parallel robots
 #
-# This tutorial computes bearing forces of a four-bar linkage, simulates a slider-crank through its dead points, and
-# computes the leg forces of a Gough-Stewart platform.
+# This tutorial computes the bearing forces of a four-bar linkage, simulates a slider-crank through its dead points, and
+# computes the leg forces of a Gough-Stewart platform. It is for designers of linkages and parallel robots.
 
 # %%
 import numpy as np
@@ -38,8 +38,8 @@ figure
 # %% [markdown]
 # ## A slider-crank through its dead points
 #
-# At a dead point, the piston velocity does not determine the crank velocity. The simulation changes its independent
-# coordinates there. Loops stay closed to rounding errors.
+# At a dead point, the piston velocity does not determine the crank velocity. The simulation uses other independent
+# coordinates there. The loop stays closed to within rounding error.
 
 # %%
 engine = torsor.library.slider_crank()

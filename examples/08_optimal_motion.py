@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 8. Optimal motions
 #
-# This tutorial computes the fastest motion of an arm within its torque limits, slower motions with less effort, and
-# the constraints that limit them.
+# This tutorial computes the fastest motion of an arm within its torque limits, slower motions with less effort, and the
+# constraints that limit them. It is for engineers who plan robot motions.
 
 # %%
 from matplotlib.figure import Figure

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 9. Human walking
 #
-# This tutorial predicts a minimum-effort walking step with a skeleton of 55 degrees of freedom, of which 38 move
-# (after Barman 2020, chapter V). The step is compared with measured people. Then the same person lifts a box.
+# This tutorial is for biomechanists and ergonomists. It predicts a minimum-effort walking step for a skeleton with 55
+# degrees of freedom, of which 38 move (after Barman 2020, chapter V). It is compared with measurements of people. Then
+# the same person lifts a box.
 
 # %%
 import numpy as np
@@ -20,7 +21,8 @@ torsor.human.draw(body)
 # ## Walking
 #
 # The motion and the ground reaction forces are solved for together, with a step length of 0.6 m at 1.2 m/s. The first
-# run on a machine takes about a minute, mostly for compilation.
+# run on a machine takes up to a minute, mostly for compilation. The default walk was tuned against the measured curves
+# below, so agreement with them does not validate the prediction.
 
 # %%
 result = walking(body).solve()

@@ -2,8 +2,10 @@
 
 The arm follows a path with the timing that ``motion.retime`` found; arrows are the forces in its joints. The man
 walks the stride of least effort at 1.2 m/s, with the ground reaction forces. The platform has its leg forces.
+A .png file has the walk alone, at five instants of the stride.
 
-python examples/moving_picture.py docs/torsor.gif     # two minutes, half of them for the first walk
+python examples/moving_picture.py docs/torsor.gif            # two minutes, half of them for the first walk
+python examples/moving_picture.py docs/people/walk.png
 """
 
 import sys
@@ -19,19 +21,19 @@ from pages import platform_motion
 from torsor import motion
 from torsor.formats.meshes.triangles import Triangles, arrow, box
 from torsor.human import Stride, walking
-from torsor.spatial import axis_frame, make_pose
+from torsor.spatial import about_z, axis_frame, make_pose
 from torsor.view.scene import Scene, timeline
 from torsor.view.scene.detail import detailed
 
-WIDTH, HEIGHT = 900, 400  # pixels
 FINE = 2  # samples of a pixel along each axis
 FRAMES, DELAY, STRIDES = 64, 60, 4  # pictures, milliseconds between them, strides in one round
 COLOURS = 255
-EYE, TARGET, FOV = np.array([0.0, -7.2, 1.75]), np.array([0.0, 0.0, 0.88]), 0.31  # m, m, height in rad
 SUN = np.array([-0.35, -0.5, 0.8]) / np.linalg.norm([-0.35, -0.5, 0.8])
 FLOOR, SHADOW = np.array([1.0, 1.0, 1.0]), np.array([0.87, 0.88, 0.90])
-BLUE, GREEN, RED, STONE = (0.10, 0.42, 0.85), (0.12, 0.60, 0.25), (0.85, 0.25, 0.18), (0.80, 0.82, 0.84)
+BLUE, GREEN, STONE = (0.10, 0.42, 0.85), (0.12, 0.74, 0.30), (0.80, 0.82, 0.84)
 PLACES = -1.65, 0.05, 1.6  # m, along x of the world
+INSTANTS = 0.0, 0.2, 0.4, 0.6, 0.8  # parts of the stride
+SPACING, YAW = 1.08, -0.3  # m between the men of the strip, and by how much they turn to the eye, in rad
 LABELS = "An arm with its joint forces", "A predicted walk with ground forces", "A parallel robot with its leg forces"
 WAYPOINTS = [
     [0.0, -1.5, 1.7, -1.2, -1.4, 0.0],
@@ -43,6 +45,20 @@ WAYPOINTS = [
 PEDESTAL = 0.3  # m
 ROUND = 16, 16  # corners of circles
 NEAR = 0.4  # m by which arrows are drawn in front of what hides them
+
+
+class View(NamedTuple):
+    """A picture size (pixels), and the camera: eye and target (m) in world axes, and the angle of the height (rad)."""
+
+    width: int
+    height: int
+    eye: np.ndarray
+    target: np.ndarray
+    fov: float
+
+
+TOGETHER = View(900, 400, np.array([0.0, -7.2, 1.75]), np.array([0.0, 0.0, 0.86]), 0.31)
+STRIP = View(1100, 420, np.array([0.0, -28.0, 3.6]), np.array([0.0, 0.0, 0.83]), 0.075)  # from far: all men look alike
 
 
 class Body(NamedTuple):
@@ -88,14 +104,14 @@ def placed(place: list[float], scale: float) -> np.ndarray:
 class Picture:
     """A picture with a depth for each of its samples."""
 
-    def __init__(self) -> None:
-        self.shape = HEIGHT * FINE, WIDTH * FINE
+    def __init__(self, view: View) -> None:
+        self.view, self.shape = view, (view.height * FINE, view.width * FINE)
         self.pixels, self.depths = np.tile(FLOOR, (self.shape[0] * self.shape[1], 1)), np.full(np.prod(self.shape), 1e9)
-        forward = (TARGET - EYE) / np.linalg.norm(TARGET - EYE)
+        forward = (view.target - view.eye) / np.linalg.norm(view.target - view.eye)
         right = np.cross(forward, [0.0, 0.0, 1.0])
         right /= np.linalg.norm(right)
         self.axes = np.stack([right, np.cross(forward, right), forward])  # right, down, away
-        self.scale = self.shape[0] / 2 / np.tan(FOV / 2)
+        self.scale = self.shape[0] / 2 / np.tan(view.fov / 2)
 
     def draw(self, bodies: list[Body]) -> None:
         """Draw shadows on the floor, then the bodies."""
@@ -109,7 +125,7 @@ class Picture:
 
     def _fill(self, corners: np.ndarray, colours: np.ndarray, near: np.ndarray, both: bool = False) -> None:
         """Draw triangles (n, 3, 3) with colours (n, 3, 3) of their corners, all of similar size at once."""
-        seen = (corners - EYE) @ self.axes.T
+        seen = (corners - self.view.eye) @ self.axes.T
         flat = self.scale * seen[..., :2] / seen[..., 2:] + np.array(self.shape[::-1]) / 2
         ab, ac = flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0]
         area = ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0]
@@ -133,10 +149,15 @@ class Picture:
             self.depths[pixel[order]] = depth[order]
             self.pixels[pixel[order]] = np.einsum("sk,skc->sc", weights[order], colours[which[order]])
 
-    def image(self) -> Image.Image:
-        """Return the picture."""
-        values = self.pixels.reshape(HEIGHT, FINE, WIDTH, FINE, 3).mean(axis=(1, 3))
-        return Image.fromarray((255 * values).astype(np.uint8))
+    def image(self, labels: dict[float, str], size: int) -> Image.Image:
+        """Return the picture, with texts below places on x of the world in a font of some pixels."""
+        values = self.pixels.reshape(self.view.height, FINE, self.view.width, FINE, 3).mean(axis=(1, 3))
+        image = Image.fromarray((255 * values).astype(np.uint8))
+        font = ImageFont.truetype(str(Path(get_data_path(), "fonts/ttf/DejaVuSans.ttf")), size)
+        for x, label in labels.items():
+            at = self.view.width / 2 - self.scale / FINE * x / self.view.eye[1], self.view.height - 0.7 * size
+            ImageDraw.Draw(image).text(at, label, fill=(90, 96, 105), font=font, anchor="mm")
+        return image
 
 
 class Actor:
@@ -180,19 +201,23 @@ class Arm(Actor):
 
 
 class Walker(Actor):
-    """A man who walks in place, as on a treadmill; arrows are the ground reaction forces."""
+    """A man who walks in place, as on a treadmill; arrows are the ground reaction forces.
 
-    def __init__(self) -> None:
-        upright = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])  # he walks along x of the world
-        super().__init__(Stride(walking().solve()), make_pose(upright, [PLACES[1], 0.0, 0.0]))
+    He walks along x of the world, or to the side of it by an angle (rad).
+    """
+
+    def __init__(self, x: float, yaw: float = 0.0, strides: int = STRIDES) -> None:
+        upright = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        super().__init__(Stride(walking().solve()), make_pose(about_z(yaw) @ upright, [x, 0.0, 0.0]))
+        self.strides = strides
 
     def bodies(self, part: float) -> list[Body]:
         """Return the man and the arrows."""
-        k = self.sample(STRIDES * part)
+        k = self.sample(self.strides * part)
         way = self.turned(self.line.ahead * self.line.times[k] / self.line.times[-1])
         ground = self.line.ground[k][np.isfinite(self.line.ground[k]).all(axis=-1)]
         starts, forces = self.turned(ground[:, :3]) + self.place[:3, 3] - way, self.turned(ground[:, 3:])
-        made = super().bodies(STRIDES * part)
+        made = super().bodies(self.strides * part)
         return [each._replace(corners=each.corners - way) for each in made] + arrows(starts, forces / 900.0, GREEN)
 
 
@@ -208,30 +233,38 @@ class Platform(Actor):
         rods = [names.index(f"leg{leg}/rod") for leg in range(1, 7)]
         poses = self.place @ self.scene.poses(self.line.q[k])[1:][rods]
         forces = self.line.tau[k, [self.line.driven.index(f"leg{leg}/stretch") for leg in range(1, 7)]]
-        return super().bodies(part) + arrows(poses[:, :3, 3], forces[:, None] / 110.0 * poses[:, :3, 2], RED)
+        return super().bodies(part) + arrows(poses[:, :3, 3], forces[:, None] / 110.0 * poses[:, :3, 2], BLUE)
 
 
 def drawn() -> list[Image.Image]:
     """Return the pictures of one round."""
-    actors, pictures = [Arm(), Walker(), Platform()], []
-    font = ImageFont.truetype(str(Path(get_data_path(), "fonts/ttf/DejaVuSans.ttf")), 13)
+    actors, pictures = [Arm(), Walker(PLACES[1]), Platform()], []
     for k in range(FRAMES):
-        picture = Picture()
+        picture = Picture(TOGETHER)
         picture.draw([part for actor in actors for part in actor.bodies(k / FRAMES)])
-        image = picture.image()
-        for x, label in zip(PLACES, LABELS, strict=True):
-            at = WIDTH / 2 - picture.scale / FINE * x / EYE[1], HEIGHT - 12
-            ImageDraw.Draw(image).text(at, label, fill=(90, 96, 105), font=font, anchor="mm")
-        pictures.append(image)
+        pictures.append(picture.image(dict(zip(PLACES, LABELS, strict=True)), 13))
     return pictures
+
+
+def strip() -> Image.Image:
+    """Return the walk at some instants of the stride, side by side."""
+    walker, picture, labels, shown = Walker(0.0, YAW, 1), Picture(STRIP), dict[float, str](), list[Body]()
+    for k, part in enumerate(INSTANTS):
+        x, bodies = SPACING * (k - (len(INSTANTS) - 1) / 2), walker.bodies(part)
+        ends = [each.corners[..., 0] for each in bodies if not each.near]
+        middle = (max(each.max() for each in ends) + min(each.min() for each in ends)) / 2
+        shown += [each._replace(corners=each.corners + np.array([x - middle, 0.0, 0.0])) for each in bodies]
+        labels[x] = f"{100 * part:.0f} %"
+    picture.draw(shown)
+    return picture.image(labels, 15)
 
 
 def palette(pictures: list[Image.Image]) -> Image.Image:
     """Return a picture with the colours of some others, and with pure white."""
-    strip = Image.new("RGB", (WIDTH, HEIGHT * len(pictures)))
+    stack = Image.new("RGB", (TOGETHER.width, TOGETHER.height * len(pictures)))
     for k, picture in enumerate(pictures):
-        strip.paste(picture, (0, HEIGHT * k))
-    reduced = strip.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        stack.paste(picture, (0, TOGETHER.height * k))
+    reduced = stack.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     colours = np.array(reduced.getpalette()).reshape(-1, 3)[:COLOURS]
     colours[colours.sum(axis=1).argmax()] = 255
     result = Image.new("P", (1, 1))
@@ -248,4 +281,8 @@ def save(pictures: list[Image.Image], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    save(drawn(), Path(sys.argv[1] if len(sys.argv) > 1 else "torsor.gif"))
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else "torsor.gif")
+    if path.suffix == ".png":
+        strip().save(path, optimize=True)
+    else:
+        save(drawn(), path)

@@ -38,7 +38,7 @@ from torsor.compiler.llvm.target import host
 from torsor.compiler.program import read_program
 
 
-def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -> list[Row]:
+def _robot_rows(title: str, robot: torsor.Robot, path: Path | str | None, base: str) -> list[Row]:
     """Return the figures of one robot, compared with the peers."""
     q, v, a = states(robot)
     out_tau, out_matrix = np.empty((STATES, robot.nv)), np.empty((STATES, robot.nv, robot.nv))
@@ -53,7 +53,7 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
     in_batch, in_one_call = f"inverse dynamics, batch, {title}", f"inverse dynamics, one call, {title}"
     forward_batch = f"forward dynamics, batch, {title}"
     rows = []
-    if path is not None and has("pin"):
+    if isinstance(path, Path) and has("pin"):
         peer = Pinocchio(path, base, STATES)
         rows += [
             Row(in_batch, batch, best(peer.batch) / STATES, "pin.rneaInParallel, 1 thread"),
@@ -74,8 +74,7 @@ def _robot_rows(title: str, robot: torsor.Robot, path: Path | None, base: str) -
 def _dynamics() -> list[Row]:
     rows = []
     for title, path, base in robots():
-        if path is not None:
-            rows += _robot_rows(title, torsor.load(path, base=base).without_friction(), path, base)
+        rows += _robot_rows(title, torsor.load(path, base=base).without_friction(), path, base)
     return rows + _robot_rows("chain of 100 links", torsor.library.planar_chain(100), None, "fixed")
 
 
@@ -136,9 +135,7 @@ print(end - start, end - imported)
 
 def _first_calls() -> list[Row]:
     """Return the time from import to the first result in a new process, with empty and warm cache."""
-    path = robot_file("ur5_robot.urdf")
-    if path is None:
-        return []
+    path = robot_file("ur5_robot.urdf") or "ur5"
     cold, warm = list[list[float]](), list[list[float]]()
     for _ in range(5):
         with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +179,9 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
     console.print(table)
     missing = [package for package in ("pin", "mujoco", "example-robot-data") if not has(package)]
     if missing:
-        console.print(f"Not measured, because not installed: {', '.join(missing)}. All are in torsor[dev].")
+        console.print(
+            f"Not measured, because not installed: {', '.join(missing)}. All are in torsor[dev].", markup=False
+        )
     table = Table(title="Distance to the machine's limit, inverse dynamics in batches", title_justify="left")
     for column in ("robot", "operations of a state", "instructions of a block", "arithmetic", "fraction of the peak"):
         table.add_column(column, justify="right")

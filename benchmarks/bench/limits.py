@@ -46,7 +46,7 @@ def limits() -> list[Limit]:
     """Return the limits of the robots with a fixed base."""
     rate, width, found = _peak(), host().width("float64"), []
     for title, path, base in robots():
-        if path is not None and base == "fixed":
+        if base == "fixed":
             robot = torsor.load(path).without_friction()
             function = robot.function("inverse_dynamics")
             kernel, tau = torsor.compile(function), np.empty((STATES, robot.nv))

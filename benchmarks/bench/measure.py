@@ -76,16 +76,19 @@ def has(package: str) -> bool:
     return True
 
 
-def robots() -> list[tuple[str, Path | None, str]]:
-    """Return title, file and base of the robots that are measured."""
+def robots() -> list[tuple[str, Path | str, str]]:
+    """Return the robots that are measured: title, file and base.
+
+    Where example-robot-data is not installed, the library's UR5 and Panda take the place of the files.
+    """
     named = [
-        ("UR5", "ur5_robot.urdf", "fixed"),
-        ("Panda", "panda.urdf", "fixed"),
-        ("Talos, 32 dof", "talos_reduced.urdf", "fixed"),
-        ("Solo12 floating", "solo12.urdf", "floating"),
-        ("Talos floating", "talos_reduced.urdf", "floating"),
+        ("UR5", robot_file("ur5_robot.urdf") or "ur5", "fixed"),
+        ("Panda", robot_file("panda.urdf") or "panda", "fixed"),
+        ("Talos, 32 dof", robot_file("talos_reduced.urdf"), "fixed"),
+        ("Solo12 floating", robot_file("solo12.urdf"), "floating"),
+        ("Talos floating", robot_file("talos_reduced.urdf"), "floating"),
     ]
-    return [(title, robot_file(name), base) for title, name, base in named]
+    return [(title, source, base) for title, source, base in named if source is not None]
 
 
 def best_batch(kernel: Any, inputs: tuple[np.ndarray, ...], out: np.ndarray | tuple[np.ndarray, ...]) -> float:

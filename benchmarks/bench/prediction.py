@@ -112,7 +112,7 @@ def run_casadi(problem: MotionProblem, whole: bool = False, runs: int = RUNS) ->
 def prediction() -> list[Row]:
     """Return the time of two minimum-time motions, and of their functions and derivatives, compared with CasADi's."""
     rows = []
-    for title, problem in (("two-link arm", two_link_time()), ("UR5", ur5_time())):
+    for title, problem in (("two-link arm", two_link_time(points=12)), ("UR5", ur5_time(points=12))):
         mine, theirs = run_torsor(problem), run_casadi(problem, runs=1)
         rows += [
             Row(f"least time, {title}, 12 control points: IPOPT in all", mine.seconds, theirs.seconds, "CasADi, map"),

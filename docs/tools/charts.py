@@ -19,33 +19,33 @@ def main() -> None:
     """Draw both charts."""
     facts = tomllib.loads((DOCS / "facts.toml").read_text("utf-8"))
     plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-    _ratios([row for row in facts["speed"] if "batch" in row["name"]], facts["machines"])
+    _ratios(facts["speed"])
     _history(facts["history"])
 
 
-def _ratios(rows: list[dict[str, Any]], machines: dict[str, str]) -> None:
-    figure, axes = plt.subplots(figsize=(8.0, 3.6))
+def _ratios(rows: list[dict[str, Any]]) -> None:
+    figure, axes = plt.subplots(figsize=(8.0, 4.4))
     places = np.arange(len(rows))[::-1]
-    for offset, machine in ((0.2, "x86"), (-0.2, "arm")):
+    for offset, machine, other in ((0.2, "x86", "arm"), (-0.2, "arm", "x86")):
         shown = [
-            (place + offset, row[machine]["ratio"]) for place, row in zip(places, rows, strict=True) if machine in row
+            (place + offset * ("ratio" in row.get(other, {})), row[machine]["ratio"])  # a lone bar is at its label
+            for place, row in zip(places, rows, strict=True)
+            if "ratio" in row.get(machine, {})
         ]
         heights, ratios = zip(*shown, strict=True)
         widths = [ratio - 1.0 for ratio in ratios]  # bars start at equal speed
         axes.barh(heights, widths, height=0.38, left=1.0, color=COLORS[machine], label=LABELS[machine])
         for height, ratio in shown:
-            text = f" {ratio:.2g}x " if ratio < 10 else f" {ratio:.0f}x "
-            axes.text(ratio, height, text, va="center", ha="left" if ratio > 1 else "right")
+            axes.text(ratio, height, f" {ratio:.3g}x ", va="center_baseline", ha="left" if ratio > 1 else "right")
     axes.set_xscale("log")
     axes.set_xlim(0.08, 300.0)
     axes.axvline(1.0, color="black", linewidth=0.8)
     axes.set_xticks([0.1, 1, 10, 100], ["0.1x", "1x", "10x", "100x"])
-    axes.set_yticks(places, [f"{row['name'].replace(', batch', '')} (vs {row['peer']})" for row in rows])
+    axes.set_yticks(places, [f"{row['name']}\nvs {row['peer']}, {row['peer_call']}" for row in rows])
     axes.tick_params(left=False)
-    axes.set_xlabel("speed relative to the peer, one core, float64, batches")
+    axes.set_xlabel("speed relative to the peer, one core, float64")
     axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
-    figure.text(0.01, 0.005, f"x86-64: {machines['x86']}. AArch64: {machines['arm']}.", fontsize=6, color="#555555")
-    figure.tight_layout(rect=(0, 0.03, 1, 1))
+    figure.tight_layout()
     figure.savefig(DOCS / "speed.png", dpi=160)
 
 

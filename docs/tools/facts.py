@@ -76,9 +76,12 @@ def speed(facts: Facts, _: str) -> str:
         if figure is None:
             return "", ""
         time = f"{figure['ns']:g} ns" if figure["ns"] < 1000 else f"{figure['ns'] / 1000:g} µs"
-        return time, f"{figure['ratio']:.3g}x" if figure["ratio"] < 10 else f"{figure['ratio']:.0f}x"
+        return time, f"{figure['ratio']:.3g}x" if "ratio" in figure else ""
 
-    rows = ((row["name"], row["peer"], *cells(row.get("x86")), *cells(row.get("arm"))) for row in facts["speed"])
+    rows = (
+        (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(row.get("x86")), *cells(row.get("arm")))
+        for row in facts["speed"]
+    )
     head = "| one core, float64 | compared with | x86-64 | ratio | AArch64 | ratio |"
     machines = facts["machines"]
     return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."

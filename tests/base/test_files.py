@@ -5,6 +5,7 @@ import json
 import pickle
 import subprocess
 import sys
+import warnings
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -154,6 +155,28 @@ def test_functions_of_python_have_to_be_given(tmp_path: Path) -> None:
     assert np.array_equal(torsor.load_result(tmp_path / "own.npz", problem=problem).x, result.x)
     with pytest.raises(pickle.PicklingError, match=r"function is .*<lambda>.*; fix: define the function at the top"):
         pickle.dumps(problem)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("trajectory", "q"), ("batch", "tau"), ("rollout", "v"), ("identification", "values")]
+)
+def test_nan_in_a_file_is_named_in_a_warning(kind: str, name: str, results: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "result.npz"
+    results[kind].save(path)
+    with np.load(path) as file:
+        array = file[name].copy()
+    array.flat[1] = np.nan
+    with pytest.warns(torsor.ModelWarning, match=rf"NaN.* {name} \(1 of {array.size} values\)") as caught:
+        torsor.load_result(spoilt(path, **{name: array}))
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", made.KINDS)
+def test_results_without_failures_load_without_a_warning(kind: str, results: dict[str, Any], tmp_path: Path) -> None:
+    results[kind].save(tmp_path / "result.npz")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torsor.load_result(tmp_path / "result.npz")  # poses that cannot be reached are NaN in a workspace
 
 
 # Versions, and files that are no results

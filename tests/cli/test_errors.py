@@ -12,6 +12,7 @@ from torsor import AssemblyError, ModelError, MotionError, SimulationError
 from torsor.base.errors import missing
 from torsor.base.figures import shown_figure
 from torsor.base.files import check_target, replacing
+from torsor.base.progress import Bar
 from torsor.cli.main import main
 from torsor.cli.outputs import check_folder
 from torsor.view import plot_motion
@@ -96,6 +97,20 @@ def test_an_internal_error_of_export_is_no_mistake_of_the_user(monkeypatch: pyte
 def test_ctrl_c_has_its_own_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert failing(monkeypatch, KeyboardInterrupt()) == 130
     assert "stopped by Ctrl-C" in capsys.readouterr().err
+
+
+def test_a_stopped_simulation_writes_what_it_has_and_has_the_status_of_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stopped(self: Bar, t: float) -> None:
+        if t > 2.0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Bar, "at", stopped)
+    output = tmp_path / "motion.npz"
+    assert main(["simulate", "two_link", "--duration", "9", "-o", str(output)]) == 130
+    saved = torsor.load_result(output)
+    assert saved.status == "interrupted" and 2.0 < saved.times[-1] < 8.0
 
 
 @pytest.mark.parametrize("arguments", [["dance"], ["info"], ["info", "two_link", "--colour", "red"]])

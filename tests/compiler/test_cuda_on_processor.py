@@ -72,6 +72,14 @@ def test_every_method_gives_the_numbers_of_the_processor(name: str) -> None:
         np.testing.assert_allclose(here, there, rtol=0, atol=1e-12 * np.abs(there).max(initial=1e-300))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_gradients_of_manipulability_are_finite_at_singular_states(dtype: str) -> None:
+    arm = torsor.library.six_axis_arm().to(dtype=dtype)
+    q = np.random.default_rng(6).integers(-1, 2, size=(200, 6)).astype(dtype)
+    for each in (arm.to(device="cuda"), arm):
+        assert np.isfinite(each.task.manipulability_gradient(q, arm.link_names[-1])).all()
+
+
 def test_inputs_broadcast_as_those_of_numpy() -> None:
     arm = torsor.library.six_axis_arm()
     rng = np.random.default_rng(2)

@@ -261,7 +261,7 @@ def test_a_function_that_is_used_often_is_written_once():
 
 
 def test_the_coefficients_are_those_that_the_script_computes():
-    wanted = (BENCHMARKS.parent / "src/torsor/compiler/llvm/coefficients.py").read_text()
+    wanted = (BENCHMARKS.parent / "src/torsor/compiler/llvm/coefficients.toml").read_text()
     spec = spec_from_file_location("coefficients", BENCHMARKS / "coefficients.py")
     script = module_from_spec(spec)
     spec.loader.exec_module(script)

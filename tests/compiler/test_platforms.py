@@ -55,6 +55,9 @@ def test_an_application_without_sources_has_another_hash_when_it_is_built_again(
 ) -> None:
     application, source_hash = tmp_path / "planner", cache.source_hash.__wrapped__
     monkeypatch.setattr(sys, "executable", str(application))
+    data = tmp_path / "extracted" / "torsor" / "compiler" / "loop.ll"  # frozen applications have data files
+    data.parent.mkdir(parents=True)
+    data.touch()
     for package in (tmp_path / "extracted" / "torsor", application / "torsor"):  # a frozen application, a zip file
         monkeypatch.setattr(cache, "_PACKAGE", package)
         application.write_text("first")
@@ -62,6 +65,19 @@ def test_an_application_without_sources_has_another_hash_when_it_is_built_again(
         assert source_hash("compiler") == first
         application.write_text("the second")
         assert source_hash("compiler") != first
+
+
+@pytest.mark.parametrize("name", ["rules.py", "ir/loop.ll", "coefficients.toml"])
+def test_the_hash_of_a_package_covers_code_and_data(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_PACKAGE", tmp_path)
+    file, source_hash = tmp_path / "compiler" / name, cache.source_hash.__wrapped__
+    file.parent.mkdir(parents=True)
+    file.with_name("code.py").touch()
+    before = source_hash("compiler")
+    file.write_text("first")
+    first = source_hash("compiler")
+    file.write_text("other")
+    assert len({before, first, source_hash("compiler")}) == 3
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,26 @@ def test_tracking_is_exact_where_pd_with_gravity_is_not() -> None:
     assert worst["gravity_pd"] > 1e-3
 
 
+@pytest.mark.parametrize(
+    ("name", "gains"),
+    [
+        ("elastic_tracking", {"kp": 400.0, "kd": 40.0}),
+        ("mixed", {"K_D": 30.0, "Lambda": 8.0, "K_D_motor": 20.0, "Lambda_motor": 40.0}),
+        ("feedback_linearization", {"poles": 20.0}),
+    ],
+)
+def test_a_sampled_motion_is_tracked_through_elastic_joints(name: str, gains: dict[str, float]) -> None:
+    robot = torsor.library.planar_chain(2)
+    for joint in ("joint1", "joint2"):
+        robot = robot.with_motor(joint, 1e-3, 30.0, "base", stiffness=300.0)
+    exact, times = control.reference(robot, sines(2)), np.linspace(0.0, 0.3, 61)
+    forward = control.elastic_feed_forward(robot, sines(2))
+    q0, v0 = (each.full().ravel() for each in forward(0)[:2])
+    law = getattr(control, name)(robot, (times, *exact(times)), **gains)
+    found = torsor.simulate(robot, q0, v0, 0.3, controller=law)
+    assert np.abs(found.q[:, :2] - exact(found.times)[0]).max() < 1e-6  # four rates, of samples 5 ms apart
+
+
 def test_errors_at_the_start_vanish() -> None:
     robot = arm(damping=2.0)
     law = control.elastic_tracking(robot, sines(2), kp=400.0, kd=40.0)

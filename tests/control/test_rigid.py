@@ -1,6 +1,7 @@
 """Computed torque and PD with gravity: errors obey their equations, and the robot rests at the reference."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 
 import torsor
 from control.closed_loop import random_states, run, sines
-from torsor import control
+from refusals import refused
+from torsor import control, motion
 from torsor.mechanism.edit import _with_joint
 
 SEEDS = range(3)
@@ -50,6 +52,101 @@ def test_a_reference_has_exact_rates() -> None:
     fourth = ca.Function("f", [symbol], [law.rates(symbol, 4)[4]])
     assert float(fourth(0.7)[0]) == pytest.approx(16 * np.exp(1.4), rel=1e-13)
     assert control.reference(robot, law)(0.3)[0].tolist() == law(0.3)[0].tolist()
+
+
+def test_a_sampled_motion_is_the_function_of_time_that_it_samples() -> None:
+    robot, times = torsor.library.planar_chain(2), np.array([0.0, 0.3, 0.5, 1.1, 1.2, 2.0])
+
+    def cubic(t):
+        return [t**3 - 2 * t, 1 + t**2]
+
+    def quintic(t):
+        return [t**5 - t, 1 + 0.1 * t**4]
+
+    samples = np.stack([times**5 - times, 1 + 0.1 * times**4], -1)
+    v = np.stack([5 * times**4 - 1, 0.4 * times**3], -1)
+    a = np.stack([20 * times**3, 1.2 * times**2], -1)
+    cubes = np.stack(cubic(times), -1)
+    for given, law in (((times, cubes), cubic), ((times, samples, v, a), quintic)):
+        sampled, exact = (control.computed_torque(robot, each, bandwidth=10.0) for each in (given, law))
+        t = np.random.default_rng(0).uniform(0, 2, 50)
+        for found, expected in zip(sampled.reference(t), exact.reference(t), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+        q, v_now = np.random.default_rng(1).normal(size=(2, 50, 2))
+        np.testing.assert_allclose(sampled(t, q, v_now), exact(t, q, v_now), rtol=1e-9, atol=1e-9)
+        runs = [torsor.simulate(robot, [0.1, 0.9], duration=2.0, controller=each) for each in (sampled, exact)]
+        np.testing.assert_allclose(runs[0].q, runs[1].q, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(runs[0].tau, runs[1].tau, rtol=0, atol=1e-6)
+        limited = [each.saturated(5.0)(0.7, [0.0, 0.5], [0.0, 0.0]) for each in (sampled, exact)]
+        np.testing.assert_allclose(*limited, rtol=0, atol=1e-9)
+        parts = sampled.reference.window(0.7)
+        held = float(np.array(sampled.sampled(0.1)(7, [0, 0.5], [0, 0], parts))[0, 0])
+        assert held == pytest.approx(sampled(0.7, [0.0, 0.5], [0.0, 0.0])[0], rel=1e-12)
+    before, after = sampled.reference(-1.0), sampled.reference(3.0)
+    assert before[0].tolist() == samples[0].tolist() and after[0] == pytest.approx(samples[-1], abs=1e-12)
+    assert not np.any([before[1:], after[1:]])
+
+
+def test_every_result_and_its_file_is_a_reference(tmp_path: Path) -> None:
+    arm = torsor.library.two_link()
+    retimed = torsor.motion.retime(arm, [[0.0, -2.0], [0.5, -1.2], [1.0, -1.0]], velocity=2.0, acceleration=10.0)
+    phase, ends = (
+        motion.Phase(duration=(0.1, 2.0)),
+        [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)],
+    )
+    planned = torsor.MotionProblem(arm, phase, motion.Time(), [*ends, motion.Torques(upper=10.0)]).solve()
+    swing = torsor.simulate(arm, v0=[1.0, -0.5], duration=0.3, step=0.01)
+    for result in (retimed, planned, swing):
+        law = control.computed_torque(arm, result, bandwidth=30.0)
+        t = np.linspace(*result.times[[0, -1]], 1000)
+        np.testing.assert_allclose(law.reference(t)[0], result.at(t).q, rtol=0, atol=1e-6)
+        start = result.at(0.0)
+        found = torsor.simulate(arm, start.q, start.v, result.times[-1], controller=law)
+        assert np.sqrt(np.mean((found.q - result.at(found.times).q) ** 2)) < 1e-6
+        result.save(tmp_path / "motion.npz")
+        read = control.reference(arm, tmp_path / "motion.npz")
+        np.testing.assert_allclose(read(t)[0], law.reference(t)[0], rtol=0, atol=1e-12)
+    swing.save(tmp_path / "swing.csv")
+    np.testing.assert_allclose(
+        control.reference(arm, str(tmp_path / "swing.csv"))(0.123)[0], swing.at(0.123).q, atol=1e-8
+    )
+
+
+def test_a_panda_tracks_what_it_planned_and_retimed_below_1_mrad() -> None:
+    arm, away = torsor.library.panda(), [1.2, -0.3, -0.4, -1.8, 0.5, 2.0, 1.2]
+    home = [0.0, -0.5, 0.0, -2.2, 0.0, 1.7, 0.8]
+    ends = [motion.Start(q=home, v=0.0), motion.End(q=away, v=0.0)]
+    plan = torsor.MotionProblem(arm, motion.Phase(1.0), motion.Jerk(), ends).solve()
+    timed = torsor.motion.retime(arm, plan)
+    law = control.computed_torque(arm, timed, bandwidth=30.0)
+    found = torsor.simulate(arm, timed.q[0], duration=timed.duration, controller=law)
+    assert np.sqrt(np.mean((found.q - timed.at(found.times).q) ** 2)) < 1e-3
+    assert not found.overloads
+
+
+def test_motions_that_are_no_reference_are_refused(tmp_path: Path) -> None:
+    arm = torsor.library.two_link()
+    many = torsor.simulate(arm, np.zeros((3, 2)), duration=0.01)
+    cases = (
+        (many, {"what": "3 motions", "fix": "result[0]"}),
+        (([1.0, 2.0], np.zeros((2, 2))), {"what": "1 s", "fix": "times - times[0]"}),
+        (([0.0, 1.0], np.zeros((2, 3))), {"allowed": "(2, 2), a row for each time"}),
+        (([0.0, 0.0], np.zeros((2, 2))), {"allowed": "increasing times"}),
+        (([0.0, 1.0], [[0.0, 0.0], [0.0, np.nan]]), {"allowed": "finite"}),
+        (([0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2))), {"allowed": "(times, q, v, a)"}),
+        ("motion.txt", {"allowed": ".npz, .csv"}),
+    )
+    (tmp_path / "motion.txt").write_text("1")
+    for law, fields in cases:
+        law = tmp_path / law if isinstance(law, str) else law
+        with refused(**fields):
+            control.computed_torque(arm, law, bandwidth=10.0)
+    quadruped = torsor.library.quadruped()
+    with refused(what="quaternions", allowed="constant"):
+        control.gravity_pd(quadruped, ([0.0, 1.0], np.zeros((2, quadruped.nq))), 1.0, 1.0)
+    law = control.computed_torque(arm, ([0.0, 1.0], np.zeros((2, 2))), bandwidth=10.0)
+    with refused(fix="pass the controller itself"):
+        torsor.simulate(arm, controller=law.function)
 
 
 def test_arrays_have_leading_axes_and_the_target_is_the_robots() -> None:

@@ -434,7 +434,7 @@ def test_samples_come_neither_after_the_end_nor_beyond_the_room():
 
 
 def test_robots_whose_torques_jump_are_refused():
-    with refused(what="'joint2' has Coulomb friction"):
+    with refused(what="'joint2' has friction that is not viscous"):
         OnlineScaling(torsor.library.two_link().with_friction("joint2", coulomb=1.0), 0.1, 1e-3)
     with refused(what="OnlineScaling does not support the elastic joints"):
         OnlineScaling(torsor.library.elastic_arm(), 0.1, 1e-3)

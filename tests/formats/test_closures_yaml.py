@@ -7,6 +7,7 @@ import pytest
 
 import torsor
 from refusals import refused, warned
+from torsor.spatial import exp_so3
 
 INERTIA = '<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
 LINK = '<link name="{0}"><inertial><mass value="1"/><origin xyz="0.2 0 0"/>' + INERTIA + "</inertial></link>"
@@ -74,6 +75,16 @@ def test_joints_get_the_types_of_the_file(folder: Path) -> None:
         ("elbow_b_Y", "continuous"),
     ]
     assert robot.loops[0].kind == "weld" and robot.joint("elbow_b_Y").axis.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("axes", ["XY", "YX", "XZ", "ZX", "YZ", "ZY"])
+def test_a_universal_joint_turns_about_its_first_axis_and_then_about_its_second(folder: Path, axes: str) -> None:
+    robot = load(folder, f"joint_name: ['elbow_a']\njoint_type: ['UJOINT_{axes}']\n")
+    turns = {axis: np.array(row) for axis, row in zip("XYZ", np.eye(3), strict=True)}
+    q = np.zeros(robot.nq)
+    q[[robot.coordinate_names.index(f"elbow_a_{axis}") for axis in axes]] = angles = 0.3, -0.7
+    first, second = (exp_so3(turns[axis] * angle) for axis, angle in zip(axes, angles, strict=True))
+    np.testing.assert_allclose(robot.pose(q, "a2")[:3, :3], first @ second, rtol=0, atol=1e-15)
 
 
 def test_friction_of_a_joint_of_another_type_is_named(folder: Path) -> None:

@@ -17,7 +17,9 @@ from .test_osim_robots import OLD as OSIM
 from .urdf_text import SOUND, arm
 
 UP_TO = r"allowed: .*1e\+50"
-MIMIC = '<joint name="wrist" type="revolute"><parent link="hand"/><child link="tip"/><mimic joint="elbow" {}/></joint>'
+MIMIC = (
+    '<joint name="wrist" type="continuous"><parent link="hand"/><child link="tip"/><mimic joint="elbow" {}/></joint>'
+)
 FOLLOWING = arm(extra=f'<link name="tip">{SOUND}</link>{MIMIC}')
 MJCF = """<mujoco><worldbody><body name="b"><joint name="pin"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
 <site name="tip" pos="HERE 0 0"/></body></worldbody></mujoco>"""

@@ -1,16 +1,19 @@
 """URDF files that other programs read: odd limits, visuals, tags and transmissions are warnings, errors if strict."""
 
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from refusals import refused, warned
-from torsor import ModelError
+from torsor import ModelError, ModelWarning
 
+from . import urdf_text
 from .urdf_text import SOUND, arm, inertial, joint, link, load, robot
 
+UNLIMITED = '<axis xyz="0 0 1"/><limit lower="-1.7976931348623157e308" upper="1.7976931348623157e308"/>'
 XACRO = '<robot xmlns:xacro="http://ros.org/wiki/xacro" name="tested">'
 ROTOR = "<drake:rotor_inertia value='0.001'/>"
 
@@ -30,9 +33,54 @@ def driven(inside: str, name: str = "elbow") -> str:
 # Each: the file, what the warning says, and the same robot without what is odd.
 ODD = {
     "limits of Bullet's kind": (
-        arm(elbow='<axis xyz="0 0 1"/><limit lower="1" upper="-1"/>'),
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="1" upper="-1"/>', kind="revolute"),
         "lower limit 1 is above upper limit -1",
+        arm(elbow=UNLIMITED, kind="revolute"),
+    ),
+    "a revolute joint without limits": (
+        arm(kind="revolute"),
+        "a revolute joint without lower and upper limit",
+        arm(elbow=UNLIMITED, kind="revolute"),
+    ),
+    "a slide with an effort limit alone": (
+        arm(elbow='<axis xyz="0 0 1"/><limit effort="7"/>', kind="prismatic"),
+        "a prismatic joint without lower and upper limit",
+        arm(elbow=UNLIMITED.replace("limit", 'limit effort="7"'), kind="prismatic"),
+    ),
+    "a surplus point": (
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="-1.57." upper="1"/>', kind="revolute"),
+        "<limit lower='-1.57.'>",
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="-1.57" upper="1"/>', kind="revolute"),
+    ),
+    "a surplus zero": (
+        arm(elbow='<axis xyz="0 0 1"/><origin rpy="-3.14159 1.57079 0 0"/>'),
+        "<origin rpy='-3.14159 1.57079 0 0'>",
+        arm(elbow='<axis xyz="0 0 1"/><origin rpy="-3.14159 1.57079 0"/>'),
+    ),
+    "a visual of size 0": (
+        drawn('<geometry><box size="0 0 0"/></geometry>'),
+        "size",
         arm(),
+    ),
+    "a mesh of scale 0": (
+        drawn('<geometry><mesh filename="a.stl" scale="0 0 0"/></geometry>'),
+        "size",
+        arm(),
+    ),
+    "a macro of a sensor": (
+        arm(extra='<xacro:sensor_imu name="imu" parent="hand"/>').replace('<robot name="tested">', XACRO),
+        "<xacro:sensor_imu>, which xacro should have replaced, is ignored (1 in all), and so are the links",
+        arm(),
+    ),
+    "a macro that is defined": (
+        arm(extra='<xacro:macro name="m"><link name="x"/></xacro:macro>').replace('<robot name="tested">', XACRO),
+        "<xacro:macro>, which xacro should have replaced",
+        arm(),
+    ),
+    "limits of a spherical joint": (
+        arm(elbow='<limit lower="0" upper="1"/>', kind="spherical"),
+        "not read: <limit lower=> (1, line 4), <limit upper=>",
+        arm(elbow="", kind="spherical"),
     ),
     "a shape without a size": (drawn("<geometry><box/></geometry>"), "<box> has no size", arm()),
     "a shape with a wrong count": (
@@ -76,9 +124,9 @@ ODD = {
         driven(""),
     ),
     "a motor of a fixed joint": (
-        driven(ROTOR).replace("revolute", "fixed"),
+        driven(ROTOR).replace("continuous", "fixed"),
         "its joint 'elbow' is fixed",
-        driven("").replace("revolute", "fixed"),
+        driven("").replace("continuous", "fixed"),
     ),
     "blanks before the declaration": ('\n  <?xml version="1.0"?>' + arm(), "blanks before <?xml", arm()),
     "zeros at the end": (arm() + "\n \0\0", "zeros at the end", arm()),
@@ -246,7 +294,7 @@ def test_strict_reading_names_all_faults_of_a_file(tmp_path: Path) -> None:
         link.format("a", 1),
         link.format("b", -5),
         link.format("c", 9),
-        *map(joint.format, "bc", ["lower='2'", ""]),
+        *map(joint.format, "bc", ["lower='2'", "upper='2'"]),
     ]
     with pytest.raises(ModelError) as found:
         load(tmp_path, f"<robot name='r'>{''.join(parts)}<cable/></robot>", strict=True)
@@ -265,3 +313,44 @@ def test_an_element_that_cannot_be_read_ends_strict_reading_after_all_elements(t
         load(tmp_path, text, strict=True)
     with refused(value="odd", where="arm.urdf: line 1: joint 'j'"):
         load(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "macro",
+    [
+        "<xacro:arm parent='hand'/><link name='alone'/>",  # the rest is not one tree
+        "<xacro:if value='1'><link name='x'/></xacro:if>",  # around a link
+    ],
+)
+def test_macros_in_place_of_the_tree_are_errors(tmp_path: Path, macro: str) -> None:
+    text = arm(extra=macro).replace('<robot name="tested">', XACRO)
+    with pytest.warns(ModelWarning) if "alone" in macro else nullcontext(), refused(fix="expand it first"):
+        load(tmp_path, text)
+
+
+def test_a_spherical_joint_of_bullet_is_a_ball(tmp_path: Path) -> None:
+    """About the origin of the joint, a sphere turns alike in all directions."""
+    ball = load(tmp_path, arm(inertial("2", 'ixx="0.3" iyy="0.3" izz="0.3"'), "", "spherical")).to(device="casadi")
+    assert (ball.nq, ball.nv) == (4, 3)
+    np.testing.assert_allclose(ball.mass_matrix([0.1, 0.2, 0.3, 0.9]), 0.3 * np.eye(3), rtol=0, atol=1e-15)
+
+
+def test_the_world_of_drake_needs_no_link(tmp_path: Path) -> None:
+    parts = link("base"), link("hand"), joint("elbow", "base", "hand"), joint("weld", "world", "base", kind="fixed")
+    found = load(tmp_path, robot(*parts))
+    assert found.base.name == "world" and found.joint_names == ("elbow",)
+
+
+def test_warnings_of_one_kind_are_one_that_names_all_places(tmp_path: Path) -> None:
+    hand = inertial("1", 'ixx="1" iyy="1" izz="5"')
+    parts = [link("base"), *(link(name, hand) for name in "abc"), link("d", inertial("1", 'ixx="1" iyy="1"'))]
+    joints = [joint(f"j{name}", "base", name, kind="revolute") for name in "abcd"]
+    with pytest.warns(ModelWarning) as caught:
+        load(tmp_path, robot(*parts, *joints))
+    texts = [str(item.message) for item in caught]
+    assert len(texts) == 3 and {item.filename for item in caught} == {urdf_text.__file__}
+    words = "no body", "<inertial> has no", "limit"
+    impossible, missing, limits = (next(text for text in texts if word in text) for word in words)
+    assert "link 'a': no body has" in impossible and "(3 in all, also line 4: link 'b', line 5: link 'c')" in impossible
+    assert "in all" not in missing
+    assert "(4 in all, also line 8: joint 'jb', line 9: joint 'jc', line 10: joint 'jd')" in limits

@@ -1,6 +1,7 @@
 """Skeletons of OpenSim as robots: joints by functions of coordinates are exact, with the forces of their velocities."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -326,3 +327,18 @@ def test_reversed_ranges_are_no_limits_with_a_warning(tmp_path: Path) -> None:
     assert np.isinf([robot.lower, robot.upper]).all()
     with refused(where="arm.osim: coordinate 'angle'", fix="exchange the numbers of <range>"):
         read(tmp_path, text, strict=True)
+
+
+def test_joints_and_constraints_without_a_name_are_named_after_their_class(tmp_path: Path) -> None:
+    weld = """<ConstraintSet><objects><WeldConstraint><socket_frame1>/bodyset/second</socket_frame1>
+        <socket_frame2>/ground</socket_frame2></WeldConstraint></objects></ConstraintSet></Model>"""
+    text = (Path(__file__).parent / "osim" / "joints.osim").read_text().replace("</Model>", weld)
+    bare = re.sub(r'<(\w+Joint) name="\w+">', r"<\1>", text)
+    assert bare.count("Joint name=") == 0
+    named, unnamed = (
+        read(tmp_path, item) for item in (text.replace("<WeldConstraint>", '<WeldConstraint name="w">'), bare)
+    )
+    assert unnamed.nv == named.nv and unnamed.loops[0].name == "WeldConstraint"
+    assert [link.mass for link in unnamed.links] == [link.mass for link in named.links]
+    for a, b in zip(unnamed.joints, named.joints, strict=True):
+        assert a.type == b.type and np.array_equal(a.placement, b.placement) and np.array_equal(a.axis, b.axis)

@@ -206,13 +206,82 @@ def test_what_is_left_out_is_named_in_one_warning_and_refused_only_if_it_may_act
             read(tmp_path, model(text), strict=True)
 
 
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_versions_1_2_and_1_3_mean_what_version_1_4_means(tmp_path: Path, version: str) -> None:
+    """Axes are in the axes of the model, as libsdformat and Drake read all three."""
+    hinge = joint("revolute", "a", "b", "<pose>0.1 0 0 0.2 0 0</pose>")
+    parts = link("a", "0 0 1 0 0 0.3"), link("b", "0.5 0 1 0.4 0 0"), hinge
+    old, known = (read(tmp_path, model(*parts, version=each)) for each in (version, "1.4"))
+    assert old == known and axis_in_world(old)[0] == [0.0, 0.0, 1.0]
+    mesh = "<visual name='v'><geometry><mesh><filename>a.stl</filename></mesh></geometry></visual>"
+    assert read(tmp_path, model(link("a", more=mesh), version=version)).base.visuals[0].mesh == "a.stl"
+
+
+def test_roots_of_a_model_are_fixed_to_the_world_or_free_bodies(tmp_path: Path) -> None:
+    """As in Gazebo and Drake: the mass matrix of free roots has a block for each, as if they were alone."""
+    one = link("a", "0 0 1 0 0 0.3") + link("b", "1 0 1 0 0 0") + joint("revolute", "a", "b")
+    other = link("c", "0 2 0 0.1 0 0")
+    with warned(what="2 links have no parent joint and are fixed to the world: 'a', 'c'", fix="base='floating'"):
+        fixed = read(tmp_path, model(one, other))
+    assert fixed.base.name == "world" and fixed.joint_names == ("j",)
+    assert fixed.pose([0.0], "c")[:3, 3].tolist() == [0.0, 2.0, 0.0]
+    free = read(tmp_path, model(one, other), base="floating")
+    assert free.nv == 13 and free.pose(free.neutral(), "c")[:3, 3].tolist() == [0.0, 2.0, 0.0]
+    alone = [read(tmp_path, model(part), base="floating") for part in (one, other)]
+    M, names = free.mass_matrix(free.neutral()), list(free.coordinate_names)
+    for robot, root in zip(alone, "ac", strict=True):
+        rows = [names.index(name.replace("root/", f"{root}/free/")) for name in robot.coordinate_names]
+        np.testing.assert_allclose(M[np.ix_(rows, rows)], robot.mass_matrix(robot.neutral()), rtol=0, atol=1e-14)
+        M[np.ix_(rows, rows)] = 0.0
+    assert not M.any()
+
+
+def test_a_root_beside_one_that_a_joint_holds_may_float(tmp_path: Path) -> None:
+    parts = link("a"), link("b", "0 0 3 0 0 0"), joint("prismatic", "world", "a")
+    assert read(tmp_path, model(*parts)).nv == 1
+    assert read(tmp_path, model(*parts), base="floating").nv == 7
+
+
+def test_a_link_named_world_is_a_link_with_a_warning(tmp_path: Path) -> None:
+    """As Bullet reads it, although SDF reserves the name."""
+    with warned(what="the name 'world' is reserved; it is read as 'world_link'"):
+        robot = read(tmp_path, model(link("world"), link("a"), joint("prismatic", "world", "a"), version="1.6"))
+    assert robot.base.name == "world_link" and robot.joint_names == ("j",)
+
+
+def test_a_nested_model_is_named_by_its_path(tmp_path: Path) -> None:
+    parts = link("upper"), link("lower", "0 0 1 0 0 0"), joint("revolute", "upper", "lower")
+    inner = model(*parts, "<pose>0 0 3 0 0 0</pose>", name="arm").partition(">")[2].removesuffix("</sdf>")
+    weld = joint("fixed", "table", "arm::upper", name="weld")
+    cell = model(link("table"), inner, weld, "<pose>1 0 0 0 0 0</pose>", name="cell")
+    read(tmp_path, cell, "world.sdf")
+    for name in ("cell/arm", "cell::arm"):
+        robot = torsor.load(f"{tmp_path}/world.sdf#{name}")
+        assert robot.name == "arm" and robot.joint_names == ("j",) and robot.link_names == ("lower",)
+        assert robot.to(device="casadi").pose([0.0], "lower")[:3, 3].tolist() == [1.0, 0.0, 4.0]
+    with refused(value="leg", what="no nested model 'leg'", allowed="arm"):
+        torsor.load(tmp_path / "world.sdf#cell/leg")
+
+
+def test_a_nested_model_of_an_included_file_is_found(tmp_path: Path) -> None:
+    included(tmp_path, "<include><uri>model://arm</uri></include>", joint("fixed", "base", "arm::upper", name="weld"))
+    robot = torsor.load(f"{tmp_path}/robots/robot.sdf#m/arm", search=[tmp_path / "models"])
+    assert robot.joint_names == ("j",) and robot.link_names == ("lower",)
+
+
+@pytest.mark.parametrize("uri", ["arm", "arm/model.sdf"])
+def test_an_include_without_scheme_follows_the_search_path(tmp_path: Path, uri: str) -> None:
+    weld = joint("fixed", "base", "arm::upper", name="weld")
+    assert included(tmp_path, f"<include><uri>{uri}</uri></include>", weld).joint_names == ("arm::j",)
+
+
 REFUSED = {
     "no version": ("<sdf/>", r"<sdf version=''>; allowed: a version"),
-    "too old": ('<sdf version="1.2"><model name="m"/></sdf>', "the SDF version is 1.2; allowed: 1.4 and later"),
+    "too old": ('<sdf version="1.0"><model name="m"/></sdf>', "the SDF version is 1.0; allowed: 1.2 and later"),
     "no model": ('<sdf version="1.7"><world name="w"/></sdf>', "no model; allowed: <model>"),
     "no link": (model(), "there is no link"),
     "a link without a name": (model("<link/>"), "<link name=''>; allowed: a unique name"),
-    "a link named world": (model(link("world")), "<link name='world'>"),
+    "a link named as its model": (model(link("__model__")), "<link name='__model__'>"),
     "two of one name": (model(link("a"), joint("fixed", "world", "a", name="a")), "are both named 'a'"),
     "relative to itself": (
         model(link("a", "0 0 0 0 0 0", "", "b"), link("b", "1 0 0 0 0 0", "", "a"), joint("fixed", "a", "b")),
@@ -231,7 +300,6 @@ REFUSED = {
         "the quaternion is zero",
     ),
     "automatic inertia": (model(link("a").replace("<inertial>", '<inertial auto="true">')), "computed from shapes"),
-    "two roots": (model(link("a"), link("b")), "2 links have no parent"),
     "a file of the net": (model("<include><uri>https://fuel/x</uri></include>"), "allowed: files on this"),
     "a missing file": (model("<include><uri>model://x</uri></include>"), "'model://x', which was not found; fix: pass"),
     "a file elsewhere": (model("<include><uri>../../../secret.sdf</uri></include>"), "which was not found"),

@@ -100,3 +100,44 @@ def test_the_command_line_names_missing_meshes_and_takes_folders(
     assert "--search FOLDER" in (said := capsys.readouterr().out) and "model://hands/hand.stl" in said
     assert main(["info", str(file), "--search", str(tmp_path / "ws")]) == 0
     assert "not found" not in capsys.readouterr().out
+
+
+PACKAGE = "<package format='3'><name>hands</name><version>1.0.0</version></package>"
+
+
+def test_a_clone_is_found_by_the_name_in_its_package_file(tmp_path: Path) -> None:
+    """The folder of a clone often has another name than its ROS package."""
+    clone = tmp_path / "ROS2_Hands_Description"
+    found = mesh(clone / "meshes")
+    (clone / "package.xml").write_text(PACKAGE)
+    (clone / "urdf").mkdir()
+    file = clone / "urdf" / "arm.urdf"
+    file.write_text(URDF.format("package://hands/meshes/hand.stl"))
+    shape = torsor.load(file).base.shapes[0]
+    assert shape.path == str(found) and str(clone) in (shape.folders or ())
+    beside = described(tmp_path, "package://hands/meshes/hand.stl", ".urdf")  # in a folder next to the clone
+    (beside.parent / "package.xml").write_text(PACKAGE.replace("hands", "arms"))
+    assert torsor.load(beside).base.shapes[0].path == str(found)
+
+
+@pytest.mark.parametrize("search", [".", "..", "../..", "../../.."])
+def test_packages_are_found_by_name_below_a_folder_that_is_given(tmp_path: Path, search: str) -> None:
+    clone = tmp_path / "ws" / "src" / "repository" / "clone"
+    found = mesh(clone / "meshes")
+    (clone / "package.xml").write_text(PACKAGE)
+    file = described(tmp_path, "package://hands/meshes/hand.stl", ".urdf")
+    assert torsor.load(file).base.shapes[0].path is None
+    assert torsor.load(file, search=[(clone / search).resolve()]).base.shapes[0].path == str(found)
+
+
+def test_a_package_file_that_is_not_xml_names_nothing(tmp_path: Path) -> None:
+    (tmp_path / "package.xml").write_text("<package")
+    file = described(tmp_path, "package://hands/hand.stl", ".urdf")
+    assert torsor.load(file).base.shapes[0].path is None
+
+
+def test_a_mesh_without_scheme_is_next_to_the_file_or_on_the_search_path(tmp_path: Path) -> None:
+    file, found = described(tmp_path, "hands/hand.stl", ".urdf"), mesh(tmp_path / "models" / "hands")
+    assert torsor.load(file, search=[tmp_path / "models"]).base.shapes[0].path == str(found)
+    near = mesh(file.parent / "hands")
+    assert torsor.load(file, search=[tmp_path / "models"]).base.shapes[0].path == str(near)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import torsor
 from refusals import refused, warned
 from torsor.formats.dispatch import read
 from torsor.formats.toml import reading as toml
@@ -536,3 +537,23 @@ def test_all_inertias_that_no_body_has_are_named(tmp_path: Path) -> None:
     path.write_text('torsor = 1\nunits.angle = "rad"\n' + "".join(parts))
     with refused(what="arm.toml: link 'a': no body"):
         read(path)
+
+
+MODEL = "0.4 * sign(v) * exp(-(v / 0.1)**2)"
+
+
+def rubbing() -> Mechanism:
+    links = [Link("ground"), Link("arm", 1.0, (0.1, 0.2, 0.3), np.eye(3))]
+    return build("arm", links, [Joint("hinge", "revolute", "ground", "arm", coulomb=0.2, friction_model=MODEL)])
+
+
+def test_friction_models_are_kept(tmp_path: Path) -> None:
+    write_toml(rubbing(), tmp_path / "arm.toml")
+    assert read_toml(tmp_path / "arm.toml") == rubbing()
+    assert f'friction_model = "{MODEL}"' in (tmp_path / "arm.toml").read_text()
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "sdf", "xml", "usda"])
+def test_other_formats_warn_of_friction_models_that_they_cannot_have(tmp_path: Path, suffix: str) -> None:
+    with warned(what="friction beyond Coulomb and viscous friction, which only TOML has (hinge)"):
+        torsor.Robot.of(rubbing()).save(tmp_path / f"arm.{suffix}")

@@ -50,15 +50,15 @@ WRONG = {
         arm(elbow='<axis xyz="0 1"/>'),
         "0 1",
     ),
-    "axis has four numbers": (arm(elbow='<axis xyz="0 1 0 0"/>'), "0 1 0 0"),
+    "axis has four numbers": (arm(elbow='<axis xyz="0 1 0 2"/>'), "0 1 0 2"),
     "axis has words": (arm(elbow='<axis xyz="x y z"/>'), "x y z"),
     "axis is nan": (arm(elbow='<axis xyz="0 0 nan"/>'), "0 0 nan"),
     "axis is infinite": (arm(elbow='<axis xyz="0 0 inf"/>'), "0 0 inf"),
     "origin has two numbers": (arm(elbow='<origin xyz="0 1"/>'), "0 1"),
     "origin is infinite": (arm(elbow='<origin xyz="0 1 inf"/>'), "0 1 inf"),
     "origin turned infinitely": (arm(elbow='<origin rpy="0 inf 0"/>'), "0 inf 0"),
-    "limit is a word": (arm(elbow='<limit lower="low"/>'), "low"),
-    "limit is nan": (arm(elbow='<limit lower="nan" upper="1"/>'), "nan"),
+    "limit is a word": (arm(elbow='<limit lower="low"/>', kind="revolute"), "low"),
+    "limit is nan": (arm(elbow='<limit lower="nan" upper="1"/>', kind="revolute"), "nan"),
     "damping is negative": (arm(elbow='<dynamics damping="-1"/>'), "viscous"),
     "friction is infinite": (arm(elbow='<dynamics friction="inf"/>'), "inf"),
     "type is unknown": (arm(kind="ball"), "ball"),
@@ -107,15 +107,15 @@ WRONG = {
     "mimic in a cycle": (pair('<mimic joint="elbow"/>', '<mimic joint="shoulder"/>'), "joints"),
     "mimic of itself": (arm(elbow='<mimic joint="elbow" multiplier="2" offset="1"/>'), "itself"),
     "mimic of a floating joint": (
-        pair("", '<mimic joint="shoulder"/>', ("floating", "revolute")),
+        pair("", '<mimic joint="shoulder"/>', ("floating", "continuous")),
         "'elbow' follows the free joint 'shoulder'",
     ),
     "mimic of a planar joint": (
-        pair("", '<mimic joint="shoulder"/>', ("planar", "revolute")),
+        pair("", '<mimic joint="shoulder"/>', ("planar", "continuous")),
         "'elbow' follows the planar joint 'shoulder'",
     ),
     "mimic by a planar joint": (
-        pair("", '<mimic joint="shoulder"/>', ("revolute", "planar")),
+        pair("", '<mimic joint="shoulder"/>', ("continuous", "planar")),
         "shoulder",
     ),
     "mimic by nothing": (pair("", '<mimic joint="shoulder" multiplier="0"/>'), "ratio"),
@@ -297,7 +297,7 @@ def test_deep_nesting_does_not_exceed_the_recursion_limit(tmp_path: Path) -> Non
     assert load(tmp_path, robot(link("a"), "<gazebo>" * depth + "</gazebo>" * depth)).nv == 0
 
 
-@pytest.mark.parametrize(("kind", "moving"), [("revolute", 1500), ("fixed", 0)])
+@pytest.mark.parametrize(("kind", "moving"), [("continuous", 1500), ("fixed", 0)])
 def test_a_chain_longer_than_the_recursion_limit_is_read(tmp_path: Path, kind: str, moving: int) -> None:
     count = 1500
     parts = [
@@ -361,7 +361,7 @@ def test_a_mimic_of_a_mimic_multiplies(tmp_path: Path) -> None:
 
 
 def test_a_mimic_of_a_fixed_joint_is_fixed_at_its_offset(tmp_path: Path) -> None:
-    made = load(tmp_path, pair("", '<mimic joint="shoulder" multiplier="5" offset="0.3"/>', ("fixed", "revolute")))
+    made = load(tmp_path, pair("", '<mimic joint="shoulder" multiplier="5" offset="0.3"/>', ("fixed", "continuous")))
     assert made.nv == 0
     assert made.pose([], "lower")[1, 0] == pytest.approx(np.sin(0.3))
 

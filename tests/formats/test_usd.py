@@ -514,6 +514,63 @@ def test_files_beside_a_stage_are_composed_and_cycles_are_errors(tmp_path: Path)
     robot = load(tmp_path, 'def "rod" (prepend references = @./part.usda@) {}\n', joint("Revolute", "-rod", HINGE))
     assert robot.links[0].mass == 2.0
     (tmp_path / "part.usda").write_text(part + 'def "arm" (prepend references = @./stage.usda@</rod>) {}\n')
-    with refused(what="fit together"), warnings.catch_warnings():
+    with refused(what="cannot be composed"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         load(tmp_path, 'def "rod" (prepend references = @./part.usda@) {}\n', joint("Revolute", "-rod", HINGE))
+
+
+def test_attributes_of_mujoco_give_rotor_inertia_friction_and_spring(tmp_path: Path) -> None:
+    numbers = {"armature": 0.4, "damping": 0.7, "frictionloss": 0.2, "stiffness": 3, "springref": 30, "ref": 10}
+    inside = "".join(f"double mjc:{key} = {value}\n" for key, value in numbers.items())
+    robot = load(tmp_path, body("rod"), joint("Revolute", "-rod", HINGE + inside, '"MjcJointAPI"'))
+    q, v, a = 0.3, 0.5, 1.7
+    rod = (0.2 + 2 * 0.25 + 0.4) * a - 2 * 9.81 * 0.5 * np.cos(q)
+    expected = rod + 0.7 * v + 0.2 + 3 * (q + np.radians(10) - np.radians(30))  # per rad; its angles are in degrees
+    assert robot.inverse_dynamics([q], [v], [a])[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_slide_with_attributes_of_mujoco_is_in_stage_units(tmp_path: Path) -> None:
+    """In centimetres: forces over lengths are in kg/s^2 and forces over velocities in kg/s, whatever the unit is."""
+    inside = "double mjc:damping = 7\n double mjc:stiffness = 3\n double mjc:springref = 50\n double mjc:armature = 2\n"
+    slide = joint("Prismatic", "-rod", 'uniform token physics:axis = "X"\n' + inside)
+    robot = load(tmp_path, body("rod"), slide, m=0.01)
+    q, v, a = 0.3, 0.5, 1.7
+    assert robot.inverse_dynamics([q], [v], [a])[0] == pytest.approx((2 + 2) * a + 7 * v + 3 * (q - 0.5), rel=1e-12)
+
+
+GEAR = 'def {} "gear" {{\n rel physics:body0 = </rod>\n rel physics:body1 = </tip>\n float physics:gearRatio = 2\n}}\n'
+FEATURES = {
+    "a gear": (GEAR.format("PhysxPhysicsGearJoint"), "joints of the kind PhysxPhysicsGearJoint (gear)"),
+    "a rack": (GEAR.format("PhysxPhysicsRackAndPinionJoint"), "PhysxPhysicsRackAndPinionJoint (gear)"),
+    "a tendon of MuJoCo": ('def MjcTendon "cable" {\n double mjc:stiffness = 5\n}\n', "tendons (cable)"),
+    "no gravity": ("bool physxRigidBody:disableGravity = 1", "physxRigidBody:disableGravity (rod)"),
+    "linear damping": ("float physxRigidBody:linearDamping = 0.1", "physxRigidBody:linearDamping (rod)"),
+    "angular damping": ("float physxRigidBody:angularDamping = 0.1", "physxRigidBody:angularDamping (rod)"),
+    "gravity compensation": ("double mjc:gravcomp = 1", "mjc:gravcomp (rod)"),
+    "a force": ("vector3f physxForce:force = (1, 0, 0)", "forces of PhysxForceAPI (rod)"),
+    "a tendon": ("float physxTendon:t0:stiffness = 5", "tendons (rod)"),
+}
+
+
+@pytest.mark.parametrize(("text", "named"), FEATURES.values(), ids=FEATURES)
+def test_forces_of_engines_that_are_not_read_are_named(tmp_path: Path, text: str, named: str) -> None:
+    prim = text.startswith("def ")
+    parts = body("rod", "" if prim else text), joint("Revolute", "-rod", HINGE), text if prim else ""
+    with warned(what=named):
+        load(tmp_path, *parts)
+    with refused(what=named):
+        load(tmp_path, *parts, strict=True)
+
+
+def test_what_has_no_effect_is_not_named(tmp_path: Path) -> None:
+    inside = (
+        "bool physxRigidBody:disableGravity = 0\n float physxRigidBody:angularDamping = 0\n double mjc:gravcomp = 0"
+    )
+    assert load(tmp_path, body("rod", inside), joint("Revolute", "-rod", HINGE)).nv == 1
+
+
+def test_a_shape_of_size_0_is_left_out_and_named(tmp_path: Path) -> None:
+    shape = 'def Sphere "dot" {\n double radius = 0\n}\n'
+    with warned(what="shapes of size 0 (dot)"):
+        robot = load(tmp_path, body("rod", shape), joint("Revolute", "-rod", HINGE))
+    assert not robot.links[0].visuals

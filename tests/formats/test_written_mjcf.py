@@ -148,7 +148,7 @@ def test_a_free_joint_that_is_not_on_the_world_becomes_three_slides_and_a_ball(t
     at = make_pose(from_rpy([0.1, 0.2, 0.3]), [1, 2, 3])
     arm = Link("arm", 2.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.15]))
     robot = torsor.build("kite", [Link("ground"), arm], [Joint("fly", "free", "ground", "arm", at, viscous=0.2)])
-    with warned(what="three slides and a ball (fly)"):
+    with warned(what="three prismatic joints and a ball joint (fly)"):
         robot.save(tmp_path / "kite.xml")
     again = torsor.load(tmp_path / "kite.xml").to(device="casadi")
     robot = robot.to(device="casadi")
@@ -301,3 +301,19 @@ def test_colours_of_ellipsoids_and_names_of_collision_shapes_come_back(tmp_path:
         assert len(link.visuals) == 3
     with warned(what="ellipsoids (palm, tip)"):
         robot.save(tmp_path / "again.urdf")
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf"])
+def test_a_visual_of_size_0_is_left_out_so_that_mujoco_reads_the_written_file(tmp_path: Path, suffix: str) -> None:
+    if suffix == ".urdf":
+        shapes = '<visual><geometry><sphere radius="0"/></geometry></visual>'
+        text = f'<robot name="r"><link name="a">{shapes}</link></robot>'
+    else:
+        shapes = "<visual name='v'><geometry><box><size>0 0 0</size></box></geometry></visual>"
+        body = "<inertial><mass>1</mass><inertia/></inertial>"
+        text = f'<sdf version="1.9"><model name="r"><link name="a">{body}{shapes}</link></model></sdf>'
+    (tmp_path / f"r{suffix}").write_text(text)
+    with warned(argument="size", where="line 1: link 'a'"):
+        robot = torsor.load(tmp_path / f"r{suffix}")
+    robot.save(tmp_path / "r.xml")
+    assert not robot.base.visuals and mujoco.MjModel.from_xml_path(str(tmp_path / "r.xml")).ngeom == 0

@@ -22,7 +22,7 @@ def written(robot: torsor.Robot, path: Path) -> torsor.Robot:
     """Return the robot read back from a file; a warning of something that is not written is an error."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*has no word")
-        own = "(springs, written|elastic joints, which)"  # written, but for Torsor alone
+        own = "(springs, written|elastic joints, which|rotor inertias, written)"  # which few others read
         warnings.filterwarnings("ignore", message=rf".*cannot express ({own}[^;]*(; )?)+$")
         robot.save(path)
         warnings.simplefilter("ignore", ModelWarning)
@@ -138,6 +138,8 @@ OMITTED = {
     r"springs, written as spring_stiffness and spring_reference, which other readers drop \(pin\)$": one(
         spring=Spring(2.0)
     ),
+    r"rotor inertias, .* drake:rotor_inertia .*, which readers other than Drake drop \(pin\)$": one(rotor_inertia=0.1),
+    r"rotor inertias, written as drake:rotor_inertia .* \(pin\)$": one(motor=Motor("ground", 0.1, 50.0)),
     r"elastic joints, which other readers treat as rigid \(pin\)$": one(motor=Motor("ground", 1.0, stiffness=3.0)),
     r"rotor inertia of joints with several velocities \(pin\)": one("planar", rotor_inertia=0.1),
     r"viscous that differs between the velocities of a joint \(pin\)": one("planar", viscous=[1, 2, 3]),

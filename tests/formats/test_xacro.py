@@ -103,3 +103,13 @@ def test_the_command_line_takes_arguments(tmp_path: Path, capsys: pytest.Capture
     assert "lower_pin" in capsys.readouterr().out
     assert main(["info", path, "--xacro", "two"]) == 1
     assert "--xacro NAME=VALUE" in capsys.readouterr().err
+
+
+def test_a_package_is_found_by_its_name_in_a_clone_of_another_name(tmp_path: Path) -> None:
+    clone = tmp_path / "Robots_ROS2_Description"
+    (clone / "urdf").mkdir(parents=True)
+    (clone / "package.xml").write_text("<package><name>robots_description</name></package>")
+    head = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    write(clone / "urdf", f'{head}<link name="base"/></robot>', "base.xacro")
+    include = '<xacro:include filename="$(find robots_description)/urdf/base.xacro"/>'
+    assert torsor.load(write(clone / "urdf", f"{head}{include}</robot>")).base.name == "base"

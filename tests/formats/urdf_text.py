@@ -11,7 +11,7 @@ def link(name: str, inside: str = SOUND) -> str:
     return f'<link name="{name}">{inside}</link>'
 
 
-def joint(name: str, parent: str, child: str, inside: str = '<axis xyz="0 0 1"/>', kind: str = "revolute") -> str:
+def joint(name: str, parent: str, child: str, inside: str = '<axis xyz="0 0 1"/>', kind: str = "continuous") -> str:
     return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
 
 
@@ -19,7 +19,7 @@ def robot(*parts: str) -> str:
     return "\n".join(['<robot name="tested">', *parts, "</robot>"])
 
 
-def arm(hand: str = SOUND, elbow: str = '<axis xyz="0 0 1"/>', kind: str = "revolute", extra: str = "") -> str:
+def arm(hand: str = SOUND, elbow: str = '<axis xyz="0 0 1"/>', kind: str = "continuous", extra: str = "") -> str:
     """Return a robot of one joint: its link is on line 3 and its joint on line 4."""
     return robot('<link name="base"/>', link("hand", hand), joint("elbow", "base", "hand", elbow, kind), extra)
 
@@ -38,7 +38,7 @@ def mimic(inside: str) -> str:
     return f'<axis xyz="0 0 1"/>{inside}'
 
 
-def pair(first: str = "", second: str = "", kinds: tuple[str, str] = ("revolute", "revolute")) -> str:
+def pair(first: str = "", second: str = "", kinds: tuple[str, str] = ("continuous", "continuous")) -> str:
     """Return a chain of two joints with additional elements inside of each."""
     return robot(
         '<link name="base"/>',

@@ -31,7 +31,7 @@ VIOLATED = (4.0, 3.0, 0.50)
 def _result(base: MotionResult, objective: float, feasible: bool = True) -> MotionResult:
     outcome = replace(base.outcome, objective=objective, status="optimal", is_solved=feasible, iterations=7)
     result = replace(base, outcome=outcome)
-    parts = (Part("energy", 1.0, objective - 1.2), Part("effort", 1.0, 1.2))
+    parts = (Part("energy", 1.0, objective - 1.2, objective - 1.2), Part("effort", 1.0, 1.2, 1.2))
     result.__dict__.update(objective=objective, max_violation=0.0 if feasible else 0.3, parts=parts)
     return result
 

@@ -335,7 +335,7 @@ def test_a_cohort_is_a_sweep() -> None:
 @pytest.mark.filterwarnings("ignore:.*between the nodes")
 def test_a_load_that_nobody_lifts_names_the_joints_that_are_too_weak() -> None:
     with pytest.raises(
-        torsor.motion.MotionError, match=r"spine1_flexion needs \d+ N m at .* fix: a smaller load"
+        torsor.motion.MotionError, match=r"spine1_flexion needs \d+ N m at .* fix: use a smaller load"
     ) as error:
         lifting(box=Box(60.0)).solve()
     assert error.value.result is not None

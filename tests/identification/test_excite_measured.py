@@ -12,10 +12,10 @@ import torsor
 from refusals import refused
 from torsor.base.documents import schema_of
 from torsor.cli.main import main
-from torsor.cli.states import states_of
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.design import CRITERIA, Clearance, criterion_of
 from torsor.identification.logs.first_look import identifiable
+from torsor.robot.state_tables import read_states
 
 CHAIN = torsor.library.planar_chain(2)
 LIMITS = {"lower": [-1.5, -1.0], "upper": [1.5, 2.0], "velocity": [3.0, 4.0], "acceleration": 15.0}
@@ -140,7 +140,7 @@ def test_the_barrier_of_a_clearance_has_the_gradient_of_finite_differences() -> 
 def test_tables_and_points_have_the_motion_at_a_rate(tmp_path: Path) -> None:
     motion = excite(CHAIN, PERIOD, 3, iterations=2, **LIMITS)
     motion.save(tmp_path / "motion.csv", rate=50.0)
-    found = states_of(tmp_path / "motion.csv", CHAIN)
+    found = read_states(tmp_path / "motion.csv", CHAIN)
     np.testing.assert_array_equal(found["time"], np.arange(151) / 50.0)
     for letter, expected in zip("qva", motion(found["time"]), strict=True):
         np.testing.assert_array_equal(found[letter], expected)
@@ -172,7 +172,7 @@ def test_the_command_aims_at_what_a_log_leaves_uncertain(
     shown = json.loads(Path("motion.json").read_text())
     assert set(schema_of("excitation")["required"]) <= set(shown)
     assert shown["settings"]["criterion"] == "determinant"
-    assert len(states_of(Path("motion.csv"), CHAIN)["q"]) == 151
+    assert len(read_states(Path("motion.csv"), CHAIN)["q"]) == 151
     step = sys.modules["torsor.identification.excitation.excite"].Descent
     monkeypatch.setattr(step, "step", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     Path("motion.csv").unlink()

@@ -77,6 +77,9 @@ MISTAKES = {
     "missing": (lambda t, q, tau: (t, changed(q, slice(350, 355), 1, np.nan), tau), "log", 5),
     "gap": (lambda t, q, tau: tuple(x[(t < 3.0) | (t > 3.4)] for x in (t, q, tau)), "log", 0.412),
     "time": (lambda t, q, tau: (np.where(t > 4, t - 1, t), q, tau), "log", 1),
+    "time in ms": (lambda t, q, tau: (1e3 * t, q, tau), "log", None),
+    "time in us": (lambda t, q, tau: (1e6 * t, q, tau), "log", None),
+    "time in ns": (lambda t, q, tau: (1e9 * t, q, tau), "log", None),
     "quantisation": (lambda t, q, tau: (t, np.round(q / 0.05) * 0.05, tau), "q of 'joint1'", 0.05),
     "short": (lambda t, q, tau: (t[:12], q[:12], tau[:12]), "log", None),
 }
@@ -100,6 +103,8 @@ def test_each_mistake_is_found_with_its_place_number_and_fix(mistake, links, rat
     assert place in found[0].place and found[0].fix and any(digit in found[0].found for digit in "0123456789")
     if value is not None:
         assert found[0].value == pytest.approx(value, abs=5e-4 + 0.02 * abs(value))
+    if " in " in mistake:
+        assert f'units = {{time = "{mistake[-2:]}"}}' in found[0].fix
 
 
 def test_positions_and_forces_beyond_the_limits_of_the_robot_are_named():
@@ -129,6 +134,12 @@ def test_a_clean_log_raises_nothing_and_says_what_can_be_identified():
     ratio = look.excited.deviations[good] / truth_there.deviations[good]
     assert good.sum() > 5 and ratio.min() > 0.7 and ratio.max() < 1.4  # as identify finds them
     assert look.excited.condition == pytest.approx(truth_there.condition, rel=0.3)
+
+
+def test_a_clean_log_with_steps_of_200_ms_raises_nothing():
+    robot, made = torsor.library.planar_chain(2), truth(torsor.library.planar_chain(2), duration=100.0, rate=5.0)
+    look = first_look(robot, noisy(made))
+    assert look.kinds == () and look.delay is not None and abs(look.delay.value) < 5 * look.delay.deviation
 
 
 SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in ("two_link", "scara", "ur5", "stanford", "panda")]
@@ -198,6 +209,15 @@ def test_the_command_checks_a_log(tmp_path, capsys):
     (tmp_path / "map.toml").write_text((tmp_path / "map.toml").read_text().replace('"i1", "i2"', '"i2", "i1"'))
     assert main([*call[:6]]) == 3
     assert "! swapped: log.csv: forces of 'joint1' and 'joint2'" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_the_command_names_the_unit_of_times_in_milliseconds(tmp_path, capsys):
+    robot, _, (t, q, tau) = log_of()
+    robot.save(tmp_path / "chain.toml")
+    head = ",".join(["time", *(f"{letter} {name}" for letter in ("q", "tau") for name in robot.coordinate_names)])
+    np.savetxt(tmp_path / "log.csv", np.column_stack([1e3 * t, q, tau]), delimiter=",", header=head, comments="")
+    assert main(["identify", str(tmp_path / "chain.toml"), str(tmp_path / "log.csv"), "--check"]) == 3
+    assert "! time: log.csv: the usual step is 8 s: is the time in ms?" in capsys.readouterr().out.replace("\n", " ")
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import torsor
-from refusals import refused
+from refusals import refused, warned
+from torsor.cli.main import main
 from torsor.identification import Measurements
 from torsor.identification.drives import OFFERED, TEMPERATURE_LAWS
 
@@ -173,3 +174,94 @@ def test_the_motor_of_joints_with_parallel_axes_is_named_with_the_way_out() -> N
         torsor.identify(
             ROBOT, (*state, ROBOT.inverse_dynamics(*state)), couplings={"motor2": {"joint1": 1.0, "joint2": 1.0}}
         )
+
+
+def swing(count: int = 3000, seed: int = 2) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Times, and a motion of four sines in each joint."""
+    rng, t = np.random.default_rng(seed), np.arange(count) * 4e-3
+    w, phase = 2 * np.pi * rng.uniform(0.1, 0.9, size=(4, 2)), rng.uniform(0, 6, size=(4, 2))
+    angle = w * t[:, None, None] + phase
+    q, v, a = np.sin(angle), w * np.cos(angle), -(w**2) * np.sin(angle)
+    return t, (0.4 * q.sum(axis=1), 0.4 * v.sum(axis=1), 0.4 * a.sum(axis=1))
+
+
+def stiction(v: np.ndarray) -> np.ndarray:
+    """Friction of joint 1 that falls as the motion begins, and of joint 2 that grows with the cube of the speed."""
+    return np.stack([0.8 * np.sign(v[:, 0]) * np.exp(-((v[:, 0] / 0.3) ** 2)), 0.15 + 0.03 * v[:, 1] ** 3], axis=1)
+
+
+def rubbed(seed: int = 0) -> Measurements:
+    t, state = swing()
+    noise = 0.05 * np.random.default_rng(seed).normal(size=(len(t), 2))
+    return Measurements(*state, ROBOT.inverse_dynamics(*state) + stiction(state[1]) + noise, times=t)
+
+
+def test_the_models_that_act_are_chosen_by_default_and_predict_other_motion_better() -> None:
+    found = torsor.identify(ROBOT, rubbed())
+    assert found.drives is not None and found.drives.criterion == "cv"
+    assert sorted(found.drives.names) == ["joint1.stribeck", "joint2.cubic", "joint2.offset"]
+    plain = torsor.identify(ROBOT, rubbed(), friction=())
+    _, other = swing(seed=5)
+    tau = ROBOT.inverse_dynamics(*other) + stiction(other[1])
+    errors = [np.sqrt(np.mean((each.predict(*other) - tau) ** 2, axis=0)) for each in (found, plain)]
+    assert (errors[0] < 0.1 * errors[1]).all()
+
+
+def test_the_identified_robot_has_the_chosen_models(tmp_path) -> None:
+    guess = ROBOT.inertial.replaced(0.8 * ROBOT.inertial.values)
+    found = torsor.identify(guess, rubbed(), physical=True)
+    _, other = swing(seed=5)
+    speed = np.abs(found.measurements.v).max(axis=0)
+    slow = (np.abs(other[1]) < speed).all(axis=1)
+    np.testing.assert_allclose(found.robot.inverse_dynamics(*other)[slow], found.predict(*other)[slow], atol=1e-9)
+    found.robot.save(tmp_path / "real.toml")
+    assert torsor.load(tmp_path / "real.toml") == found.robot
+    # Beyond the measured speed, friction stays dissipative: polynomials keep their value.
+    fast = found.robot.friction_force(np.array([[1.0], [3.0], [30.0]]) * speed)
+    np.testing.assert_allclose(np.diff(fast[:, 1]) / np.diff([1, 3, 30]) / speed[1], found.robot.joints[1].viscous[0])
+
+
+def test_friction_models_of_the_given_robot_are_identified_anew() -> None:
+    first = torsor.identify(ROBOT, rubbed(), physical=True)
+    again = torsor.identify(first.robot, rubbed(), physical=True)
+    np.testing.assert_allclose(again.values, first.values, rtol=1e-3, atol=1e-3)
+    assert again.drives is not None and again.drives.names == first.drives.names
+    known = torsor.identify(first.robot, rubbed(), among=["link*"])
+    assert known.drives is None and known.rms.max() < 0.06  # the models are known and subtracted
+
+
+def test_an_offset_of_one_part_of_the_motion_is_not_chosen_by_cross_validation() -> None:
+    """It lowers the residuals of the motion used, and raises those of each part with the parameters of the others."""
+    rng = np.random.default_rng(1)
+    q, v, a = rng.normal(size=(3, 3000, 2))
+    tau = ROBOT.inverse_dynamics(q, v, a) + 0.05 * rng.normal(size=(3000, 2))
+    tau[-600:, 0] += 0.03
+    state = q, v, a, tau
+    assert torsor.identify(ROBOT, state, friction="auto", criterion="bic").drives is not None
+    assert torsor.identify(ROBOT, state).drives is None
+
+
+def test_terms_that_a_robot_cannot_have_are_named() -> None:
+    found = torsor.identify(ROBOT, rubbed(), friction=["load"], physical=True)
+    with warned(what="joint1.load, joint2.load", fix="predict"):
+        _ = found.robot
+
+
+def test_the_command_writes_the_models_to_toml_and_the_best_parameters_without_them_to_mjcf(tmp_path, capsys) -> None:
+    arm = ROBOT
+    arm.save(tmp_path / "arm.toml")
+    data = rubbed()
+    heads = ["time", *(f"{letter} {name}" for letter in ("q", "tau") for name in arm.coordinate_names)]
+    table = np.column_stack([data.times, data.q, data.tau])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(heads), comments="")
+    call = ["identify", str(tmp_path / "arm.toml"), str(tmp_path / "log.csv"), "--cutoff", "20"]
+    assert main([*call, "-o", str(tmp_path / "real.toml")]) == 0
+    real = torsor.load(tmp_path / "real.toml")
+    assert "exp" in real.joints[0].friction_model and "**3" in real.joints[1].friction_model
+    capsys.readouterr()
+    assert main([*call, "-o", str(tmp_path / "real.xml")]) == 0
+    assert "only .toml files have friction models (joint2.offset" in capsys.readouterr().err
+    loaded = torsor.load(tmp_path / "real.xml")
+    plain = torsor.identify(arm, Measurements.load(tmp_path / "log.csv", arm, cutoff=20.0), friction=(), physical=True)
+    for own, want in zip(loaded.joints, plain.robot.joints, strict=True):
+        np.testing.assert_allclose([own.coulomb, own.viscous], [want.coulomb, want.viscous], rtol=1e-6)

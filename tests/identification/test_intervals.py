@@ -81,6 +81,58 @@ def test_intervals_cover_the_truth_for_noise_of_both_joints() -> None:
     assert np.mean(inside, axis=0).min() > 0.9
 
 
+def drift(rng: np.random.Generator, count: int, correlation: float) -> np.ndarray:
+    """Noise of both torque sensors with e_t = correlation e_(t-1) + white noise, from its stationary state."""
+    noise = rng.normal(size=(count, 2)) * np.sqrt(1 - correlation**2)
+    noise[0] /= np.sqrt(1 - correlation**2)
+    for k in range(1, count):
+        noise[k] += correlation * noise[k - 1]
+    return TORQUE * noise
+
+
+DRIFTS = [(0.0, 1000, 8, 60), (0.95, 1000, 8, 60)]
+SLOW_DRIFTS = [(0.5, 1000, 4, 200), (0.9, 2000, 1, 200), (0.95, 1000, 4, 200), (0.95, 2000, 1, 200)]
+SLOW_DRIFTS += [(0.98, 1000, 4, 200), (0.98, 2000, 1, 200), (0.95, 8000, 1, 200)]
+
+
+@pytest.mark.parametrize(
+    ("correlation", "count", "every", "repeats"),
+    [*DRIFTS, *(pytest.param(*each, marks=pytest.mark.slow) for each in SLOW_DRIFTS)],
+)
+def test_intervals_cover_the_truth_for_noise_that_drifts(
+    correlation: float, count: int, every: int, repeats: int
+) -> None:
+    rng, few, inside = np.random.default_rng(12), slice(0, count * every, every), []
+    motion, tau = [each[few] for each in MOTION], TAU[few]
+    for _ in range(repeats):
+        found = torsor.identify(ROBOT, (*motion, tau + drift(rng, len(tau), correlation)), friction=())
+        inside.append(np.abs(found.values - TRUE) < 1.96 * found.deviations)
+    assert 0.93 <= np.mean(inside) <= 0.97
+    assert np.mean(inside, axis=0).min() > 0.85
+
+
+def test_deviations_for_noise_that_drifts_are_those_of_its_covariance() -> None:
+    """Least squares with noise of covariance C in time has the covariance B^-1 Z^T C Z B^-1."""
+    rng, few = np.random.default_rng(5), slice(0, None, 4)
+    motion, tau = [each[few] for each in MOTION], TAU[few]
+    found = torsor.identify(ROBOT, (*motion, tau + drift(rng, len(tau), 0.95)), friction=())
+    Z = ROBOT.inertial.regressor(*motion)[..., found.base.columns] * (found.measurements.weights > 0)[..., None]
+    back = np.linalg.inv(np.einsum("tjb,tjc->bc", Z, Z))
+    steps = np.arange(len(tau))
+    C = TORQUE**2 * 0.95 ** np.abs(steps[:, None] - steps)
+    exact = back @ sum(Z[:, j].T @ C @ Z[:, j] for j in range(2)) @ back
+    np.testing.assert_allclose(found.deviations, np.sqrt(np.diagonal(exact)), rtol=0.35)
+    assert found.deviations.sum() == pytest.approx(np.sqrt(np.diagonal(exact)).sum(), rel=0.2)
+    assert 30 < found.lag < 120  # 0.95^58 is 0.05
+
+
+def test_the_report_states_correlation_that_is_too_long_for_the_log() -> None:
+    rng = np.random.default_rng(0)
+    noise = np.convolve(rng.normal(size=2400), np.hanning(400), "valid")[:2000, None] * [0.01, 0.01]
+    found = torsor.identify(ROBOT, (*(each[:2000] for each in MOTION), TAU[:2000] + noise), friction=())
+    assert found.lag == 25 and "they may be too small" in found.report()
+
+
 def test_white_noise_is_recognised_and_coloured_noise_is_too() -> None:
     rng = np.random.default_rng(0)
     assert torsor.identify(ROBOT, measured(rng, 0.0, 10.0)).lag == 0

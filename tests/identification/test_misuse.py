@@ -67,7 +67,8 @@ def test_identified_rotor_inertias_move_a_robot_alike_after_a_urdf(tmp_path: Pat
     arm, rng = torsor.library.ur5(), np.random.default_rng(0)
     rotors = np.array([name.endswith("rotor_inertia") for name in arm.inertial.names])
     real = arm.inertial.replaced(np.where(rotors, rng.uniform(0.1, 0.5, size=len(rotors)), arm.inertial.values))
-    real.save(tmp_path / "real.urdf")
+    with warned(what="rotor inertias, written as drake:rotor_inertia"):
+        real.save(tmp_path / "real.urdf")
     again = torsor.load(tmp_path / "real.urdf")
     assert all(joint.motor is not None and not joint.rotor_inertia.any() for joint in again.joints)
     q, v, a = rng.normal(size=(3, 20, 6))

@@ -87,13 +87,17 @@ def test_the_strategies_of_a_solve_run_in_order() -> None:
     names = [strategy.__name__ for strategy in STRATEGIES]
     assert names == [
         "reject_constant_violations",
+        "scale_smoothing",
         "find_feasible_first",
         "solve_smoother_first",
         "solve_from_start",
+        "rescale_smoothing",
         "relax_groups",
         "minimise_violations",
         "retry_from_nearest",
         "diagnose",
+        "leave_saddle",
+        "refine_points",
         "refine_nodes",
         "break_ties",
         "mark_between_nodes",

@@ -7,12 +7,16 @@ import pytest
 import torsor
 from torsor.mechanism import Joint, Link
 from torsor.motion import (
+    SOLVERS,
+    Accelerations,
     Clearance,
     Effort,
     End,
     ExpressionConstraint,
+    ExpressionCost,
     Follow,
     Jerk,
+    MechanicalEnergy,
     MotionProblem,
     Number,
     Path,
@@ -162,6 +166,61 @@ def test_a_hand_goes_along_a_line_and_round_a_ball():
         q = problem.program.layout.phases[0].profiles(found.x, np.linspace(0, 1, 81), 1)[0]
         paths.append(np.linalg.norm((robot.pose(q, "link2") @ [0.4, 0, 0, 1])[:, :3] - ball.center, axis=-1).min())
     assert paths[0] < 0.1 and abs(paths[1] - 0.13) < 1e-6
+
+
+def _bead(**options):
+    """Return the motion of a point from (-1, 0, 0) to (1, 0, 0) in 1 s."""
+    links, joints = [Link("base")], []
+    for name, axis in (("x", (1, 0, 0)), ("z", (0, 0, 1)), ("y", (0, 1, 0))):
+        joints.append(Joint(name, "prismatic", links[-1].name, f"slide {name}", axis=axis))
+        links.append(Link(f"slide {name}", 1.0, inertia=np.eye(3)))
+    bead = build("bead", links, joints).with_gravity([0.0, 0.0, 0.0])
+    ends = [Start(q=[-1.0, 0.0, 0.0], v=0.0), End(q=[1.0, 0.0, 0.0], v=0.0)]
+    return MotionProblem(**{"robot": bead, "phases": Phase(1.0, points=12), "constraints": ends} | options)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_symmetric_start_does_not_end_at_a_saddle_point(solver):
+    hill = ExpressionCost(function=lambda node: 4000 * ca.exp(-ca.sumsqr(node.q) / 0.1), name="hill")
+    problem = _bead(objective=[Effort(), hill])
+    found = problem.solve(solver)
+    nudged = problem.solve(solver, start=[[-1, 0, 0], [0, 0.01, 0.01], [1, 0, 0]])
+    assert found.objective == pytest.approx(nudged.objective, rel=1e-5)
+    assert np.abs(found.q[:, 1:]).max() > 0.1  # round the hill
+    assert "a saddle point with the objective 1150.46 was left" in found.status
+    assert found.curvature.is_minimum and "no negative curvature" in found.report()
+    assert found.to_dict()["second_order"]["is_minimum"]
+
+
+@pytest.mark.parametrize("solver", ["condensed", "sqp"])
+def test_a_start_above_the_middle_of_a_ball_does_not_end_on_its_top(solver):
+    ball, point = Sphere(center=[0, 0, -0.15], radius=0.3), Sphere(link="slide y", radius=0.05)
+    ends = _bead(objective=Effort()).constraints
+    effort = Effort(scale={"x": 1.0, "y": 1.0, "z": 0.5})  # it is harder to move up than sideways
+    problem = _bead(objective=effort, constraints=[*ends, Clearance(first=point, second=ball, least=0.0)])
+    found = problem.solve(solver)
+    assert found.objective == pytest.approx(450.9666, rel=1e-6) and np.abs(found.q[:, 2]).max() > 0.3
+    assert problem.solve(solver, start=found).status == "optimal"
+
+
+def test_a_minimum_is_not_left():
+    found = _bead(objective=Effort()).solve()
+    assert found.status == "optimal" and found.curvature.is_minimum
+
+
+@pytest.mark.parametrize("mass", [1e-4, 1.0, 1e3])
+def test_the_least_mechanical_energy_is_proportional_to_the_mass(mass):
+    cart = build("cart", [Link("base"), Link("cart", mass)], [Joint("x", "prismatic", "base", "cart", axis=(1, 0, 0))])
+    ends = [Start(q=0.0, v=0.0), End(q=WAY, v=0.0), Accelerations(upper=6 * WAY)]
+    found = MotionProblem(cart.with_gravity([0.0, 0.0, 0.0]), Phase(1.0, points=12), MechanicalEnergy(), ends).solve()
+    part, fine = found.parts[0], found.at(np.linspace(0.0, 1.0, 20_001))
+    work = np.trapezoid(np.abs(fine.tau * fine.v).sum(axis=1), fine.times)
+    assert part.exact == pytest.approx(work, rel=1e-4) and 0.96 * work < part.value < work
+    # Constant accelerations to the speed v and back take v / a each, and the energy of the motion twice.
+    speed = (6 - np.sqrt(12)) / 2 * WAY
+    assert mass * speed**2 < work < 1.08 * mass * speed**2
+    assert f"exact {part.exact:.8g}" in found.report()
+    assert found.to_dict()["parts"][0]["exact"] == part.exact
 
 
 def _vibration(robot, q, v, tau, seconds, step):

@@ -123,6 +123,7 @@ def test_means_of_reactions_are_over_the_time_or_the_moments_they_are_asked_for(
         return MotionProblem(TWO, phase, Reaction(force=2.0, **options)).program.value(x)[0]
 
     half = {"during": (0.25, 0.75)}
+    assert cost(**half) == cost(kind="squared", **half)  # like every objective, an integral over time
     assert cost(kind="mean", **half) == pytest.approx(cost(kind="squared", **half) / 0.65, rel=1e-12)
     assert cost(kind="mean", at=[0.2, 0.6]) == pytest.approx(cost(kind="squared", at=[0.2, 0.6]) / 2, rel=1e-12)
 
@@ -130,7 +131,7 @@ def test_means_of_reactions_are_over_the_time_or_the_moments_they_are_asked_for(
 @pytest.mark.parametrize("solver", ["condensed", "ipopt", "sqp"])
 def test_durations_between_bounds_far_apart_begin_at_their_geometric_mean(solver):
     ends = [Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)]
-    problem = MotionProblem(TWO, Phase((1e-9, 1e9)), Time(), [*ends, Torques(upper=10.0)])
+    problem = MotionProblem(TWO, Phase((1e-9, 1e9), points=12), Time(), [*ends, Torques(upper=10.0)])
     assert problem.guess()[-1] == pytest.approx(1.0)
     assert pytest.approx(0.395628, abs=1e-6) == problem.solve(solver).T
 

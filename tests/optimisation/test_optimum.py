@@ -4,8 +4,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from torsor.optimisation import Settings, solve_condensed
-from torsor.optimisation.optimum import Optimum, estimated, free_directions, polished
+from torsor.optimisation import Outcome, Settings, solve_condensed
+from torsor.optimisation.optimum import Optimum, curvature_at, estimated, free_directions, polished
 from torsor.optimisation.program import Formula
 
 
@@ -78,3 +78,17 @@ def test_a_saddle_is_no_optimum() -> None:
 def test_directions_of_a_corner_are_none() -> None:
     corner = Formula(lambda x: x[0], lambda x: ca.vertcat(x[0], x[0] + x[1]), n=2, row_lower=0.0)
     assert free_directions(corner, np.zeros(2), 1e-6).shape == (2, 0)
+
+
+@pytest.mark.parametrize(("side", "room", "least"), [(1.0, np.inf, -1.0), (-1.0, np.inf, 0.0), (1.0, 1e-4, 0.0)])
+def test_the_curvature_of_a_line_on_a_circle_is_that_of_its_extrema(side: float, room: float, least: float) -> None:
+    # x is largest or smallest on the unit circle at (side, 0), with the multiplier -side / 2. The largest is a minimum
+    # if y has no room to move.
+    circle = Formula(lambda x: x[0], ca.sumsqr, n=2, lower=-room, upper=room, row_lower=1.0, row_upper=1.0)
+    circle.lower[0], circle.upper[0] = -np.inf, np.inf
+    outcome = Outcome(np.array([side, 0.0]), np.array([-side / 2]), np.zeros(2), side, 0, "optimal", True)
+    found = curvature_at(circle, outcome)
+    assert found.least == pytest.approx(least, abs=1e-12) and (found.variables, found.active) == (2, 1)
+    assert found.is_minimum is (least == 0)
+    if found.direction is not None:
+        assert np.abs(found.direction).round(12).tolist() == [0.0, 1.0]

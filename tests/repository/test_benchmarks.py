@@ -3,11 +3,16 @@
 import importlib.util
 import sys
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+import bench.figures
+import bench.measure
 import torsor
 from bench.coordinates import MujocoCoordinates
 from bench.twins import MujocoTwin, PinocchioTwin, Twin
@@ -130,3 +135,20 @@ def test_every_file_is_compared_or_has_a_reason(command, tmp_path: Path) -> None
     assert "| MJCF | fixed | 2 | 1 | 1 | 0 | 0 | 1 | 0 | 0 | 1 |" in lines
     assert "refused by both: broken.urdf (fixed): broken.urdf: there is no link; allowed: at least a base" in lines
     assert "no.stl" in lines and "nothing moves: still.urdf (fixed)" in lines
+
+
+def test_without_peers_torsor_is_measured_and_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(package: str) -> None:
+        raise PackageNotFoundError(package)
+
+    for function in ("files", "version"):
+        monkeypatch.setattr(bench.measure, function, absent)
+    parts = ("_robot_rows", "derivatives", "simulation", "prediction", "_threads", "_compile_time", "_first_calls")
+    for part in parts:
+        monkeypatch.setattr(bench.figures, part, lambda *_: [])
+    monkeypatch.setattr(bench.figures, "_robot_rows", lambda title, *_: [bench.measure.Row(f"rates, {title}", 1e-6)])
+    monkeypatch.setattr(bench.figures, "limits", list)
+    output = StringIO()
+    rows = bench.figures.run_benchmarks(console=Console(file=output, width=120))
+    assert [row.figure for row in rows] == ["rates, UR5", "rates, Panda", "rates, chain of 100 links"]
+    assert "All are in torsor[dev]." in output.getvalue()

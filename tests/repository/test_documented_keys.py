@@ -62,7 +62,7 @@ def rows_of(page: str, head: str) -> list[list[str]]:
 def keys_of(page: str, head: str) -> dict[str, str]:
     """The documented keys of a table with their defaults; a row may have several."""
     found = {}
-    for keys, kind, _, default, _ in rows_of(page, f"key of {head}"):
+    for keys, kind, *_, default, _ in rows_of(page, f"key of {head}"):
         assert kind and default, f"{page}: {keys} has no type or no default"
         found |= dict.fromkeys(re.findall(r"`(\w+)`", keys), default)
     return found
@@ -72,7 +72,7 @@ def terms_of(head: str) -> dict[str, dict[str, str]]:
     """The documented keys of objectives or constraints, with their defaults, by kind."""
     found: dict[str, dict[str, str]] = {}
     kinds: list[str] = []
-    for kind, keys, type_, _, default, _ in rows_of("plan/problem_files.md", head):
+    for kind, keys, type_, default, _ in rows_of("plan/problem_files.md", head):
         kinds = re.findall(r"`(\w+)`", kind) or kinds
         for name in re.findall(r"`(\w+)`", keys) or [""]:
             assert not name or (type_ and default), f"{kinds}: {name} has no type or no default"

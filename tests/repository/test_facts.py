@@ -56,6 +56,6 @@ def test_extras_and_python_are_those_of_the_project() -> None:
 
 def test_formats_are_those_that_the_library_reads_and_writes() -> None:
     read = {suffix for entry in FACTS["formats"] for suffix in entry["suffixes"]}
-    assert read == {*dispatch._READ, *dispatch._XML_SUFFIXES, ".xacro"}
+    assert read == {*dispatch._READERS, *dispatch._XML_SUFFIXES, ".xacro"}
     assert {suffix for entry in FACTS["formats"] for suffix in entry["written"]} == set(dispatch.WRITTEN)
     assert all(entry["extra"] in PROJECT["optional-dependencies"] for entry in FACTS["formats"] if "extra" in entry)

@@ -230,7 +230,7 @@ PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "
 
 RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
 LONG_PAGES = {
-    *("compute/drives", "compute/loops", "compute/parallel", "simulate/contact", "plan/motion", "plan/retiming"),
+    *("theory/moving_base", "compute/loops", "compute/parallel", "simulate/contact", "plan/motion", "plan/retiming"),
     *("identify/identification", "people/measured_people"),
 }
 LONG = {f"docs/{page}.md" for page in LONG_PAGES}

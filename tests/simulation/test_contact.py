@@ -118,6 +118,35 @@ def test_newtons_cradle_passes_momentum_on_and_keeps_energy_without_dissipation(
     assert (swing.v[-1] ** 2).sum() == pytest.approx(1.0, abs=1e-6)
 
 
+def on_base(*shapes: Shape) -> torsor.Robot:
+    """A ball of 1 kg that is free to move up and down above the shapes of the base."""
+    ball = Link("ball", 1.0, np.zeros(3), 4e-3 * np.eye(3), shapes=(Shape("sphere", (0.1,)),))
+    up = torsor.mechanism.Joint("up", "prismatic", "base", "ball", axis=np.array([0.0, 0.0, 1.0]))
+    return build("scene", [Link("base", shapes=shapes), ball], [up])
+
+
+@pytest.mark.parametrize("kind", ["compliant", "hard"])
+def test_a_body_rests_on_one_ground_at_the_depth_of_one_spring(kind: str) -> None:
+    settings: dict[str, Any] = {"kind": kind, "stiffness": 1e4} | ({} if kind == "hard" else {"exponent": 1.0})
+    wall = Shape("plane", pose=make_pose(np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]]), [-1.0, 0, 0]))
+    lower = Shape("plane", name="floor", pose=make_pose(np.eye(3), [0, 0, -0.2]))
+    table = Shape("box", (1.0, 1.0, 0.1), name="table", pose=make_pose(np.eye(3), [0, 0, -0.05]))
+    for shapes, height, pairs in (
+        ((), 0.0, ()),
+        ((Shape("plane"),), 0.0, ()),  # the floor of an MJCF scene
+        ((lower,), -0.2, ()),
+        ((lower,), -0.2, [("ball", "floor")]),
+        ((lower,), -0.2, [("floor", "ball")]),
+        ((wall,), 0.0, ()),
+        ((lower, table), 0.0, [("table", "ball")]),
+    ):
+        robot, contact = on_base(*shapes), Contact(pairs=pairs, **settings)
+        rest = simulate(robot, [height + 0.1], duration=2.0, contact=contact)
+        assert rest.q[-1, 0] == pytest.approx(height + 0.1 - 9.81 / 1e4, abs=1e-7)
+    with refused(what="two grounds", allowed="one", fix="ground=True"):
+        Contact(Shape("plane"), kind=kind).touches(on_base(lower))
+
+
 SHAPES = (
     Shape("sphere", (0.1,)),
     Shape("capsule", (0.05, 0.3)),

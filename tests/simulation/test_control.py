@@ -6,6 +6,7 @@ import pytest
 
 import torsor
 from refusals import refused, warned
+from torsor.motion import End, Phase, Start, Time, Torques
 
 ARM = torsor.library.two_link()
 DRIVEN = torsor.library.planar_chain(2)
@@ -89,9 +90,81 @@ def test_an_object_with_a_function_is_a_controller() -> None:
     assert np.array_equal(given.q, torsor.simulate(DRIVEN, duration=0.05, controller=traced_law()).q)
 
 
+@pytest.mark.parametrize("method", ["rk4", "implicit", "sdirk", "adaptive"])
+def test_samples_over_time_are_a_signal_that_is_linear_between_them(method: str) -> None:
+    mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))  # inertia 4 kg m^2
+    times, tau = np.array([0.0, 0.2, 0.5]), np.array([[0.0], [8.0], [-4.0]])
+    motion = torsor.simulate(mass, duration=0.5, controller=(times, tau), method=method, step=1e-3)
+    assert motion.q.shape == (501, 1)
+    np.testing.assert_allclose(motion.tau, np.interp(motion.times, times, tau[:, 0])[:, None], rtol=0, atol=1e-12)
+    # v = integral of tau / 4, and q its integral: polynomials of the time within each interval
+    t = motion.times[motion.times > 0.2] - 0.2
+    v, q = 0.2 + 2 * t - 5 * t**2, 0.04 / 3 + 0.2 * t + t**2 - 5 / 3 * t**3
+    tolerance = {"rk4": 1e-13, "adaptive": 1e-8}.get(method, 1e-6)
+    np.testing.assert_allclose(motion.v[motion.times > 0.2, 0], v, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(motion.q[motion.times > 0.2, 0], q, rtol=0, atol=tolerance)
+    assert motion.settings["controller"] == "sampled force"
+
+
+def test_sampled_forces_with_loops_batches_wrenches_and_events() -> None:
+    robot = torsor.library.four_bar()
+    q0 = robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    times = np.linspace(0.0, 0.1, 11)
+
+    def ramp(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.array([20 * t])
+
+    samples = times, 20 * times[:, None]
+    found, called = (
+        torsor.simulate(robot, q0, duration=0.1, method="adaptive", controller=each) for each in (samples, ramp)
+    )
+    np.testing.assert_allclose(found.q, called.q, rtol=0, atol=1e-8)
+    fixed = torsor.simulate(robot, np.stack([q0, q0]), duration=0.1, controller=samples)
+    np.testing.assert_allclose(fixed.q[1], found.q, rtol=0, atol=1e-8)
+    wind = times, np.zeros((11, 2, 6))
+    wind[1][:, 1, 3] = np.sin(20 * times)
+    together = torsor.simulate(ARM, duration=0.1, external=wind, events=lambda t, q, v: q[..., 0] - 1e-4)
+    np.testing.assert_allclose(
+        together.external[:, 1, 3], np.interp(together.times, times, wind[1][:, 1, 3]), atol=1e-14
+    )
+    crossing = together.events[0]
+    np.testing.assert_allclose(together.at(crossing.times).q[:, 0], 1e-4, rtol=0, atol=1e-10)
+
+
+def test_the_torques_of_a_planned_motion_replay_it() -> None:
+    phase, ends = Phase(duration=(0.1, 2.0)), [Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)]
+    best = torsor.MotionProblem(ARM, phase, Time(), [*ends, Torques(upper=10.0)]).solve()
+    with refused(argument="controller", where="two_link", what=f"{best.tau.shape}", fix="`controller=(times, values)`"):
+        torsor.simulate(ARM, best.q[0], duration=best.T, controller=best.tau)
+    replay = torsor.simulate(ARM, best.q[0], duration=best.T, controller=(best.times, best.tau))
+    assert np.abs(replay.q - best.at(replay.times).q).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("signal", "fields"),
+    [
+        (([0.0, 0.5], np.zeros((2, 2))), {"allowed": "from 0 to the duration, 1 s"}),
+        (([0.0, 1.0], np.zeros((3, 2))), {"allowed": "(2, 2), a row for each time"}),
+        (([1.0, 0.0], np.zeros((2, 2))), {"allowed": "increasing times"}),
+        (([0.0, 1.0], np.full((2, 2), np.nan)), {"allowed": "finite"}),
+        (np.zeros((3, 2)), {"argument": "controller", "allowed": "(2,)"}),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused(signal: object, fields: dict[str, str]) -> None:
+    with refused(**fields):
+        torsor.simulate(ARM, controller=signal)
+
+
+def test_constant_forces_have_the_leading_axes_of_the_start() -> None:
+    with refused(argument="controller", what="(3, 2)", allowed="(2,) or (4, 2)"):
+        torsor.simulate(ARM, np.zeros((4, 2)), controller=np.zeros((3, 2)))
+    with refused(argument="external", what="one state", fix="`external=(times, values)`"):
+        torsor.simulate(ARM, external=np.zeros((5, 2, 6)))
+
+
 def test_batches_of_held_forces() -> None:
     forces = np.random.default_rng(1).normal(size=(3, 1, 2))
-    together = torsor.simulate(ARM, np.zeros((4, 2)), duration=0.02, controller=forces)
+    together = torsor.simulate(ARM, np.zeros((3, 4, 2)), duration=0.02, controller=forces)
     assert together.q.shape == (3, 4, 21, 2)
     assert np.array_equal(together.q[1, 3], torsor.simulate(ARM, duration=0.02, controller=forces[1, 0]).q)
     batched = torsor.simulate(ARM, np.zeros((4, 2)), duration=0.02, controller=lambda t, q, v: -v)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from refusals import refused
+from refusals import refused, warned
 from torsor import Shape, simulate
 from torsor.mechanism import Joint, Link
 from torsor.robot.load import build
@@ -61,6 +61,35 @@ def test_a_block_sticks_without_creep_below_the_friction_angle_and_slides_above(
         run = simulate(robot, on_slope(robot, angle, height), None, 0.5, contact=contact)
         assert (run.v[-1, 3] - run.v[-101, 3]) / 0.1 == pytest.approx(expected, abs=1e-6)
         assert abs(run.v[-1, 3]) < 1e-9 or mu < np.tan(angle)  # no creep
+
+
+def on_edge(duration: float, friction: float, sweeps: int) -> tuple[Any, float]:
+    """Return the motion of a box that nearly tips over on a slope, and how far its corners moved at most (m).
+
+    The box of 0.2 x 0.2 x 0.6 m tips where the slope is 1 / 3.
+    """
+    angle, size = np.arctan(0.95 / 3), np.array([0.2, 0.2, 0.6])
+    inertia = np.diag((size**2).sum() - size**2) / 12
+    robot = build(
+        "box", [Link("body", 1.0, np.zeros(3), inertia, shapes=(Shape("box", tuple(size)),))], [], base="floating"
+    )
+    contact = Contact(slope(angle), kind="hard", stiffness=1e6, friction=friction, sweeps=sweeps)
+    run = simulate(robot, on_slope(robot, angle, 0.3), None, duration, contact=contact, record=duration / 10)
+    corners = np.array([[x, y, z, 1.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.3, 0.3)])
+    places = robot.pose(run.q, "body") @ corners.T
+    return run, float(np.abs(places - places[1])[1:].max())  # it settles into its springs first
+
+
+def test_a_box_that_nearly_tips_over_does_not_creep() -> None:
+    run, creep = on_edge(5.0, 0.8, 10)
+    assert creep < 1e-6
+    assert run.settings["contact"]["residual"] < 1e-6
+
+
+def test_sweeps_that_do_not_converge_are_reported() -> None:
+    with warned(what="hard contact is not solved", fix="`sweeps=10`"):
+        run, _ = on_edge(0.2, 0.2, 0)
+    assert run.settings["contact"]["mean_residual"] > 1e-3
 
 
 def test_a_sliding_ball_keeps_5_of_7_of_its_speed() -> None:

@@ -180,3 +180,14 @@ def test_springs_with_piecewise_linear_force() -> None:
     np.testing.assert_allclose(found, torsor.simulate(gap, q0=[0.2], duration=1.0, step=1e-4).q[-1], atol=1e-4)
     slope = (gap.potential_energy([0.300001]) - gap.potential_energy([0.299999])) / 2e-6
     assert slope == pytest.approx(gap.spring_force([0.3])[0], rel=1e-3)
+
+
+def test_a_friction_model_that_jumps_at_rest_raises_an_error_and_a_smooth_one_is_integrated() -> None:
+    robot = torsor.library.planar_chain(1).with_friction("joint1", friction_model="0.5 * sign(v) * exp(-(v / 0.5)**2)")
+    with refused(argument="method", fix="smooth"):
+        torsor.simulate(robot, [1.0], duration=0.1, method="implicit")
+    smooth = robot.with_friction("joint1", smooth=0.05)
+    exact = torsor.simulate(smooth, [1.0], duration=1.0, method="rk4", step=1e-4).q[-1]
+    for method in ("implicit", "sdirk"):
+        end = torsor.simulate(smooth, [1.0], duration=1.0, method=method, step=1e-3).q[-1]
+        np.testing.assert_allclose(end, exact, rtol=0, atol=1e-5)

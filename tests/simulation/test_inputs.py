@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import torsor
-from refusals import refused
+from refusals import refused, warned
 
 ARM = torsor.library.two_link()
 BODY = torsor.library.random_tree(1, 0, types=("free",))
@@ -90,6 +90,20 @@ def test_steps_fit_the_duration_and_samples_the_steps() -> None:
     sampled = torsor.simulate(ARM, duration=0.01, controller=[1, 0], control_period=0.004, step=0.003)
     assert np.allclose(sampled.times, [0, 0.002, 0.004, 0.006, 0.008, 0.01])
     assert np.allclose(torsor.simulate(ARM, duration=0.01, method="adaptive", record=0.004).times, thin.times)
+
+
+def test_samples_are_as_far_apart_as_record_says() -> None:
+    for record, duration in ((0.0333, 0.5), (0.1, 1.0005), (0.7, 0.5)):
+        found = torsor.simulate(ARM, duration=duration, record=record)
+        expected = [*np.arange(0.0, duration, record), duration]
+        np.testing.assert_allclose(found.times, expected, rtol=0, atol=1e-12)
+    fine = torsor.simulate(ARM, v0=[1.0, 0.5], duration=0.5, record=0.0333)
+    np.testing.assert_allclose(
+        fine.q, torsor.simulate(ARM, v0=[1.0, 0.5], duration=0.5).at(fine.times).q, rtol=0, atol=1e-9
+    )
+    with warned(argument="record", fix="0.002"):
+        odd = torsor.simulate(ARM, duration=0.02, controller=[1, 0], control_period=0.004, step=0.003, record=0.0033)
+    assert np.allclose(np.diff(odd.times), 0.004)
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import torsor
 from refusals import refused, warned
-from torsor.simulation.inputs import Curve
+from torsor.simulation.signals import Signal
 from torsor.spatial import make_pose
 
 TIME = ca.SX.sym("t")
@@ -154,13 +154,13 @@ def test_rollouts_share_the_motion_and_have_their_own_bases() -> None:
 
 def test_a_spline_is_exact_for_cubics_and_smooth() -> None:
     times = np.array([0.0, 0.3, 0.5, 1.1, 1.2, 2.0])
-    curve = Curve.through(times, np.stack([times**3 - 2 * times, 1 + times**2], axis=-1))
+    curve = Signal.through(times, np.stack([times**3 - 2 * times, 1 + times**2], axis=-1))
     for t in (0.0, 0.21, 0.9, 1.15, 2.0):
         q, v, a = curve.at(t)
         np.testing.assert_allclose(q, [t**3 - 2 * t, 1 + t**2], rtol=0, atol=1e-13)
         np.testing.assert_allclose(v, [3 * t**2 - 2, 2 * t], rtol=0, atol=1e-12)
         np.testing.assert_allclose(a, [6 * t, 2.0], rtol=0, atol=1e-11)
-    rough = Curve.through(times, np.sin(7 * times)[:, None])
+    rough = Signal.through(times, np.sin(7 * times)[:, None])
     for t in times[1:-1]:
         for before, after in zip(rough.at(t - 1e-12), rough.at(t), strict=True):
             np.testing.assert_allclose(before, after, rtol=0, atol=1e-8)

@@ -44,10 +44,19 @@ def test_a_rollout_is_the_motion_of_simulate(arm: torsor.Robot, method: str) -> 
 
 def test_constant_forces_and_thinned_samples(arm: torsor.Robot) -> None:
     tau, loads = np.array([0.1, -0.2]), np.zeros((4, 1, 2, 6))
-    run = rollout(arm, np.zeros(2), np.ones((3, 2)), 0.1, controller=tau, external=loads, step=1e-2, record=4)
+    run = rollout(arm, np.zeros(2), np.ones((4, 3, 2)), 0.1, controller=tau, external=loads, step=1e-2, record=4)
     truth = torsor.simulate(ARM, np.zeros(2), np.ones((3, 2)), 0.1, controller=tau, step=1e-2)
     assert run.q.shape == (4, 3, 4, 2)
     np.testing.assert_allclose(run.q[0], truth.q[:, [0, 4, 8, 10]], rtol=0, atol=1e-13)
+
+
+def test_sampled_forces_are_those_of_simulate(arm: torsor.Robot) -> None:
+    times = np.linspace(0.0, 0.1, 14)
+    signal = times, np.stack([np.sin(30 * times), times], axis=-1)
+    starts = np.random.default_rng(0).normal(size=(3, 2))
+    run = rollout(arm, starts, np.zeros(2), 0.1, controller=signal, step=1e-2)
+    truth = torsor.simulate(ARM, starts, duration=0.1, controller=signal, step=1e-2)
+    np.testing.assert_allclose(run.q, truth.q, rtol=0, atol=1e-13)
 
 
 def test_a_rollout_stops_where_its_event_is_negative(arm: torsor.Robot) -> None:
@@ -80,10 +89,12 @@ def test_gradients_are_those_of_differences(arm: torsor.Robot) -> None:
 
 
 def test_wrong_input_is_refused() -> None:
-    with refused(argument="controller", where="two_link", allowed="an array, or"):
+    with refused(argument="controller", where="two_link", allowed="an array, samples"):
         rollout(ARM, np.zeros(2), np.zeros(2), 0.1, controller=lambda t, q, v: -v)
     with refused(argument="controller", allowed="(..., 2)"):
         rollout(ARM, np.zeros(2), np.zeros(2), 0.1, controller=np.zeros(3))
+    with refused(argument="controller", what="(3, 2)", fix="(times, values)"):
+        rollout(ARM, np.zeros(2), np.zeros(2), 0.1, controller=np.zeros((3, 2)))
     with refused(allowed="record=1"):
         rollout(ARM, np.zeros(2), np.zeros(2), 0.01, record=2).vjp()
     with refused(fix="torsor.simulation.r"):

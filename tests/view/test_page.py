@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +16,14 @@ from pages import Scripts, decoded
 from refusals import refused
 from torsor.formats.meshes.triangles import box, sphere
 from torsor.spatial.rotations import from_quaternion
+from torsor.view.live.marks import ARROW_COLORS
 from torsor.view.pages import page
 from torsor.view.pages.content import MAX_SOLID_TRIANGLES, Numbers, controls, surfaces
 from torsor.view.scene import Scene, Timeline, home
 from torsor.view.scene.detail import detailed, level, simplified, within
 
 ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "src" / "torsor" / "view" / "pages" / "assets"
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> @NUMBERS@ \u2028 \"'&"
 SINGLE = 2e-7  # rounding to float32, for numbers of size 1
 
@@ -199,7 +202,7 @@ def test_loops_in_a_page_follow_as_the_robot_assembles(name: str, tmp_path: Path
     (tmp_path / "robot.js").write_text(module)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "robot.json").write_text(json.dumps(content))  # the path of the module, and "on"
-    closing = ROOT / "src" / "torsor" / "view" / "pages" / "assets" / "closing.js"
+    closing = ASSETS / "closing.js"
     found = json.loads(node(CLOSE, str(closing), str(tmp_path / "robot.js"), "0.15"))
     active = [robot.position_names.index(each) for each in robot.active]
     goal = start[active]
@@ -236,3 +239,30 @@ def test_simplified_meshes_keep_their_shape() -> None:
 def test_bad_input_raises(call: object, words: str) -> None:
     with refused(words):
         call()  # type: ignore[operator]
+
+
+def test_arrows_have_the_colours_of_the_viewer() -> None:
+    text = (ASSETS / "stage.js").read_text(encoding="utf-8")
+    names = {"FORCE": ("reactions", "external", "ground"), "MOMENT": ("moments", "external moments")}
+    for constant, kinds in names.items():
+        (line,) = re.findall(rf"^const {constant} = (.*);$", text, flags=re.MULTILINE)
+        colors = [list(map(int, found.split(", "))) for found in re.findall(r"\[([^]]*)\]", line)]
+        for kind, color in zip(kinds, colors, strict=True):
+            assert np.abs(np.array(color[:3]) - 255 * np.array(ARROW_COLORS[kind])).max() <= 0.5
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (-119.6, 119.6, ["\u2212100", "\u221250", "0", "50", "100"]),
+        (0.0, 1.0, ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        (-0.05, 0.05, ["\u22120.04", "\u22120.02", "0", "0.02", "0.04"]),
+        (-2.3e5, 2.3e5, ["\u22122.0e+5", "\u22121.0e+5", "0", "1.0e+5", "2.0e+5"]),
+        (0.0, 0.0, []),
+    ],
+)
+def test_ticks_of_the_chart_are_round(low: float, high: float, texts: list[str]) -> None:
+    script = (ASSETS / "chart.js").read_text(encoding="utf-8")
+    script += f"console.log(JSON.stringify(ticks({low}, {high}).map((each) => each.text)));"
+    assert json.loads(node(script)) == texts

@@ -1,10 +1,13 @@
 """Pages in a real browser: they play, sliders move the robot, and names stay text (headless Chromium)."""
 
+import base64
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import torsor
 from chromium import WITHOUT_WEBGL, Browser, needs_chromium
@@ -161,6 +164,26 @@ def test_each_check_box_changes_the_picture(layer: str, browser: Browser, tmp_pa
     assert browser.value("torsorPage.image()") != before
     browser.click(f"#layer-{layer}")
     assert browser.value("torsorPage.image()") == before
+
+
+def test_arrows_are_seen_through_bodies(browser: Browser, tmp_path: Path) -> None:
+    robot = torsor.library.ur5()
+    q, still = np.tile(robot.postures["home"], (2, 1)), np.zeros((2, robot.nv))
+    tau = robot.to(device="casadi").inverse_dynamics(q, still, still)
+    page(Timeline(robot, "held", np.arange(2.0), q, still, still, tau, robot.coordinate_names), tmp_path / "held.html")
+    browser.open(tmp_path / "held.html", READY)
+
+    def pixels(**layers: bool) -> np.ndarray:
+        chosen = "{" + ", ".join(f"{name}: {str(on).lower()}" for name, on in layers.items()) + "}"
+        url = browser.value(f"(Object.assign(torsorPage.layers, {chosen}), torsorPage.image())")
+        return np.asarray(Image.open(BytesIO(base64.b64decode(url.partition(",")[2])))).astype(int)
+
+    def arrows(bodies: bool) -> np.ndarray:
+        with_, without = (pixels(bodies=bodies, grid=False, reactions=on) for on in (True, False))
+        return np.abs(with_ - without).max(axis=-1) > 8
+
+    alone, covered = arrows(bodies=False), arrows(bodies=True)
+    assert alone.sum() > 500 and (alone & covered).sum() > 0.95 * alone.sum()
 
 
 def test_the_mouse_turns_the_view(browser: Browser, tmp_path: Path) -> None:

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor._version import __version__
-from torsor.base.errors import ModelError, listing
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.files import check_array, check_target, reading_npz, write_npz
 from torsor.base.registry import names, register, registered
 
 FORMAT = 2  # 1: trajectories and motions, without a header
 _HEADER, _VERSION = "header", "torsor"
+_FIGURES = ("figures", "seconds")  # single numbers, such as the objective of a motion that has none
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -116,9 +117,24 @@ def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
                 words = registered("result", archive.kind)[1]
                 raise ValueError(f"it is {words}; fix: read it with torsor.load_result")
             yield archive
+            if kind:
+                _warn_of_nan(path, archive)
             return
     found_, fix = f"its format version is {format}", f"read it with a newer Torsor; this is {__version__}"
     raise ModelError(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix)
+
+
+def _warn_of_nan(path: Path, archive: Archive) -> None:
+    """Warn if arrays contain NaN, unless they are NaN by their definition (``Result.undefined``)."""
+    undefined = {*_FIGURES, *getattr(registered("result", archive.kind)[0], "undefined", ())}
+    counts = dict[str, tuple[int, int]]()
+    for name, array in archive.arrays.items():
+        if array.dtype.kind == "f" and name.rpartition("/")[2] not in undefined and np.isnan(array).any():
+            counts[name] = int(np.isnan(array).sum()), array.size
+    if counts:
+        shares = listing([f"{name} ({count} of {size} values)" for name, (count, size) in counts.items()])
+        fix = "leave these samples out, or compute the result again"
+        warn(f"NaN, as after a failed computation: {shares}", where=path.name, fix=fix)
 
 
 def _archive(content: Arrays, format: int) -> Archive:
@@ -140,7 +156,8 @@ def load_result(path: str | Path, **given: Any) -> Any:
 
     The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given`` are
     arguments of the result class: ``problem=`` for a motion whose problem contains Python functions, ``robot=`` for a
-    trajectory of another robot object. Files are not trusted: see docs/contribute/security.md.
+    trajectory of another robot object. A ``ModelWarning`` names arrays with NaN. Files are not trusted: see
+    docs/contribute/security.md.
 
     Example:
         >>> import tempfile

@@ -15,10 +15,10 @@ IDENTITY.setflags(write=False)
 
 
 def real_numbers(value: Any) -> NDArray[Any] | None:
-    """Return a plain array of real numbers, float64 at most, or None.
+    """Return a plain array of real numbers, at most float64, or None.
 
     Text, booleans, complex numbers and ragged lists are not real numbers. Neither are masked entries, whose value is
-    unknown, and tensors that do not convert to arrays by themselves.
+    unknown, nor tensors that do not convert to arrays by themselves.
 
     Example:
         >>> real_numbers(np.ma.array([1.0, 2.0])), real_numbers(np.ma.array([1.0, 2.0], mask=[True, False]))

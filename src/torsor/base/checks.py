@@ -8,6 +8,7 @@ that the argument belongs to (a robot, a file, a term), ``what`` is the argument
 import math
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ ROTATION_TOLERANCE = 1e-6
 # Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them and remain finite.
 MAX_NUMBER = 1e50
 _FINITE = sys.float_info.max
+SMALL_ARRAY = 16  # entries up to which floats take less time than the calls of NumPy
 
 
 # One number
@@ -48,8 +50,11 @@ def number(
         Traceback (most recent call last):
         torsor.ModelError: arm: mass is True; allowed: a finite number, 0 or more
     """
-    numbers = real_numbers(value)
-    result = math.nan if numbers is None or numbers.shape else float(numbers)  # NaN is outside all bounds
+    if type(value) is float:
+        result = value
+    else:
+        numbers = real_numbers(value)
+        result = math.nan if numbers is None or numbers.shape else float(numbers)  # NaN is outside all bounds
     inside = (
         least <= result <= most and (above < result or above == -math.inf) and (result < below or below == math.inf)
     )
@@ -194,15 +199,21 @@ def frozen_array(
         >>> frozen_array([1, 2, 3], (3,), "link 'hand'", "com").tolist()
         [1.0, 2.0, 3.0]
     """
-    array = real_array(value, where, what)
+    if type(value) is np.ndarray and value.dtype.char == "d" and value.ndim:
+        array: Array = value + 0.0  # a copy, with -0.0 as 0.0
+    else:
+        array = real_array(value, where, what)
+        array += 0.0
     if array.shape != shape:
         allowed = f"an array of shape {shape}" if shape else "one number"
         raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     bound = most if finite else math.inf
-    if not (np.abs(array) <= bound).all():  # NaN fails the comparison too
+    entries = array.ravel().tolist() if array.size <= SMALL_ARRAY else []
+    # The sum of few finite numbers is finite, and it is not if NaN or infinity is among them.
+    inside = bool(entries) and math.isfinite(sum(entries)) and max(entries) <= bound and min(entries) >= -bound
+    if not inside and not (np.abs(array) <= bound).all():  # NaN fails the comparison too
         allowed = "finite numbers" if bound > MAX_NUMBER else f"finite numbers up to {most:g}"
         raise ModelError(argument=what, value=array, where=where, allowed=allowed)
-    array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)
     return array
 
@@ -219,10 +230,14 @@ allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     if value is IDENTITY:  # read-only and valid
         return IDENTITY
     T = frozen_array(value, (4, 4), where, what, most=most)
-    R = T[:3, :3]
-    error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
-    if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-        message = f"is not a pose (orthonormality error {error:.1e}, determinant {np.linalg.det(R):.3g})"
+    # In floats: for the sixteen numbers of a pose, the calls of NumPy would take ten times as long.
+    (a, b, c, _), (d, e, f, _), (g, h, i, _), (x, y, z, w) = T.tolist()
+    squares = (a * a + b * b + c * c - 1, d * d + e * e + f * f - 1, g * g + h * h + i * i - 1)
+    products = (a * d + b * e + c * f, a * g + b * h + c * i, d * g + e * h + f * i)
+    error = max(map(abs, (*squares, *products, x, y, z, w - 1)))
+    determinant = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
+    if not error <= ROTATION_TOLERANCE or determinant < 0:
+        message = f"is not a pose (orthonormality error {error:.1e}, determinant {determinant:.3g})"
         allowed = "[[R, p], [0, 0, 0, 1]] with R a rotation matrix"
         raise ModelError(message, argument=what, value=T, where=where, allowed=allowed)
     return T
@@ -235,15 +250,29 @@ def direction(value: ArrayLike, where: str, what: str) -> Array:
         >>> direction([0, 3e200, 0], "loop 'pin'", "axis").tolist()
         [0.0, 1.0, 0.0]
     """
+    if isinstance(value, list) and list(map(type, value)) == [float] * 3:
+        unit = _unit_vector(*value)
+        if unit is not None:
+            return unit
     vector = frozen_array(value, (3,), where, what)
-    largest = float(np.abs(vector).max())
+    largest = max(map(abs, vector.tolist()))
     scaled = vector / largest if largest > 1e9 else vector  # the squares of very large numbers would overflow
-    length = float(np.linalg.norm(scaled))
+    length = math.sqrt(scaled @ scaled)
     if length < 1e-9:
         fix = f"give the direction of the {what}, for example [0, 0, 1]"
         raise ModelError(argument=what, value=vector, where=where, allowed="a direction", fix=fix)
     # A unit vector keeps its bits, so that a saved file reads back as equal.
-    return frozen_array(scaled / length if abs(length - 1) > 1e-15 else scaled, (3,), where, what)
+    unit = scaled / length if abs(length - 1) > 1e-15 else scaled
+    return vector if unit is vector else frozen_array(unit, (3,), where, what)
+
+
+@lru_cache(maxsize=256)  # files have few axes
+def _unit_vector(x: float, y: float, z: float) -> Array | None:
+    """Return the direction of a vector, or None if it has none."""
+    try:
+        return direction(np.array([x, y, z]), "", "")
+    except ModelError:
+        return None
 
 
 def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -400,7 +429,7 @@ def rows(value: object, where: str, what: str, allowed: str = "a list") -> list[
 
 
 def instance_of(value: object, kind: type[Kind], where: str, what: str, *, allowed: str = "") -> Kind:
-    """Return an object if it is of a class; ``allowed`` describes the expected object.
+    """Return an object if it is an instance of a class; ``allowed`` describes the expected object.
 
     Example:
         >>> instance_of(3, dict, "walk", "load", allowed="a Box")

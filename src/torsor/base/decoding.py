@@ -1,4 +1,4 @@
-"""Decoding of TOML, JSON and YAML tables to checked values and dataclasses, with errors that name the place."""
+"""Decoding of TOML, JSON and YAML tables into checked values and dataclasses, with errors that name the place."""
 
 import difflib
 import json
@@ -165,7 +165,7 @@ def check_version(data: Table, version: int, source: str) -> None:
 
 
 def known_word(known: Iterable[str], word: Any, what: str, where: str) -> str:
-    """Return a word if it is known; raise an error that names the closest known one otherwise.
+    """Return a word if it is known; otherwise raise an error that names the closest known one.
 
     Example:
         >>> known_word(("mass", "com"), "mas", "key", "arm.toml")

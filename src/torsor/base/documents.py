@@ -65,7 +65,7 @@ def write_document(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a document kind; docs/start/results.md describes them.
+    """Return the JSON Schema (draft 2020-12) of a document kind; docs/start/results.md describes the schemas.
 
     Example:
         >>> torsor.base.documents.schema_of("trajectory")["required"]

@@ -1,5 +1,6 @@
 """Errors and warnings as data: place, problem, allowed values and fix; ``str`` joins them into a sentence."""
 
+import contextlib
 import copy
 import functools
 import math
@@ -8,12 +9,17 @@ import reprlib
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
-# A warning is attributed to the line that called Torsor; cached properties call it through functools.
-_OWN_FILES = str(Path(__file__).parents[1]), functools.__file__
+# A warning is attributed to the line that called Torsor; cached properties and context managers call it through others.
+_OWN_FILES = str(Path(__file__).parents[1]), functools.__file__, contextlib.__file__
+_PENDING: ContextVar["list[ModelWarning] | None"] = ContextVar("warnings", default=None)
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'")
+_NAME_OR_NUMBER = re.compile(_QUOTED.pattern + r"|[-+]?\b[\d.]+(?:e[-+]?\d+)?|[-+]")
 # Control characters, which a terminal obeys (including U+009B), and those that change the text direction. Line feeds
 # are kept, because some messages are lists. Names are shown by repr, which escapes them.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -215,7 +221,50 @@ def warn(what: str = "", **fields: Any) -> None:
         >>> print(caught[0].message)
         link 'hand': it has no mass
     """
+    message, pending = ModelWarning(what, **fields), _PENDING.get()
+    if pending is not None:
+        pending.append(message)
+        return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame, level = frame.f_back, level + 1
-    warnings.warn(ModelWarning(what, **fields), stacklevel=level)
+    warnings.warn(message, stacklevel=level)
+
+
+@contextmanager
+def gathered_warnings() -> Iterator[None]:
+    """Issue the warnings of the block at its end, those of one kind as one that names all their places.
+
+    Warnings are of one kind if they differ only in names and numbers.
+
+    Example:
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     with gathered_warnings():
+        ...         for name in ("hand", "foot"):
+        ...             warn("it has no mass", where=f"arm.urdf: link {name!r}")
+        >>> print(*(item.message for item in caught))
+        arm.urdf: link 'hand': it has no mass (2 in all, also link 'foot')
+    """
+    pending = list[ModelWarning]()
+    before = _PENDING.set(pending)
+    try:
+        yield
+    finally:
+        _PENDING.reset(before)
+        kinds = dict[tuple[str, ...], list[ModelWarning]]()
+        for message in pending:
+            kind = (message.argument, *(_NAME_OR_NUMBER.sub("", text) for text in (message.what, message.allowed)))
+            kinds.setdefault(kind, []).append(message)
+        for first, *others in kinds.values():
+            places = dict.fromkeys(_place(item, first) for item in others if str(item) != str(first))
+            more = f" ({len(places) + 1} in all, also {listing(places)})" if places else ""
+            warn(**vars(first) | {"what": first.what + more})
+
+
+def _place(message: ModelWarning, first: ModelWarning) -> str:
+    """Return what tells a warning from the first of its kind: its place without the file, or the name in its text."""
+    if message.where != first.where:
+        return message.where.removeprefix(first.where.partition(": ")[0] + ": ")
+    names = _QUOTED.findall(message.what)
+    return next((name for name in names if name not in first.what), message.what)

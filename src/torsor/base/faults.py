@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from torsor.base.errors import ModelError, warn
+from torsor.base.errors import ModelError, gathered_warnings, warn
 
 MAX_FAULTS = 20  # that an error shows
 _FAULTS: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
@@ -51,6 +51,8 @@ def stop_reading() -> None:
 def all_faults() -> Iterator[None]:
     """Raise one ``ModelError`` with all faults found inside the block, including the error that ends it.
 
+    Warnings of one kind are issued as one (``gathered_warnings``).
+
     Example:
         >>> with all_faults():
         ...     refuse_or_warn(ModelError("no mass", where="arm.urdf"), strict=True)
@@ -63,7 +65,8 @@ def all_faults() -> Iterator[None]:
     faults = list[ModelError]()
     before = _FAULTS.set(faults)
     try:
-        yield
+        with gathered_warnings():
+            yield
     except ModelError as error:
         if not faults:
             raise

@@ -79,8 +79,8 @@ class Quantity:
 def shown_figure() -> "type[Figure]":
     """Return the figure class that a notebook shows if it is the last expression of a cell.
 
-    A bare matplotlib ``Figure`` is shown only after pyplot was imported or ``%matplotlib inline`` was run; otherwise a
-    notebook prints its size. Needs matplotlib: ``torsor[plot]``.
+    A bare matplotlib ``Figure`` is shown only after pyplot has been imported or ``%matplotlib inline`` has been run;
+    otherwise a notebook prints its size. Needs matplotlib: ``torsor[plot]``.
 
     Example:
         >>> shown_figure()(figsize=(1, 1))._repr_png_()[1:4]
@@ -100,7 +100,7 @@ def shown_figure() -> "type[Figure]":
 
 
 def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
-    """Return an empty figure of a size (inches); ``tidy`` leaves room for labels between its panels.
+    """Return an empty figure of a given size (inches); ``tidy`` leaves room for labels between its panels.
 
     Example:
         >>> float(new_figure(4.0, 3.0).get_figwidth())
@@ -168,7 +168,7 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
 
 
 def label(name: str) -> str:
-    r"""Return a name as literal matplotlib text: without formulas between dollars, and not hidden by an underscore.
+    r"""Return a name as literal matplotlib text: no formulas between dollar signs, and not hidden by an underscore.
 
     Example:
         >>> label("_x$y"), label("joint1")
@@ -245,14 +245,14 @@ def plot_quantities(
 
 
 def label_of_title(title: str) -> str:
-    """Return a title with literal dollars."""
+    """Return a title with literal dollar signs."""
     return title.replace("$", r"\$")
 
 
 def draw_panel(
     axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
-    """Draw the curves of a quantity, or the curves ``own``, into one panel, with a legend beside it.
+    """Draw the curves of a quantity, or the curves ``own``, in one panel, with a legend beside it.
 
     Return whether bounds were close enough to be drawn.
     """

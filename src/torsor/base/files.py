@@ -7,10 +7,12 @@ import shutil
 import struct
 import tempfile
 import tokenize
+import tomllib
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,6 +61,12 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
     return content
 
 
+def data_of(module: str) -> dict[str, Any]:
+    """Return the tables of published numbers that belong to a module (its ``__name__``): the .toml file next to it."""
+    package, _, name = module.rpartition(".")
+    return tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def check_file(path: Path, allowed: str, fix: str = "") -> None:
     """Raise ModelError if a path is not a file; ``allowed`` describes the expected files.
 
@@ -102,7 +110,7 @@ def check_name(path: Path) -> None:
 
 
 def check_target(path: Path) -> None:
-    """Raise ModelError if a file cannot be written: a folder, a missing folder, or missing permission.
+    """Raise ModelError if a file cannot be written: it is a folder, its folder is missing, or permission is denied.
 
     An existing file is opened and left unchanged. A new one is created and removed again.
 
@@ -190,7 +198,7 @@ def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
 
 @contextmanager
 def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield the arrays of an .npz file by name; raise ModelError for any error in their content, also within the block.
+    """Yield the arrays of an .npz file by name; raise ModelError for any error in their content, even within the block.
 
     ``what`` names the expected content, such as "a trajectory". Pickled objects and compressed members are rejected,
     because the former run code and the latter may decompress to terabytes. OSError is raised if a file does not exist
@@ -219,7 +227,7 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an archive in this machine's byte order; np.load takes quadratic time for many."""
+    """Return the arrays of an archive in this machine's byte order; np.load takes quadratic time for many arrays."""
     result: dict[str, NDArray[Any]] = {}
     for item in archive.infolist():
         name, dot, _ = item.filename.rpartition(".npy")
@@ -247,7 +255,7 @@ def _opened(path: Path, what: str) -> BinaryIO:
 
 
 def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: str = "f") -> None:
-    """Raise ValueError if an array from a file has another shape or kind ("f", "iu" or "b", as in ``dtype.kind``).
+    """Raise ValueError if an array from a file has the wrong shape or kind ("f", "iu" or "b", as in ``dtype.kind``).
 
     Example:
         >>> check_array(np.zeros(3), (2,), "q")

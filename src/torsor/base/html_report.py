@@ -64,7 +64,7 @@ def html_table(
 
 
 def html_text(text: str) -> str:
-    """Return text of a file or user as HTML, without control characters.
+    """Return text from a file or a user as HTML, without control characters.
 
     Example:
         >>> html_text("a < b")

@@ -76,7 +76,7 @@ class NumberTable:
         """Return the numbers (N, columns) at ``places`` (default: all columns), times 10**power of each column.
 
         Cells without a number raise ModelError, or become NaN if ``missing``. Infinities raise ModelError or are kept.
-        Rows with too few cells raise ModelError, or are completed by NaN if ``short``. ``names`` and ``fix`` are for
+        Rows with too few cells raise ModelError, or are padded with NaN if ``short``. ``names`` and ``fix`` are for
         messages.
         """
         places = range(self.width) if places is None else places
@@ -122,7 +122,7 @@ class NumberTable:
         return [cell.replace(",", ".") for cell in cells] if self.decimal_comma else cells
 
     def _by_numpy(self, places: Sequence[int]) -> Array | None:
-        """Return the numbers by NumPy's reader, or None if a cell or the width of a row is unusual."""
+        """Return the numbers as read by NumPy, or None if a cell or the width of a row is unusual."""
         lines, width = [row.text for row in self.rows], self.width
         tabs = self.separator == TABS_OR_BLANKS and all("\t" in line for line in lines)
         separator = "\t" if tabs else self.separator or " "
@@ -155,7 +155,7 @@ class NumberTable:
 
 
 def _quick_numbers(cells: Sequence[str], suffixes: Sequence[str]) -> list[float] | None:
-    """Return finite numbers with powers of ten as suffixes, or None if a cell needs individual treatment."""
+    """Return finite numbers from cells with exponents appended, or None if a cell needs individual treatment."""
     try:
         numbers = [*map(float, map(add, cells, suffixes))]
     except ValueError:

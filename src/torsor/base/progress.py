@@ -1,4 +1,4 @@
-"""Progress of long computations on standard error: a bar, a status line, live text of a solver.
+"""Progress of long computations on standard error: a bar, a status line, live text from a solver.
 
 By default, a display appears on a terminal only, and only after a second. Rich is imported when the first one does.
 The command line also prints the status as plain lines if standard error is not a terminal.
@@ -39,7 +39,7 @@ class _Status:
     """The status line: the newest message, after some seconds without any other output.
 
     A message is drawn when it begins, if it is due by then, and otherwise by a thread. Calls that keep other threads
-    from running, as CasADi's do, then still have their message.
+    from running, as CasADi's do, then still show their message.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ _status = _Status()
 
 
 def _new_live(keep: bool = False, redirects: bool = True) -> "Live":
-    """Return a live display; one that ``redirects`` puts what is printed meanwhile above itself."""
+    """Return a live display; one that ``redirects`` shows text printed meanwhile above itself."""
     from rich.console import Console  # slow to import, and few computations take long
     from rich.live import Live
 
@@ -202,7 +202,7 @@ class Bar(Display):
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """Show a message on a terminal during a long computation; of nested messages, the innermost.
+    """Show a message on a terminal during a long computation; of nested messages, only the innermost is shown.
 
     Example:
         >>> with working("adding numbers"):
@@ -231,7 +231,7 @@ def compiling(what: str) -> AbstractContextManager[None]:
 
 
 def print_lines() -> None:
-    """Print the status as plain lines if standard error is not a terminal, from now on: for the command line."""
+    """From now on, print the status as plain lines if standard error is not a terminal (for the command line)."""
     global _has_lines
     _has_lines = True
     _status.quiet_since = time.monotonic()

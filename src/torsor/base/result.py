@@ -14,7 +14,8 @@ class Result:
     """The result of a computation: ``save`` writes it, ``to_dict`` returns plain values, ``plot`` draws it.
 
     Notebooks show it as a short table. File formats are .npz (the complete result with robot and settings, for
-    ``torsor.load_result``), .json (plain values with units, for other programs) and, for tables, .csv.
+    ``torsor.load_result``), .json (plain values with units, for other programs) and, for tables, .csv. ``undefined``
+    has the names of arrays that are NaN where a quantity is not defined.
 
     Example:
         >>> isinstance(torsor.simulate(torsor.library.planar_chain(1), duration=0.01), Result)
@@ -23,6 +24,7 @@ class Result:
 
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]] = (".npz", ".csv", ".json")
+    undefined: ClassVar[tuple[str, ...]] = ()
 
     def save(self, path: str | Path) -> None:
         """Write the result atomically: .npz to load it again, .csv or .json for other programs.
@@ -50,7 +52,7 @@ class Result:
         return {"torsor": header(self.kind), **self._content()}
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """Draw the result and return the matplotlib figure; ``path`` also saves it."""
+        """Draw the result, save it if ``path`` is given, and return the matplotlib figure."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:

@@ -13,7 +13,7 @@ Color = tuple[float, float, float, float]
 class Solid:
     """A box, ball or cylinder of size 1, scaled by ``size`` (3,) along its axes and moved by ``pose`` (4 x 4).
 
-    A box has edges of length 1, a ball the radius 1, a cylinder the radius 1 and the length 1 along z.
+    A box has edges of length 1, a ball a radius of 1, and a cylinder a radius of 1 and a length of 1 along z.
 
     Example:
         >>> Solid("box", np.eye(4), np.array([1.0, 2.0, 3.0])).shape

@@ -20,11 +20,11 @@ def advance(
     ends: Mapping[int, NDArray[Any]],
     leaving: float = 0.0,
 ) -> Flags:
-    """Let searches take up to ``most`` steps, and return which of them (K,) are finished.
+    """Advance searches by up to ``most`` steps, and return which of them (K,) are finished.
 
     The arrays of a ``state`` have one entry per search. ``step(state, todo)`` returns the next state of the searches
     ``todo``. ``finished(k, state, todo)`` returns which of them are finished after step k, or None; it may replace
-    arrays of the state. State arrays with the numbers in ``ends`` are written to the arrays there. Finished searches
+    arrays of the state. State arrays whose indices are keys of ``ends`` are written to its arrays. Finished searches
     are set aside when they exceed a fraction ``leaving`` of the remaining ones, because selection is slower than a few
     more steps.
 

@@ -16,7 +16,7 @@ CELL = "padding:.15em .7em;text-align:left;border-bottom:1px solid #ddd"
 
 
 def as_text(*tables: Any, width: int, separator: str = " ") -> str:
-    """Return Rich tables as text, also in a notebook, where Rich would display them instead.
+    """Return Rich tables as text, even in a notebook, where Rich would display them instead.
 
     Example:
         >>> as_text("one", "two", width=20).strip()

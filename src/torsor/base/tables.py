@@ -98,7 +98,7 @@ or fewer; fix: lower the rate to 5e+06 Hz or less
 def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[Array, Array, Array]) -> None:
     """Write q, v, a (N, n) at ``times`` (N,), in s, to a .json or .yaml file atomically.
 
-    Numbers have nine decimals. The text is JSON in both cases, which YAML readers accept too.
+    Numbers have nine decimal places. The text is JSON in both cases, which YAML readers accept too.
 
     Example:
         >>> import tempfile

@@ -100,6 +100,16 @@ def _powers(count: int, orders: int) -> tuple[Array, Array]:
     return factors, exponents
 
 
+def derivative_factors(count: int, orders: int) -> Array:
+    """Return the derivatives (orders, count) of 1, x, x^2, ... at x = 1.
+
+    Example:
+        >>> derivative_factors(4, 2).tolist()
+        [[1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 3.0]]
+    """
+    return _powers(count, orders)[0]
+
+
 def polynomials(coefficients: Array, x: Any, orders: int) -> Array:
     """Return polynomials and their derivatives (..., orders, n) at x (...), with ``coefficients`` (..., powers, n).
 

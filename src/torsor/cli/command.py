@@ -18,12 +18,12 @@ DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL = 0, 1, 2, 3
 
 _EVERYWHERE = {
     DONE: "success",
-    MISTAKE: 'invalid input; the line "error: ..." says why',
+    MISTAKE: 'invalid input; the line "error: ..." gives the reason',
     ARGUMENTS: "invalid command line: unknown command or option, missing argument",
     INTERNAL: "internal error: a bug in Torsor, please report it",
     STOPPED: "stopped by Ctrl-C",
 }
-SIMULATED = {NONE: "the simulation failed"}
+SIMULATED = {NONE: "the simulation failed", STOPPED: "stopped by Ctrl-C; the motion so far is written"}
 DOCTORED = {NONE: "a check of the self-test failed"}
 EXCITED = {STOPPED: "stopped by Ctrl-C; the best trajectory so far is written"}
 CHECKED = {NONE: "with --check: a quality check of the logs failed"}

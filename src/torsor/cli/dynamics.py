@@ -11,22 +11,14 @@ from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
 from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
-from torsor.cli.states import (
-    LETTERS,
-    add_robot,
-    add_states,
-    as_robot,
-    given_states,
-    load_robot,
-    unit_of,
-    warn_of_zeros,
-)
+from torsor.cli.states import add_robot, add_states, as_robot, given_states, load_robot, warn_of_zeros
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import size
 from torsor.mechanism import Coupling
 from torsor.robot.accessors import method_of
 from torsor.robot.method_names import ALGORITHM_OF, PATHS
 from torsor.robot.robot import Robot
+from torsor.robot.state_tables import LETTERS, unit_of
 
 _INPUTS = {*LETTERS, *(f"{letter}_active" for letter in LETTERS), "share"}
 QUANTITIES = [

@@ -15,12 +15,14 @@ from torsor.cli.options import add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
 from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.formats.dispatch import WRITTEN
-from torsor.identification import LogMap, Measurements, first_look, write_identification_report
+from torsor.identification import Identified, LogMap, Measurements, first_look, write_identification_report
 from torsor.identification.closed_robot import MeasuredRobot, measured_robot
-from torsor.identification.drives import OFFERED
+from torsor.identification.drives import AUTO, OFFERED
 from torsor.identification.estimation import INFLUENCES
 from torsor.identification.identify import SIMULATION, identify
 from torsor.identification.logs.first_look import write_look_report
+
+NO_MODELS = "none"
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -37,9 +39,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "identify physically consistent parameters. -o and --total-mass imply it"
     parser.add_argument("--physical", action="store_true", help=text)
     add_option(parser, "--among", " (default: all)", nargs="+", default=["*"])
-    text = "friction models, or auto. The default is Coulomb and viscous friction, auto chooses by BIC. Models: "
+    text = "friction models beyond Coulomb and viscous, none, or auto (default: chosen by cross-validation). Models: "
     text += ", ".join(OFFERED)
-    parser.add_argument("--friction-models", nargs="+", default=[], dest="friction", metavar="MODEL", help=text)
+    parser.add_argument("--friction-models", nargs="+", default=[AUTO], dest="friction", metavar="MODEL", help=text)
     text = "ignore inertia and friction of motors that drive several joints (drives.coupling of the map)"
     parser.add_argument("--uncoupled", action="store_true", help=text)
     text = "remove the bias due to encoder noise by instrumental variables from a simulation"
@@ -69,20 +71,28 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     couplings = {}
     if arguments.map is not None and not arguments.uncoupled:
         couplings = LogMap.of(arguments.map).couplings(robot)
+    run = partial(
+        identify,
+        robot,
+        data,
+        physical=arguments.physical or arguments.output is not None or arguments.total_mass is not None,
+        among=arguments.among,
+        couplings=couplings,
+        bandwidth=arguments.bandwidth,
+        robust=arguments.robust,
+        instruments=arguments.instruments,
+        mass=arguments.total_mass,
+        held_out=arguments.held_out,
+    )
+    friction = {(AUTO,): AUTO, (NO_MODELS,): ()}.get(tuple(arguments.friction), arguments.friction)
     with working(f"identifying {robot.name}"):
-        result = identify(
-            robot,
-            data,
-            physical=arguments.physical or arguments.output is not None or arguments.total_mass is not None,
-            among=arguments.among,
-            friction="auto" if arguments.friction == ["auto"] else arguments.friction,
-            couplings=couplings,
-            bandwidth=arguments.bandwidth,
-            robust=arguments.robust,
-            instruments=arguments.instruments,
-            mass=arguments.total_mass,
-            held_out=arguments.held_out,
-        )
+        result = written = run(friction=friction)
+        if arguments.output is not None and arguments.output.suffix != ".toml" and _models(result):
+            # The best parameters without the models: those of ``result`` without its models would fit less well.
+            written = run(friction=())
+            text = f"only .toml files have friction models ({_models(result)}); this robot was identified without them"
+            fix = "write a .toml file, or add --json FILE"
+            warn(text, where=str(arguments.output), fix=fix)
     notes = list(data.notes)
     for motor, (*first, last) in couplings.items():
         text = "its inertia and friction are identified too (--uncoupled ignores them)"
@@ -102,14 +112,18 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         write_json(arguments, console, shown)
     write_files(
         console,
-        (arguments.output, lambda path: as_robot(result.robot).save(path)),
+        (arguments.output, lambda path: as_robot(written.robot).save(path)),
         (arguments.plot, (result if validated is None else validated).plot),
         (arguments.report, lambda path: write_identification_report(path, result, validated)),
     )
-    if arguments.output is not None and result.drives is not None:
-        fix = "add --json FILE to keep them"
-        warn(result.drives.left_out, where=str(arguments.output), fix=fix)
     return None
+
+
+def _models(result: Identified) -> str:
+    """Return the names of the friction models that the identified robot has."""
+    return ", ".join(
+        term.name for term in (result.drives.terms if result.drives is not None else ()) if term.fits_robot
+    )
 
 
 def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:

@@ -185,7 +185,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") 
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
     errors.print(f"[bold red]internal error[/bold red]: {_markup(text)}")
-    traced = "with the lines above" if arguments.debug else "with what the same command prints with --debug"
+    traced = "with the lines above" if arguments.debug else "with the output of the same command with --debug"
     errors.print(f"This is a bug in Torsor. Please report it, {traced}, and: {version}")
     return INTERNAL
 

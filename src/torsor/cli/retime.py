@@ -16,10 +16,11 @@ from torsor.base.tables import check_rate, instants
 from torsor.cli.command import DONE, Command
 from torsor.cli.options import SHARED, add_option
 from torsor.cli.outputs import add_motion, is_table, write_motion
-from torsor.cli.states import add_robot, as_robot, load_robot, number_or_list, states_of
+from torsor.cli.states import add_robot, as_robot, load_robot, number_or_list
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
 from torsor.robot.robot import Robot
+from torsor.robot.state_tables import read_states
 
 UNITS = {
     "velocity": "rad/s, m/s; default: of the robot",
@@ -115,7 +116,7 @@ def _path(file: Path, robot: Robot) -> Any:
         raise ModelError(f"the suffix is {file.suffix!r}", where=file.name, allowed=".csv, .npz, .json")
     if file.suffix.lower() == ".npz" and isinstance(saved := load_result(file), Retimed):
         return saved
-    states = states_of(file, robot)
+    states = read_states(file, robot)
     return (states["time"], states["q"]) if "time" in states else states["q"]
 
 

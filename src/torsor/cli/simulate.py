@@ -4,23 +4,22 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-import casadi as ca
 import numpy as np
 from rich.console import Console
 
 from torsor import view
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
-from torsor.cli.command import SIMULATED, Command
+from torsor.base.startup import STOPPED
+from torsor.cli.command import DONE, SIMULATED, Command
 from torsor.cli.options import SHARED, add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
 from torsor.cli.states import add_robot, as_robot, check_numbers, home_of, load_robot, number_or_list
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
-from torsor.control.controller import Law
+from torsor.control.controller import JointReference
 from torsor.mechanism import Shape
-from torsor.motion import Path as JointPath
 from torsor.robot.robot import Robot
-from torsor.simulation import METHODS, SUFFIXES, Contact, Limits, Trajectory, simulate
+from torsor.simulation import METHODS, SUFFIXES, Contact, Limits, simulate
 from torsor.simulation.contact import KINDS, OWN
 from torsor.spatial import from_rpy, make_pose
 
@@ -32,8 +31,6 @@ _TAKES = {
     "computed-torque": ("kp", "kd", "bandwidth", "setpoint", "reference"),
     "gravity": ("kd",),
 }
-MAX_POINTS = 50  # of a reference; each adds a term to the compiled controller
-DEGREE = 3  # of the spline through them, so that accelerations are continuous
 
 
 def add_controller(parser: ArgumentParser) -> None:
@@ -50,7 +47,7 @@ def add_controller(parser: ArgumentParser) -> None:
     for name, text in texts.items():
         metavar = "Q" if name == "setpoint" else "NUMBER"
         group.add_argument(f"--{name}", type=float, nargs="+", metavar=metavar, help=text)
-    text = "trajectory to track (.csv, .npz), written by simulate -o or predict -o"
+    text = "motion to track: a result of simulate, predict or retime (.npz, .csv), or a table with 'time' and 'q NAME'"
     group.add_argument("--reference", type=Path, metavar="FILE", help=text)
     text = "sampling time of the controller (default: continuous)"
     group.add_argument("--control-period", type=float, metavar="S", help=text)
@@ -90,39 +87,18 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
     return gravity_pd(robot, law, **gains)
 
 
-def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> Law:
+def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> JointReference:
     """Return the reference positions of the joints, without motors of elastic joints."""
     count = robot.nq - len(robot.elastic)
     if arguments.reference is not None:
         if arguments.setpoint is not None:
             raise ModelError("--setpoint and --reference are both given", where=robot.name, allowed="one of them")
-        return _of_file(arguments.reference, robot, count)
+        file: Path = arguments.reference
+        return file
     if arguments.setpoint is not None:
         check_numbers(robot, "--setpoint", arguments.setpoint, count)
         return np.array(arguments.setpoint)
     return np.array(robot.neutral() if q0 is None else q0)[:count]
-
-
-def _of_file(file: Path, robot: Robot, count: int) -> Law:
-    """Return the motion of a trajectory as a spline through at most 50 of its samples."""
-    recorded = Trajectory.load(file, robot)
-    if recorded.q.ndim != 2 or len(recorded.times) <= DEGREE:
-        allowed = f"one motion with {DEGREE + 1} samples or more"
-        raise ModelError(f"the positions have the shape {recorded.q.shape}", where=file.name, allowed=allowed)
-    rows = np.unique(np.linspace(0, len(recorded.times) - 1, MAX_POINTS).round().astype(int))
-    times, length = recorded.times[rows] - recorded.times[0], float(recorded.times[-1] - recorded.times[0])
-    path = JointPath.through(recorded.q[rows, :count], DEGREE, times / length, where=file.name)
-    return lambda t: _positions(path, ca.fmin(t / length, 1))
-
-
-def _positions(path: JointPath, x: ca.SX) -> ca.SX:
-    """Return positions at a symbolic progress: a cubic and one cube per knot, which gives short code."""
-    knots = np.array([0.0, *path.spline.inner, 1.0])
-    third = path.positions((knots[1:] + knots[:-1]) / 2, DEGREE)  # constant between knots
-    terms = [path.positions(np.array(0.0), order) * x**order / max(order, 1) for order in range(DEGREE)]
-    jumps = np.vstack([third[:1], np.diff(third, axis=0)]) / 6
-    cubes = [jump * ca.fmax(x - knot, 0) ** 3 for jump, knot in zip(jumps, knots, strict=False)]
-    return sum((ca.SX(ca.DM(0)) + term for term in (*terms, *cubes)), start=ca.SX.zeros(len(third[0]), 1))
 
 
 _PLACES = ("ground_pitch", "no_ground", "shapes", "pair")
@@ -145,7 +121,7 @@ def add_contact(parser: ArgumentParser) -> None:
     group.add_argument("--contact", choices=KINDS, metavar="KIND", help=text)
     text = "pitch of the ground; positive descends along x (default: 0)"
     group.add_argument("--ground-pitch", type=float, metavar="RAD", help=text)
-    text = "omit the ground plane z = 0. Shapes of the base remain"
+    text = "do not add the ground plane z = 0. Shapes of the base remain"
     group.add_argument("--no-ground", action="store_true", help=text)
     group.add_argument("--shapes", nargs="+", metavar="NAME", help="shapes, links or frames that touch the ground")
     text = "two shapes, links or frames that touch each other. The option may be repeated"
@@ -195,7 +171,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--step", " (default: 0.001)", type=float, default=1e-3)
     text = f"integration method (default: rk4). Methods: {', '.join(METHODS)}"
     parser.add_argument("--method", choices=METHODS, default="rk4", metavar="NAME", help=text)
-    parser.add_argument("--record", type=float, metavar="S", help="time between samples (default: every step)")
+    parser.add_argument(
+        "--record", type=float, metavar="S", help="time between samples; steps end there (default: every step)"
+    )
     active = ". A robot with loops needs those of the active coordinates alone"
     add_option(parser, "--q0", f" (default: neutral posture){active}", type=float, nargs="+")
     add_option(parser, "--v0", f" (default: zero){active}", type=float, nargs="+")
@@ -207,7 +185,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_report(parser, ". It contains bearing loads and the motion in 3D")
 
 
-def _run(arguments: Namespace, console: Console) -> None:
+def _run(arguments: Namespace, console: Console) -> int:
     loaded = load_robot(arguments)
     robot = as_robot(loaded)
     for name, count in (("q0", robot.nq), ("v0", robot.nv), ("tau", robot.nv)):
@@ -228,6 +206,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         write_json(arguments, console, trajectory.to_dict())
     report = (arguments.report, lambda path: view.write_report(path, trajectory))
     write_files(console, (arguments.output, trajectory.save), (arguments.plot, trajectory.plot), report)
+    return STOPPED if trajectory.status == "interrupted" else DONE
 
 
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:

@@ -1,23 +1,20 @@
 """The robot and the state of a command: options such as ``--q`` and ``--v``, or a table of states (.csv)."""
 
 import math
-import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, describe, listing, warn
-from torsor.base.number_tables import read_table
+from torsor.base.errors import ModelError, describe, warn
 from torsor.formats.dispatch import is_description
-from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.load import load, named_robot, robot_names
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
+from torsor.robot.state_tables import LETTERS, names, read_states
 
 
 def add_robot(parser: ArgumentParser) -> None:
@@ -106,11 +103,6 @@ def number_or_list(values: list[float] | None) -> float | list[float] | None:
     return values[0] if values is not None and len(values) == 1 else values
 
 
-LETTERS = {"q": "positions", "v": "velocities", "a": "accelerations", "j": "jerks", "tau": "torques"}
-_COLUMN = re.compile(r"(?:held )?(\S+) (.*?)(?: \[([^]]*)\])?")
-_TIME = re.compile(r"time(?: \[([^]]*)\])?")
-
-
 def add_states(parser: ArgumentParser, letters: str) -> None:
     """Declare the options of a state, such as those of "q v a", and ``--states``."""
     for letter in letters.split():
@@ -135,7 +127,7 @@ def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dic
     elif given:
         raise ModelError(f"--states and --{next(iter(given))} are both given", where=robot.name, allowed="one of them")
     else:
-        states = states_of(arguments.states, robot)
+        states = read_states(arguments.states, robot)
     if robot.loops and robot.active and arguments.states is None and len(states.get("q", ())) == len(robot.active):
         states["q"] = robot.closed.assemble(states["q"])
     for letter, values in states.items():
@@ -157,20 +149,6 @@ def home_of(robot: Robot | ParallelRobot) -> Array:
     return np.asarray(robot.closed.positions(robot.neutral()) if robot.loops else robot.neutral())
 
 
-def names(robot: Robot, letter: str) -> tuple[str, ...]:
-    """Return the coordinate names for a letter."""
-    return robot.position_names if letter == "q" else robot.coordinate_names
-
-
-def unit_of(robot: Robot, letter: str) -> list[str]:
-    """Return the units for a letter."""
-    positions, rates = units(robot)
-    if letter == "q":
-        return positions
-    order = {"v": "/s", "a": "/s^2", "j": "/s^3"}
-    return [FORCES[unit] if letter == "tau" else unit + order[letter] for unit in rates]
-
-
 def warn_of_zeros(path: Path | None, needed: Iterable[str], states: Mapping[str, Array]) -> None:
     """Warn if a table of states lacks columns that are needed; they are assumed to be zero."""
     missing = [letter for letter in LETTERS if letter in needed and letter not in states]
@@ -178,77 +156,3 @@ def warn_of_zeros(path: Path | None, needed: Iterable[str], states: Mapping[str,
         columns = " and ".join(repr(f"{letter} NAME") for letter in missing)
         found = f"the columns {columns} are missing and are assumed to be zero"
         warn(found, where=path.name, fix="add them, unless the robot is at rest")
-
-
-def states_of(path: Path, robot: Robot) -> dict[str, Array]:
-    """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
-
-    Columns are named 'q NAME', 'v NAME', ..., where a unit in brackets may follow: it must be that of the coordinate.
-    Without any 'q NAME', columns 'NAME' are positions. Others are left out. A .npz file is a saved trajectory.
-    """
-    where = path.name
-    if path.suffix.lower() == ".npz":
-        from torsor.simulation import Trajectory  # slow to import, and few commands need it
-
-        saved = Trajectory.load(path)
-        if saved.q.ndim != 2 or saved.robot.position_names != robot.position_names:
-            what = f"the file is a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
-            raise ModelError(what, where=where, allowed=f"one motion of {robot.name}")
-        return {"q": saved.q, "v": saved.v, "a": saved.a, "tau": saved.tau, "time": saved.times}
-    table = read_table(path, ",")
-    columns = _columns(table.heads, where)
-    if not any(letter == "q" for letter, _ in columns):  # columns with the plain name of a position are that position
-        for column in list(columns.values()):
-            name, _, unit = column.head.partition(" [")
-            if name in names(robot, "q"):
-                columns["q", name] = column._replace(unit=unit.removesuffix("]"))
-    states = {}
-    for letter in LETTERS:
-        keys = [(letter, name) for name in names(robot, letter)]
-        missing = [name for key, name in keys if (key, name) not in columns]
-        if len(missing) == len(keys) and (letter != "q" or not keys):
-            continue
-        if missing:
-            allowed = listing([f"{letter} {name}" for _, name in keys])
-            what = f"no column '{letter} {missing[0]}'"
-            raise ModelError(what, where=where, allowed=allowed, fix="add it, units in [] may follow")
-        used = [columns[key] for key in keys]
-        states[letter] = table.numbers([column.place for column in used], [column.head for column in used])
-        for key, unit in zip(keys, unit_of(robot, letter), strict=True):
-            _check_unit(columns[key], unit, where)
-    if ("time", "") in columns:
-        _check_unit(columns["time", ""], "s", where)
-        states["time"] = table.numbers([columns["time", ""].place], ["time"])[:, 0]
-    if not table.rows:
-        raise ModelError("the table has no rows", where=where, allowed="a header and at least one row")
-    return states
-
-
-class _Column(NamedTuple):
-    """A column of a table: its head, its unit as it is written, "" without one, and its place."""
-
-    head: str
-    unit: str
-    place: int
-
-
-def _columns(header: Sequence[str], where: str) -> dict[tuple[str, str], _Column]:
-    columns: dict[tuple[str, str], _Column] = {}
-    for k, cell in enumerate(header):
-        time, match = _TIME.fullmatch(cell), _COLUMN.fullmatch(cell)
-        key = ("time", "") if time else (match[1], match[2]) if match else ("", cell)
-        if key in columns:
-            raise ModelError(f"the column {cell!r} is there twice", value=cell, where=where)
-        columns[key] = _Column(cell, (time[1] if time else match[3] if match else "") or "", k)
-    return columns
-
-
-def _check_unit(column: _Column, unit: str, where: str) -> None:
-    """Raise ModelError if a column is in another unit; N·m, Nm and N m are the same, so are s² and s^2."""
-    written, expected = (
-        re.sub(r"[\s·*]", "", text).replace("²", "^2").replace("³", "^3") for text in (column.unit, unit)
-    )
-    if column.unit and written != expected:
-        fix = f"convert its numbers, and write [{unit}]"
-        found = f"the column {column.head!r} has another unit"
-        raise ModelError(found, value=column.head, where=where, allowed=unit, fix=fix)

@@ -29,7 +29,7 @@ _HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits,
 
 
 def _sine(literal: Callable[[float], str]) -> str:
-    """Return the C function ``torsor_sine``: sin(x + quarter pi/2), so that a quarter of 1 makes a cosine."""
+    """Return the C function ``torsor_sine``: sin(x + quarter pi/2), which is a cosine for quarter = 1."""
     single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_MAX_ANGLE)
     sine = source.polynomial(literal, *single.sin_terms)
     cosine = source.polynomial(literal, *single.cos_terms, -0.5, 1.0)
@@ -92,11 +92,11 @@ class CScalar:
         return digits + self.suffix
 
     def call(self, function: str, *arguments: str) -> str:
-        """Return the call of a libm function."""
+        """Return a call to a libm function."""
         return f"{function}{self.suffix}({', '.join(arguments)})"
 
     def expression(self, code: int, *arguments: str) -> str:
-        """Return an operation, by its rule."""
+        """Return the text of an operation, by its rule."""
         return C_RULES[code](self, *arguments)
 
     def element(self, array: str, entry: int) -> str:
@@ -178,32 +178,9 @@ def _helpers(t: CScalar, codes: set[int]) -> list[str]:
     return sine + ([_erfinv(t)] if ca.OP_ERFINV in codes else [])
 
 
-# Reserved names: keywords of C and C++, and names of the C library, of compilers and of the exported source.
-_MATH = """
-acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma
-fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf nan
-nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh tgamma
-trunc cabs cacos cacosh carg casin casinh catan catanh ccos ccosh cexp cimag clog conj cpow cproj creal csin
-csinh csqrt ctan ctanh j0 j1 jn y0 y1 yn drem exp10 gamma pow10 scalb significand sincos
-"""
-_KEYWORDS = """
-auto break case char const continue default do double else enum extern float for goto if inline int long
-register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-"""
-_WORDS = """
-alignas alignof and and_eq asm bitand bitor bool catch char8_t char16_t char32_t class co_await co_return
-co_yield compl concept const_cast consteval constexpr constinit decltype delete dynamic_cast explicit export
-false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public
-reinterpret_cast requires static_assert static_cast template this thread_local throw true try typeid typename
-typeof using virtual wchar_t xor xor_eq main abort abs alloca assert atof bcmp bcopy bzero calloc clock div
-errno exit ffs free gets index isalnum isalpha isblank iscntrl isdigit isgraph islower isprint ispunct isspace
-isupper isxdigit labs ldiv llabs malloc memchr memcmp memcpy memmove memset printf putchar puts raise rand
-realloc remove rename rindex scanf signal snprintf sprintf sscanf strcat strchr strcmp strcpy strlen strstr
-system time tolower toupper unix linux vprintf fpclassify isfinite isgreater isinf isless isnan isnormal
-isunordered signbit signgam EOF NULL NAN INFINITY HUGE_VAL I s torsor_erfinv torsor_sine TORSOR_PIECE
-"""
-KEYWORDS = frozenset(_KEYWORDS.split())
-_RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}
+_WORDS = source.reserved_words("c")
+KEYWORDS = _WORDS["keywords"]
+_RESERVED = {*KEYWORDS, *_WORDS["other"], *(name + suffix for name in _WORDS["math"] for suffix in ("", "f", "l"))}
 
 
 def c_names(taken: Iterable[str] = ()) -> Names:
@@ -217,20 +194,6 @@ def c_names(taken: Iterable[str] = ()) -> Names:
 # not fused and results are those of the CasADi virtual machine. (GCC without ``-std=c99`` fuses across statements
 # otherwise.) The scratch array of a long function, which is divided into pieces, is on the stack.
 
-# CMake has its own meaning for these.
-_TARGETS = {
-    *("all", "clean", "depend", "edit_cache", "help", "install", "list_install_components", "m", "package"),
-    *("package_source", "preinstall", "rebuild_cache", "test"),
-}
-# NAME.h in the folder would hide these C library headers, of any standard, from all files that include both.
-_HEADERS = """
-assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbit
-stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
-alloca cpio dirent dlfcn endian fcntl features fmtmsg fnmatch ftw glob grp iconv langinfo libgen malloc memory monetary
-mqueue ndbm netdb nl_types poll pthread pwd regex sched search semaphore spawn strings stropts syslog tar termios ulimit
-unistd utime utmpx values varargs wordexp
-"""
-
 
 def export_c(
     functions: Sequence[ca.Function] | Mapping[str, ca.Function],
@@ -242,10 +205,10 @@ def export_c(
 ) -> list[Path]:
     """Write CasADi functions as C99 into a folder: ``NAME.h``, ``NAME.c`` and ``CMakeLists.txt``; return their paths.
 
-    Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, with matrices row by row. It
-    has the name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code allocates
-    no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or float32. The
-    folder is created if it does not exist. Files that Torsor did not write are not replaced, and with
+    Each function becomes ``void FUNCTION(const double input[n], ..., double output[m])``, with matrices in row-major
+    order. It has the name of the CasADi function or its key in a mapping, changed if it is not allowed in C. The code
+    allocates no memory, has no state and calls only libm. Outputs must not overlap inputs. ``dtype`` is float64 or
+    float32. The folder is created if it does not exist. Files that Torsor did not write are not replaced, and with
     ``overwrite=False`` no file is. ``about`` is written into the comments of the header.
 
     Example:
@@ -267,8 +230,8 @@ def c_texts(
 
     ``more`` is another header, which the CMake file installs next to the C header.
     """
-    source.check_export(dtype, name, _TARGETS)
-    if name.lower() in _HEADERS.split():  # many file systems are case-insensitive
+    source.check_export(dtype, name, _WORDS["targets"])
+    if name.lower() in _WORDS["headers"]:  # many file systems are case-insensitive
         message = f"is {name!r}, so {name}.h would hide the C library header <{name.lower()}.h>"
         fix = f"`name={name + '_kernels'!r}`, for example"
         raise ModelError(message, argument="name", value=name, allowed="other names", fix=fix)
@@ -366,7 +329,7 @@ def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
     return text + f"{_head(kernel, scalar, 'restrict ')}\n{{\n" + "".join(line + "\n" for line in lines) + "}\n"
 
 
-_PLUS_PLUS = """#ifdef __cplusplus /* commands of C++ compilers take this file for C++, which does not know the word */
+_PLUS_PLUS = """#ifdef __cplusplus /* C++ compilers treat this file as C++, which has no keyword restrict */
 #define restrict
 #endif
 """
@@ -393,8 +356,8 @@ def export_cpp(
     """Write CasADi functions as C99, like ``export_c``, with the C++17 header ``NAME.hpp``; return the paths.
 
     The header has a namespace ``name`` with ``Scalar``, ``View<Scalar, N>``, the facts of ``about`` as constants in the
-    namespace ``robot``, and two functions for each: ``f(input, ..., output)`` and, if there is one output, ``f(input,
-    ...)``, which returns a ``std::array``. In the namespace the names have no ``prefix``.
+    namespace ``robot``, and two C++ functions for each C function: ``f(input, ..., output)`` and, if there is one
+    output, ``f(input, ...)``, which returns a ``std::array``. In the namespace the names have no ``prefix``.
 
     Example:
         >>> import tempfile
@@ -435,7 +398,7 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
 
 
 def _function(kernel: SourceKernel, name: str, about: About) -> str:
-    """Return the function of views, and the one that returns an array."""
+    """Return the function that takes views, and the one that returns an array."""
     head = ", ".join(_view(item) for item in kernel.arrays)
     passed = ", ".join(f"{item.name}.data()" for item in kernel.arrays)
     code = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
@@ -454,7 +417,7 @@ def _view(argument: ArrayArgument) -> str:
 
 
 def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
-    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are omitted."""
+    """Return strings and lists as constants, ``positionUnits`` as ``position_units``; mappings are omitted."""
     lines, names = "", c_names(_OWN)
     for key, value in facts.items():
         constant = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
@@ -471,7 +434,7 @@ def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
 
 
 def string_literal(value: str) -> str:
-    r"""Return a C string literal: UTF-8 bytes that are not plain ASCII letters are octal."""
+    r"""Return a C string literal: UTF-8 bytes other than plain ASCII letters are octal escapes."""
     kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
     coded = value.encode(errors="replace")
     return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'

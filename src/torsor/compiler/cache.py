@@ -5,7 +5,7 @@ than the code takes to run, so it is read on first access. Code compiled with ``
 without it.
 
 A file holds a checksum, its key and the object code of one kernel. The key, which is also the name of the file, is the
-hash of everything that the code depends on. A damaged file, or one under another name than its key, is deleted, and its
+hash of everything that the code depends on. A damaged file, or one whose name differs from its key, is deleted, and its
 kernel is compiled again. A file is written under a temporary name and then renamed, so that no process reads an
 incomplete file. Processes that need the same kernel at the same time wait for the first of them to compile it
 (``compiling``). Files and folders that another user could have written are not read, because their content is executed.
@@ -130,15 +130,16 @@ def keep(key: str, function: ca.Function, code: Sequence[bytes], whole: bool = T
 
 @cache
 def source_hash(*places: str) -> str:
-    """Return the hash of all Python files in packages or modules, given relative to ``torsor``.
+    """Return the hash of all code and data (.py, .ll, .toml) in packages or modules, given relative to ``torsor``.
 
     A frozen application or a zip file has no Python files: its size and modification time are hashed instead.
     """
     digest = hashlib.sha256()
     for place in places:
         path = _PACKAGE / place
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []
-        if not files:
+        found = path.rglob("*") if path.is_dir() else [path]
+        files = sorted(file for file in found if file.suffix in (".py", ".ll", ".toml") and file.is_file())
+        if not any(file.suffix == ".py" for file in files):
             container = next((parent for parent in path.parents if parent.is_file()), Path(sys.executable))
             status = container.stat()
             digest.update(f"{container}:{status.st_size}:{status.st_mtime_ns}\n".encode())
@@ -245,9 +246,10 @@ def load(key: str) -> list[bytes] | None:
 
 @contextlib.contextmanager
 def compiling(key: str) -> Iterator[bool]:
-    """Hold the right to compile the kernel of a key; wait while another process holds it.
+    """Hold the lock for compiling the kernel of a key; wait while another process holds it.
 
-    Yields whether it had to wait, because the kernel may be stored by then. If the cache is not writable, nobody waits.
+    Yields whether it had to wait, because the kernel may be stored by then. If the cache is not writable, no process
+    waits.
     """
     folder = location()
     if folder is None:
@@ -271,7 +273,7 @@ def compiling(key: str) -> Iterator[bool]:
 
 
 def _locked(path: Path) -> int:
-    """Return an open file with an exclusive lock, which the system releases at process end; -1 if it is taken."""
+    """Return an open file with an exclusive lock, which is released when the process ends; -1 if it is taken."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if sys.platform == "win32":
@@ -325,7 +327,7 @@ def _unpack(content: bytes, key: str) -> list[bytes] | None:
 
 
 def _private(path: Path) -> bool:
-    """Return whether only this user (or root) can have written a folder or file."""
+    """Return whether only this user (or root) could have written a folder or file."""
     try:
         status = path.lstat() if path.name.endswith(_SUFFIX) else path.stat()
     except OSError:
@@ -334,7 +336,7 @@ def _private(path: Path) -> bool:
 
 
 def _foreign(status: os.stat_result) -> str:
-    """Return why other users (except root) can have written a folder or file, or "" if they cannot."""
+    """Return why other users (except root) could have written a folder or file, or "" if they could not."""
     if not hasattr(os, "geteuid"):
         return ""  # Windows: folders below the user's profile are private
     if status.st_uid not in (os.geteuid(), 0):

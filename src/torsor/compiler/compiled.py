@@ -41,7 +41,7 @@ def compile(
       docs/deploy/gpu.md).
     - ``threads``: the maximum number of threads for a batch, or "auto" for the cores that this process may use. Small
       batches use one thread. Results are the same to the last bit.
-    - ``inputs``, ``outputs``: the array shapes of one state; the default is those of CasADi's matrices.
+    - ``inputs``, ``outputs``: the array shapes of one state; by default, those of CasADi's matrices.
     - ``width``: the number of states that are computed at a time; the default is as many as a vector register of the
       machine holds, or twice as many (see docs/deploy/compiler.md).
 

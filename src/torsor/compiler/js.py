@@ -26,7 +26,7 @@ Rule = Callable[..., str]
 class JsScalar:
     """The numbers of an exported module: float64, or float32 by rounding each result.
 
-    An operation + - * / or sqrt of two float32 numbers in float64, rounded to float32, is the operation in float32.
+    For float32 numbers, + - * / and sqrt in float64, rounded to float32, equal the same operations in float32.
     """
 
     local = "let "
@@ -47,7 +47,7 @@ class JsScalar:
         return "Infinity" if math.isinf(number) else repr(number).removesuffix(".0")
 
     def expression(self, code: int, *arguments: str) -> str:
-        """Return an operation, by its rule."""
+        """Return the text of an operation, by its rule."""
         text = JS_RULES[code](*arguments)
         return text if self.double else f"Math.fround({text})"
 
@@ -113,17 +113,7 @@ JS_RULES: dict[int, Rule] = {
 """The rule of each CasADi operation."""
 
 
-# Keywords, names that modules must not bind, globals that the module uses, and properties of every object. A module
-# that exports ``then`` would be called by ``await import(...)``.
-_WORDS = """
-arguments as async await break case catch class const continue debugger default delete do else enum eval export extends
-false finally for from function get if implements import in instanceof interface let new null of package private
-protected public return set static super switch this throw true try typeof undefined var void while with yield
-Array ArrayBuffer Float32Array Float64Array Infinity JSON Math NaN Number Object RangeError String TypeError globalThis
-constructor hasOwnProperty isPrototypeOf propertyIsEnumerable prototype then toLocaleString toString valueOf
-functions out robot s
-"""
-_RESERVED = frozenset(_WORDS.split())
+_RESERVED = source.reserved_words("js")["all"]
 
 
 def js_names(taken: Iterable[str] = ()) -> Names:
@@ -272,11 +262,11 @@ def export_js(
     """Write CasADi functions as an ES module into a folder: ``NAME.js``, ``NAME.d.ts`` and ``package.json``.
 
     Each function becomes ``camelCase(input, ..., out)`` for one state, and ``camelCaseRows`` for many, row by row. It
-    takes and returns ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices row by row. Arrays of
-    numbers are copied. Several outputs are an object with one array each. ``out`` is optional. The module also exports
-    ``functions``, a list of names and sizes, and, if ``about`` has facts, those as ``robot``. The folder is created if
-    it does not exist. Files that Torsor did not write are not replaced, and with ``overwrite=False`` no file is.
-    Returns the paths.
+    takes and returns ``Float64Array``, or ``Float32Array`` if ``dtype`` is float32, with matrices in row-major order.
+    Arrays of numbers are copied. Several outputs are returned as an object with one array each. ``out`` is optional.
+    The module also exports ``functions``, a list of names and sizes, and, if ``about`` has facts, those as ``robot``.
+    The folder is created if it does not exist. Files that Torsor did not write are not replaced, and with
+    ``overwrite=False`` no file is. Returns the paths.
 
     Example:
         >>> import tempfile
@@ -354,7 +344,7 @@ def _is_zero(number: float) -> bool:
 
 
 def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
-    """Return the function without checks, of arrays and the offsets at which a state begins."""
+    """Return the function without checks, which takes arrays and the offsets at which a state begins."""
     head, text, lines = ", ".join(f"{array.name}, {array.name}$" for array in kernel.arrays), "", list[str]()
     constants, pieces = kernel.constants(), kernel.pieces()
     zeros = Counter(array for array, _, number in constants if _is_zero(number))
@@ -378,7 +368,7 @@ def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
 
 
 def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
-    """Return the function of one state. A given ``out`` may overlap inputs: it is written at the end.
+    """Return the function for one state. A given ``out`` may overlap inputs: it is written at the end.
 
     In V8, checking the buffer of a typed array takes longer than a copy.
     """
@@ -434,7 +424,7 @@ def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
 
 
 def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
-    """Return the expression of new outputs; ``length`` is that of an array, with the entries of a state as {}."""
+    """Return the expression that creates outputs; ``length`` is that of an array, with the entries of a state as {}."""
     made = [f"new {scalar.array}({length.format(output.length)})" for output in kernel.outputs]
     if len(made) == 1:
         return made[0]

@@ -48,7 +48,7 @@ class VirtualMachine:
         return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
     def __call__(self, *values: ArrayLike) -> Any:
-        """Evaluate: one array per input, one array (or a tuple of them) out."""
+        """Evaluate the function: take one array per input, and return one array or a tuple of them."""
         results = self.results(*self.check_batch(*values))
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -70,7 +70,7 @@ class VirtualMachine:
         return arrays, self.batch(arrays)
 
     def check_shape(self, k: int, array: Any, value: Any) -> Any:
-        """Return the array of a value of input k (None if it is not an array); raise an error if it is wrong."""
+        """Return ``array``, the value of input k; raise an error if it is None (not an array) or its shape is wrong."""
         where, name, core = self.signature.name, self.signature.names_in[k], self.inputs[k]
         if array is None:
             raise ModelError(argument=name, value=value, where=where, allowed="an array of real numbers")
@@ -117,11 +117,11 @@ def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
 class Kernel(VirtualMachine):
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
-    ``run`` is the address of its loop over states, or 0. ``is_plain`` tells whether it is machine code that takes
-    float64 arrays as they are. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is for
-    functions that are called a few hundred times: large ones are compiled without optimisation, and stored on disk
-    without the CasADi function. ``key`` is the name of the code on disk, where the caller has already looked for it; by
-    default it is a hash of all operations.
+    ``run`` is the address of its loop over states, or 0. ``is_plain`` is true for machine code that takes float64
+    arrays as they are. ``most_threads`` is the maximum number of threads for a batch. ``quick`` is for functions that
+    are called a few hundred times: large ones are compiled without optimisation, and stored on disk without the CasADi
+    function. ``key`` is the name of the code on disk, where the caller has already looked for it; by default it is a
+    hash of all operations.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Kernel(VirtualMachine):
         return f"<Kernel {self.signature.name}: {self.dtype}, threads={self.threads}>"
 
     def __call__(self, *values: ArrayLike, out: Any = None) -> Any:
-        """Evaluate: one array per input, one array (or a tuple of them) out."""
+        """Evaluate the function: take one array per input, and return one array or a tuple of them."""
         if self._one_thread or (self.is_plain and self._has_one_axis(values)):
             try:
                 if out is None:
@@ -220,7 +220,7 @@ class Kernel(VirtualMachine):
         return whole
 
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
-        """Evaluate with several threads, in another type than float64, or with arrays of another shape."""
+        """Evaluate with several threads, in a type other than float64, or with arrays of another shape."""
         arrays, batch = self.check_batch(*values)
         outputs = self._checked_out(out, batch)
         if self.ufunc is None:

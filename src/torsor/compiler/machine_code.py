@@ -51,7 +51,7 @@ class MachineCode(NamedTuple):
 
 
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
-    """Return whether a function can be compiled: gufuncs have an output, and no axes of length 0.
+    """Return whether a function can be compiled: gufuncs must have an output, and no axes of length 0.
 
     Inputs without numbers are omitted (see ``used_inputs``). If there are inputs, at least one must have numbers.
     """
@@ -148,7 +148,7 @@ def block_width(program: Program, dtype: str, target: Target | None = None) -> i
 
 
 def _work(program: Program) -> tuple[int, int]:
-    """Return the work of a state in operations, and that of elementary functions other than sines and cosines."""
+    """Return the work per state, in operations, and that of elementary functions other than sines and cosines."""
     codes = [operation.code for operation in program.operations]
     elementary = ELEMENTARY * sum(code in _ELEMENTARY for code in codes)
     return elementary + sum(SINE if code in _SINES else code not in _ELEMENTARY for code in codes), elementary

@@ -35,7 +35,7 @@ def ordered(program: Program, quick: bool = False) -> Program:
 def arranged(program: Program, order: Iterable[int]) -> Program:
     """Return a program with its operations in another order; each comes after those whose values it takes.
 
-    Operations that ``order`` lacks are dropped, and their results become None.
+    Operations that are not in ``order`` are dropped, and their results become None.
     """
     place = {old: new for new, old in enumerate(order)}
     operations = []
@@ -49,7 +49,7 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
 
 
 def alive(program: Program) -> int:
-    """Return the largest number of simultaneously live values: inputs from their first use on, no constants."""
+    """Return the largest number of simultaneously live values: inputs count from their first use, constants do not."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
@@ -67,7 +67,7 @@ def alive(program: Program) -> int:
 
 
 class _Ready:
-    """Operations that may come next, by what they gain, and among those by number."""
+    """Operations that may come next, sorted by gain, then by number."""
 
     def __init__(self) -> None:
         self.gains: dict[int, int] = {}
@@ -81,7 +81,7 @@ class _Ready:
         insort(self._by_gain.setdefault(gain, []), (key, index))
 
     def remove(self, index: int) -> None:
-        """Take an operation out, if it is there."""
+        """Remove an operation if it is present."""
         if index in self.gains:
             same = self._by_gain[self.gains.pop(index)]
             del same[bisect_left(same, (self._keys[index], index))]
@@ -208,7 +208,7 @@ class _Graph:
         return order[::-1]
 
     def _again(self, value: int, changed: bool, ready: _Ready, offer: Callable[[int], None]) -> None:
-        """Offer those again whose gain depends on a changed value."""
+        """Offer again the operations whose gain depends on a changed value."""
         if changed:
             for user in self.users[value]:
                 if user in ready.gains:

@@ -88,12 +88,12 @@ def every_operation() -> ca.Function:
 
 
 def operations_of(function: ca.Function) -> set[int]:
-    """Return the codes of the operations in a function of SX."""
+    """Return the codes of the operations in an SX function."""
     return {function.instruction_id(k) for k in range(function.n_instructions())} - FREE_OPERATIONS - {ca.OP_OUTPUT}
 
 
 def operation_name(code: int) -> str:
-    """Return CasADi's name of an operation."""
+    """Return CasADi's name for an operation."""
     return next((item for item in dir(ca) if item.startswith("OP_") and getattr(ca, item) == code), str(code))
 
 
@@ -112,14 +112,14 @@ def no_rule(title: str, code: int) -> str:
 def uncovered(rules: Collection[int]) -> list[str]:
     """Return the names of the operations without a rule in a table, in alphabetical order.
 
-    CasADi drops ``OP_ASSIGN`` and ``OP_LIFT`` from SX functions, but other code may keep them, so they count too.
+    CasADi drops ``OP_ASSIGN`` and ``OP_LIFT`` from SX functions, but other code may keep them, so they are included.
     """
     needed = operations_of(every_operation()) | {ca.OP_ASSIGN, ca.OP_LIFT}
     return sorted(map(operation_name, needed - set(rules)))
 
 
 def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.Function:
-    """Return a function in scalar operations; raise an error if one of them has no rule in the table."""
+    """Return a function expanded to scalar operations; raise an error if one of them has no rule in the table."""
     if function.has_free():
         result = ", ".join(map(str, function.get_free()))
         raise ModelError(
@@ -156,8 +156,8 @@ class Operation(NamedTuple):
 class Program:
     """A function as a list of scalar operations in which no value is assigned twice.
 
-    ``inputs`` and ``outputs`` are the sizes (rows, columns) of the matrices. Entries count row by row. ``results`` has,
-    for each output, the index of the value of each of its entries, or None for structural zeros.
+    ``inputs`` and ``outputs`` are the sizes (rows, columns) of the matrices. Entries are numbered row by row.
+    ``results`` has, for each output, the index of the value of each of its entries, or None for structural zeros.
     """
 
     name: str
@@ -275,7 +275,7 @@ def _stored(function: ca.Function, count: int) -> NDArray[Any] | None:
     """Return the instructions as CasADi stores them, in one table; None if this version stores them differently.
 
     Querying each of them takes four times as long. The table is located by its first entries, and compared with those
-    that CasADi returns for some.
+    that CasADi returns for some instructions.
     """
     text = np.frombuffer(function.serialize().encode(), np.uint8)
     half = text[: len(text) // 2 * 2] - ord("a")  # one letter per half byte
@@ -292,7 +292,7 @@ def _stored(function: ca.Function, count: int) -> NDArray[Any] | None:
 
 
 def _instruction(function: ca.Function, k: int) -> tuple[int, tuple[int, int, int], float]:
-    """Return the entry of ``_table`` of one instruction."""
+    """Return the entry of ``_table`` for one instruction."""
     code, into, taken = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
     if code == ca.OP_CONST:
         return code, (into[0], 0, 0), function.instruction_constant(k)

@@ -12,81 +12,20 @@ import numpy as np
 from torsor.base.arrays import Array, Shape
 from torsor.base.errors import ModelError
 from torsor.compiler.kernel import Kernel
-from torsor.compiler.llvm import native
+from torsor.compiler.llvm import ir, native
 from torsor.compiler.llvm.target import host
 from torsor.compiler.machine_code import MAX_ARRAYS
 
 # A call is a row of integers: these, then for each array its place in the block, its move between two times, and its
 # steps between states and entries, all in bytes.
 _HEAD = _RUN, _ARRAYS, _TIMES, _STATES, _WORDS = range(5)
-_MODULE = f"""
-declare i32 @feclearexcept(i32)
-define void @chain(ptr %table, i64 %calls, ptr %block) {{
-entry:
-  %arrays = alloca ptr, i64 {MAX_ARRAYS}
-  br label %call
-call:
-  %c = phi i64 [ 0, %entry ], [ %c.next, %done ]
-  %row = phi ptr [ %table, %entry ], [ %row.next, %done ]
-  %run = load ptr, ptr %row
-  %count.p = getelementptr i64, ptr %row, i64 {_ARRAYS}
-  %count = load i64, ptr %count.p
-  %times.p = getelementptr i64, ptr %row, i64 {_TIMES}
-  %times = load i64, ptr %times.p
-  %lengths = getelementptr i64, ptr %row, i64 {_STATES}
-  %words.p = getelementptr i64, ptr %row, i64 {_WORDS}
-  %words = load i64, ptr %words.p
-  %row.next = getelementptr i64, ptr %row, i64 %words
-  %places = getelementptr i64, ptr %row, i64 {len(_HEAD)}
-  %moves = getelementptr i64, ptr %places, i64 %count
-  %steps = getelementptr i64, ptr %moves, i64 %count
-  br label %place
-place:
-  %i = phi i64 [ 0, %call ], [ %i.next, %place ]
-  %place.p = getelementptr i64, ptr %places, i64 %i
-  %offset = load i64, ptr %place.p
-  %first = getelementptr i8, ptr %block, i64 %offset
-  %first.p = getelementptr ptr, ptr %arrays, i64 %i
-  store ptr %first, ptr %first.p
-  %i.next = add i64 %i, 1
-  %i.more = icmp slt i64 %i.next, %count
-  br i1 %i.more, label %place, label %head
-head:
-  %k = phi i64 [ 0, %place ], [ %k.next, %moved ]
-  %more = icmp slt i64 %k, %times
-  br i1 %more, label %body, label %done
-body:
-  call void %run(ptr %arrays, ptr %lengths, ptr %steps)
-  br label %move
-move:
-  %j = phi i64 [ 0, %body ], [ %j.next, %move ]
-  %slot = getelementptr ptr, ptr %arrays, i64 %j
-  %array = load ptr, ptr %slot
-  %move.p = getelementptr i64, ptr %moves, i64 %j
-  %bytes = load i64, ptr %move.p
-  %next = getelementptr i8, ptr %array, i64 %bytes
-  store ptr %next, ptr %slot
-  %j.next = add i64 %j, 1
-  %j.more = icmp slt i64 %j.next, %count
-  br i1 %j.more, label %move, label %moved
-moved:
-  %k.next = add i64 %k, 1
-  br label %head
-done:
-  %c.next = add i64 %c, 1
-  %c.more = icmp slt i64 %c.next, %calls
-  br i1 %c.more, label %call, label %end
-end:
-  %cleared = call i32 @feclearexcept(i32 63)
-  ret void
-}}
-"""
 
 
 @cache
 def _chain() -> tuple[Any, Any]:
     """Return the function and its machine code, which must outlive it; racing threads create one each."""
-    code = native.link(host().objects([_MODULE]), ["chain"])
+    words = {"arrays": _ARRAYS, "times": _TIMES, "states": _STATES, "words": _WORDS, "head": len(_HEAD)}
+    code = native.link(host().objects([ir("chain", max_arrays=MAX_ARRAYS, **words)]), ["chain"])
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     return kind(code["chain"]), code
 
@@ -97,7 +36,7 @@ def can_repeat(kernel: object) -> bool:
 
 
 class Call(NamedTuple):
-    """A kernel that is called T times with arrays ``inputs`` (T, N, ...), and into ``outputs`` (T, N, ...)."""
+    """A kernel that is called T times with arrays ``inputs`` (T, N, ...), and writes to ``outputs`` (T, N, ...)."""
 
     kernel: Kernel
     inputs: Sequence[Array]
@@ -121,7 +60,7 @@ class Call(NamedTuple):
 
 
 def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Call a kernel T times in sequence, with arrays ``inputs`` (T, N, ...) and into ``outputs`` (T, N, ...).
+    """Call a kernel T times in sequence, from arrays ``inputs`` (T, N, ...) into ``outputs`` (T, N, ...).
 
     Unlike a call with the batch (T, N), each call may read what earlier ones have written: inputs may be views of the
     memory of outputs. All are float64 arrays; data shared by all calls may be broadcast.
@@ -146,7 +85,7 @@ class Chain:
         self._run, self._code = _chain()
 
     def __call__(self, block: Array) -> None:
-        """Do all calls in a block of memory: contiguous float64 of the shape with which the chain was created."""
+        """Make all calls in a block of memory: contiguous float64 with the shape with which the chain was created."""
         if block.shape != self._shape or block.dtype != np.float64 or not block.flags.c_contiguous:
             allowed = f"contiguous float64 of shape {self._shape}"
             raise ValueError(f"{block.dtype} of shape {block.shape}; allowed: {allowed}")
@@ -198,7 +137,7 @@ class Workspace:
         return {name: block[place].reshape(shape) for name, place, shape in self._places}
 
     def take(self) -> Room:
-        """Return arrays that nobody else uses, with arbitrary content."""
+        """Return arrays that are not in use, with arbitrary content."""
         try:
             return self._free.pop()
         except IndexError:
@@ -206,7 +145,7 @@ class Workspace:
             return Room(block, self._arrays(block), partial(self._chain, block))
 
     def give_back(self, room: Room) -> None:
-        """Release arrays, from which all results were copied."""
+        """Release arrays after all results have been copied from them."""
         if self._size <= MAX_BLOCK_KEPT:
             self._free.append(room)
 

@@ -4,6 +4,7 @@ import heapq
 import math
 import re
 import secrets
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -37,14 +38,14 @@ class Names:
 
 
 def words(text: str) -> str:
-    """Return a text with underscores for characters other than ASCII letters and digits, beginning with a letter."""
+    """Return text with underscores for characters other than ASCII letters and digits, beginning with a letter."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
     # Leading underscores are reserved for compilers.
     return name if re.match(r"[A-Za-z]", name) else "x" + name
 
 
 def camel(text: str) -> str:
-    """Return a text in camel case, beginning with a letter: ``words`` with capitals instead of underscores."""
+    """Return text in camel case, beginning with a letter: ``words`` with capitals instead of underscores."""
     first, *others = [part for part in words(text).split("_") if part]
     return first + "".join(part[0].upper() + part[1:] for part in others)
 
@@ -78,8 +79,8 @@ class About(NamedTuple):
     """Documentation of exported source. The compiler is independent of robots, so the caller provides all of it.
 
     ``lines`` describe the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` are the
-    same as data: texts, numbers, lists and mappings. ``results`` describes what each function returns, by its name, and
-    ``arguments`` describes arguments, by their name in CasADi.
+    same as data: strings, numbers, lists and mappings. ``results`` describes what each function returns, by its name,
+    and ``arguments`` describes arguments, by their name in CasADi.
     """
 
     lines: tuple[str, ...] = ()
@@ -98,8 +99,13 @@ def plain(text: str) -> str:
 
 
 def asset(name: str, package: str = "torsor.compiler", folder: str = "assets") -> str:
-    """Return the text of a file in a folder of a package, which exported source contains."""
+    """Return the text of a file in a package folder, which is included in exported source."""
     return files(package).joinpath(folder, *name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def reserved_words(language: str) -> dict[str, frozenset[str]]:
+    """Return the names that the source in a language ("c" or "js") must not use, by kind."""
+    return {kind: frozenset(words.split()) for kind, words in tomllib.loads(asset("reserved.toml"))[language].items()}
 
 
 def comment(*lines: str, begin: str = "/*") -> str:
@@ -115,7 +121,7 @@ def is_own(file: Path) -> bool:
 def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) -> list[Path]:
     """Write files under temporary names and then rename them, so that no file is ever incomplete.
 
-    ``texts`` are ASCII, by names in the folder, which may be those of subfolders (``"src/arm.cpp"``).
+    ``texts`` are ASCII, by file name in the folder, which may include subfolders (``"src/arm.cpp"``).
     """
     parts: dict[Path, Path] = {}
     if "\0" in str(folder):
@@ -168,7 +174,7 @@ def rules(names: str, rule: Callable[[str], Callable[..., str]]) -> dict[int, Ca
 
 
 def polynomial(literal: Callable[[float], str], *terms: float) -> str:
-    """Return a polynomial of z by Horner's scheme, the highest power first."""
+    """Return a polynomial of z by Horner's scheme, with the highest power first."""
     text = literal(terms[0])
     for term in terms[1:]:
         text = f"({text} * z + {literal(term)})" if term >= 0 else f"({text} * z - {literal(-term)})"
@@ -225,13 +231,13 @@ class Language(Protocol):
 
     @property
     def local(self) -> str:
-        """The text before a local variable at its first assignment, with a blank."""
+        """The text before a local variable at its first assignment, with a trailing space."""
 
     def literal(self, number: float) -> str:
         """Return a number that needs no parentheses and reads back to the last bit."""
 
     def expression(self, code: int, *arguments: str) -> str:
-        """Return the operation with that code, of texts that need no parentheses."""
+        """Return the operation with that code, applied to operands that need no parentheses."""
 
     def element(self, array: str, entry: int) -> str:
         """Return the element of an argument, or of the scratch array."""
@@ -263,7 +269,7 @@ def _pieces(program: Program, longest: int) -> list[list[int]]:
 
 
 def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return a place for each value, and the number of places; a place is reused after the end of its value."""
+    """Return a place for each value, and the number of places; a place is reused after the last use of its value."""
     places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
     for value, time in born:
         while busy and busy[0][0] <= time:

@@ -1,4 +1,4 @@
-"""Batches shared by several threads: how many threads, how large their parts, and the pool that computes them.
+"""Batches shared by several threads: how many threads, how large their parts are, and the pool that computes them.
 
 The threads run only generated code (``llvm/pool.py``) and never wait for the interpreter. On Windows, which has other
 thread functions, a pool of Python threads takes their place (``compute``).
@@ -86,7 +86,7 @@ SPIN = 40e-6
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use: its affinity, and its container quota."""
+    """Return the number of cores that this process may use, from its affinity and container quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, _quota()))
 

@@ -7,30 +7,75 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torsor.base.archive import load_result
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array, positive, positive_vector, real_array
 from torsor.base.errors import ModelError
+from torsor.base.files import check_file
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.c import export_c
 from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
+from torsor.robot.state_tables import read_states
+from torsor.simulation.signals import Signal, motion_signal, polynomial, sampled_times, samples
 
 # Controller references: desired values as functions of time, with exact derivatives.
 
 Law = Callable[[ca.SX], Any] | ArrayLike
 
+MOTIONS = "constants, a function of a CasADi time, a result (MotionResult, Retimed, Trajectory), (times, q), or a file"
+
+
+class Motion(Protocol):
+    """A result with a time axis: ``at(t)`` returns q, v and a at times t, from the first to the last of ``times``."""
+
+    @property
+    def times(self) -> Any:
+        """The times (T,) of the result, in s."""
+
+    def at(self, t: Any) -> Any:
+        """Return the motion at times t (...)."""
+
+
+JointReference = Law | Motion | str | Path
+"""What the joint controllers take as their reference, besides a ``Reference``."""
+
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Desired values over time: ``function`` is a ``casadi.Function`` t -> values."""
+    """Desired values over time: ``function`` is a ``casadi.Function`` t -> values.
+
+    The reference of a sampled motion has a ``signal``. Its function is (t, window) -> values, where ``window(t)``
+    returns the polynomials of the interval that contains t. So its controllers compile once, for all motions.
+    """
 
     function: ca.Function
+    signal: Signal | None = None
+
+    @cached_property
+    def inputs(self) -> list[ca.SX]:
+        """The symbol of the window, of a sampled motion; otherwise none."""
+        return [] if self.signal is None else [ca.SX.sym("window", *self.signal.size)]
+
+    def window(self, start: Any, end: Any = None) -> Array:
+        """Return the polynomials (..., 7, n) of a sampled motion from ``start`` (...) to ``end`` (...), in s.
+
+        The first row is the time that they count from, the other six are their coefficients.
+
+        Example:
+            >>> law = torsor.control.reference(torsor.library.planar_chain(1), ([0.0, 2.0], [[0.0], [4.0]]))
+            >>> law.window(0.5)[:3, 0].tolist()  # since 0 s, 0 + 2 t
+            [0.0, 0.0, 2.0]
+        """
+        if self.signal is None:
+            raise ModelError("the reference is not a sampled motion", where="window", fix="call the reference: law(t)")
+        return self.signal.window(start, start if end is None else end)
 
     def rates(self, t: ca.SX, order: int) -> list[ca.SX]:
         """Return the values and their time derivatives up to an order, as expressions of t.
@@ -41,10 +86,10 @@ class Reference:
             [SX(sq(t)), SX((2.*t)), SX(2)]
         """
         time = ca.SX.sym("t")
-        values = [self.function(time)]
+        values = [self.function(time, *self.inputs)]
         for _ in range(order):
             values.append(ca.jtimes(values[-1], time, ca.SX(1)))
-        result = ca.Function("rates", [time], values)(t)
+        result = ca.Function("rates", [time, *self.inputs], values)(t, *self.inputs)
         return [result] if order == 0 else list(result)
 
     @cached_property
@@ -54,27 +99,108 @@ class Reference:
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return (values, rates, second rates) at times t (...): for positions q_d, v_d, a_d, each (..., n)."""
+        if self.signal is not None:
+            q, v, a = np.moveaxis(self.signal.at(real_array(t, "reference", "t")), -2, 0)
+            return q, v, a
         values: tuple[Array, Array, Array] = self._kernel(t)
         return values
 
 
-def reference(robot: Robot, law: Law | Reference) -> Reference:
-    """Return a joint reference: desired joint positions over time.
+def reference(robot: Robot, law: JointReference | Reference) -> Reference:
+    """Return a joint reference: desired joint positions over time, in the order of q, without motors of elastic joints.
 
-    ``law`` is either an array of constants or a function of a CasADi time t (s). The function returns the desired joint
-    positions (a list or SX, rad or m) in the order of q, without the motors of elastic joints. v_d, a_d and higher
-    derivatives are obtained by differentiation with respect to t.
+    ``law`` is one of the following:
+
+    - an array of constants (rad or m);
+    - a function of a CasADi time t (s) that returns the positions (a list or SX). v_d, a_d and higher derivatives are
+      obtained by differentiation with respect to t;
+    - a result with ``at(t)`` and ``times``: a ``MotionResult``, ``Retimed`` or ``Trajectory``;
+    - samples (times, q), for a cubic spline, or (times, q, v, a), for quintics between the samples;
+    - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and perhaps "v NAME" and
+      "a NAME". It begins with its first row.
+
+    Before and after a sampled motion, its first and its last positions are held.
 
     Example:
         >>> law = reference(torsor.library.elastic_arm(), lambda t: [0.5 * ca.sin(2 * t), t, 0.1])
         >>> q_d, v_d, a_d = law(0.0)
         >>> v_d.tolist()
         [1.0, 1.0, 0.0]
+        >>> reference(torsor.library.planar_chain(1), ([0.0, 2.0], [[0.0], [4.0]]))(0.5)[0].tolist()
+        [1.0]
     """
+    n, where = robot.nq - len(robot.elastic), f"{robot.name}: reference"
+    if isinstance(law, Reference) and law.signal is not None:
+        if law.signal.size[1] != n:
+            raise ModelError(f"the motion has {law.signal.size[1]} columns", where=where, allowed=f"{n}")
+        return law
     if isinstance(law, Reference):
-        law = law.function
-    n = robot.nq - len(robot.elastic)
-    return Reference(law_function(law, (n,), f"{robot.name}: reference"))
+        return Reference(law_function(law.function, (n,), where))
+    if isinstance(law, (str, Path)):
+        signal = _of_file(robot, Path(law), n)
+    elif isinstance(law, tuple) and law and isinstance(law[0], (Sequence, np.ndarray)):
+        rows = [real_array(each, where, name) for name, each in zip("qva", law[1:], strict=False)]
+        signal = motion_signal((law[0], *(_joints(each, robot, n) for each in rows), *law[4:]), n, where)
+    elif hasattr(law, "at") and hasattr(law, "times"):
+        signal = _of_result(robot, law, n, where)
+    else:
+        return Reference(law_function(law, (n,), where))
+    if robot.nq != robot.nv:
+        message = "the reference of a robot with quaternions must be constant"
+        raise ModelError(message, where=robot.name, allowed="constant positions (nq)")
+    if signal.breaks[0] > 0:
+        found = f"the motion begins at {signal.breaks[0]:.6g} s"
+        raise ModelError(
+            found, where=where, allowed="a motion from 0 s on", fix="subtract its first time: times - times[0]"
+        )
+    t, window = ca.SX.sym("t"), ca.SX.sym("window", *signal.size)
+    return Reference(ca.Function("motion", [t, window], [polynomial(t, window)], ["t", "window"], ["q"]), signal)
+
+
+def _joints(values: Any, robot: Robot, count: int) -> Any:
+    """Return the columns of the joints, if samples have those of all coordinates, motors of elastic joints included."""
+    return values[:, :count] if np.shape(values)[1:] == (robot.nq,) else values
+
+
+# Of an interval: the values at its end are taken this much before it, because accelerations may jump there.
+BEFORE = 1e-9
+
+
+def _of_result(robot: Robot, result: Any, count: int, where: str, start: bool = False) -> Signal:
+    """Return the motion of a result with ``at``, by quintics between its times; with ``start``, it begins at 0 s."""
+    times = sampled_times(result.times, where)
+    ends = times, times[1:] - BEFORE * np.diff(times)
+    left, right = (result.at(each) for each in ends)
+    names = ("q", "v", "a") if hasattr(left, "v") and hasattr(left, "a") else ("q",)
+    both = [[real_array(getattr(each, name), where, name) for name in names] for each in (left, right)]
+    if both[0][0].ndim > 2:
+        batch = " x ".join(map(str, both[0][0].shape[:-2]))
+        raise ModelError(f"{batch} motions at once", where=where, allowed="one motion", fix="select one: result[0]")
+    rows = [
+        [samples(_joints(row, robot, count), of, count, where, name) for name, row in zip(names, each, strict=True)]
+        for of, each in zip(ends, both, strict=True)
+    ]
+    shown = times - times[0] if start else times
+    return Signal.through(shown, rows[0][0]) if len(names) == 1 else Signal.joined(shown, *rows)
+
+
+def _of_file(robot: Robot, path: Path, count: int) -> Signal:
+    """Return the motion of a saved result, or of a table."""
+    where = path.name
+    check_file(path, "a saved result (.npz) or a table (.csv)")
+    if path.suffix.lower() == ".npz":
+        result = load_result(path)
+        if not (hasattr(result, "at") and hasattr(result, "times")):
+            raise ModelError(f"the file contains {result!r}, which is not a motion", where=where, allowed=MOTIONS)
+        return _of_result(robot, result, count, where, start=True)
+    if path.suffix.lower() != ".csv":
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=where, allowed=".npz, .csv")
+    states = read_states(path, robot)
+    if "time" not in states:
+        raise ModelError("no column 'time'", where=where, allowed="'time', and 'q NAME' of each coordinate")
+    names = "qva" if {"v", "a"} <= states.keys() else "q"
+    times = sampled_times(states["time"], where)
+    return motion_signal((times - times[0], *(_joints(states[name], robot, count) for name in names)), count, where)
 
 
 def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
@@ -121,8 +247,8 @@ class Controller:
 
     ``function`` is the law as an SX ``casadi.Function``: time t (s), positions q (nq), velocities v (nv) -> generalised
     forces tau (nv) in N m and N. It has no state, so a simulation can trace it into its step. ``reference`` is the
-    desired motion. Calling the controller runs compiled code over any leading axes, on the robot's target
-    (``robot.to``).
+    desired motion; if it is sampled, the function has a fourth input, ``reference.window(t)``. Calling the controller
+    runs compiled code over any leading axes, on the robot's target (``robot.to``).
 
     Example:
         >>> law = torsor.control.computed_torque(torsor.library.two_link(), [0.0, 0.5], bandwidth=10.0)
@@ -139,16 +265,24 @@ class Controller:
     def __repr__(self) -> str:
         return f"<Controller {self.function.name()} of {self.robot.name!r}>"
 
+    @property
+    def window(self) -> Callable[[Any, Any], Array] | None:
+        """The function (start, end) -> window of a sampled reference, for simulations; otherwise None."""
+        sampled = self.reference is not None and self.reference.signal is not None
+        return self.reference.window if self.reference is not None and sampled else None
+
     @cached_property
     def _kernel(self) -> AnyKernel:
-        return compile(self.function, **vars(self.robot.target))
+        shapes = [(), (self.robot.nq,), (self.robot.nv,), *(each.shape for each in _inputs(self.reference))]
+        return compile(self.function, **vars(self.robot.target), inputs=shapes, outputs=[(self.robot.nv,)])
 
     def __call__(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, out: Array | None = None) -> Array:
         """Return the generalised forces (..., nv) at times t (...), positions q (..., nq), velocities v (..., nv).
 
         ``out`` is an optional output array, which is filled and returned.
         """
-        tau: Array = self._kernel(t, q, v, out=out)
+        parts = [] if self.window is None else [self.window(real_array(t, repr(self), "t"), t)]
+        tau: Array = self._kernel(t, q, v, *parts, out=out)
         return tau
 
     def saturated(self, limit: Maybe = None) -> Controller:
@@ -174,7 +308,7 @@ class Controller:
                 raise ModelError(argument="limit", value=limit, where=where, allowed=allowed)
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-            return saturated_force(self.function(t, q, v), force_limit)
+            return saturated_force(self.function(t, q, v, *_inputs(self.reference)), force_limit)
 
         return traced(self.function.name(), robot, law, self.reference)
 
@@ -191,8 +325,9 @@ class Controller:
         """
         h = positive(period, f"{self.robot.name}: sampled", "period")
         k, q, v = ca.SX.sym("k"), ca.SX.sym("q", self.robot.nq), ca.SX.sym("v", self.robot.nv)
-        tau = self.function(h * k, q, v)
-        return ca.Function(self.function.name(), [k, q, v], [tau], ["k", "q", "v"], ["tau"])
+        parts = _inputs(self.reference)
+        tau, names = self.function(h * k, q, v, *parts), ["k", *self.function.name_in()[1:]]
+        return ca.Function(self.function.name(), [k, q, v, *parts], [tau], names, ["tau"])
 
     def export_c(
         self,
@@ -206,7 +341,8 @@ class Controller:
         """Write the law as self-contained C99 to a folder and return the paths of header, source and CMakeLists.txt.
 
         The function is named after the law, with ``prefix`` in front. It takes (t, q, v), or (k, q, v) if ``period`` is
-        given (see ``sampled``). It allocates no memory, has no state and calls only libm.
+        given (see ``sampled``), and the window of a sampled reference (``reference.window``). It allocates no memory,
+        has no state and calls only libm.
 
         Example:
             >>> import tempfile
@@ -225,8 +361,14 @@ def traced(
 ) -> Controller:
     """Return the controller of a law that is traced over symbols (t, q, v)."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    tau = ca.cse(ca.densify(law(t, q, v)))
-    return Controller(ca.Function(name, [t, q, v], [tau], ["t", "q", "v"], ["tau"]), robot, reference)
+    tau, parts = ca.cse(ca.densify(law(t, q, v))), _inputs(reference)
+    names = ["t", "q", "v", *["window"] * len(parts)]
+    return Controller(ca.Function(name, [t, q, v, *parts], [tau], names, ["tau"]), robot, reference)
+
+
+def _inputs(reference: Reference | None) -> list[ca.SX]:
+    """Return the inputs of a law besides (t, q, v)."""
+    return [] if reference is None else reference.inputs
 
 
 def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping: ArrayLike) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array, positive_vector, whole_number
 from torsor.base.errors import ModelError, warn
-from torsor.control.controller import Controller, Law, Reference, traced
+from torsor.control.controller import Controller, JointReference, Reference, traced
 from torsor.control.controller import reference as make_reference
 from torsor.control.drives import Drives
 from torsor.robot.robot import Robot
@@ -26,7 +26,7 @@ from torsor.robot.robot import Robot
 # Feedback linearisation of robots with elastic joints: each joint becomes a chain of four integrators.
 
 
-def feedback_linearization(robot: Robot, reference: Law | Reference, poles: ArrayLike) -> Controller:
+def feedback_linearization(robot: Robot, reference: JointReference | Reference, poles: ArrayLike) -> Controller:
     """Return a controller that makes the error of each elastic joint obey a linear fourth-order equation.
 
     ``poles`` p (1/s) is one positive number, for four poles at -p, or four numbers, shared by all joints. The error
@@ -87,7 +87,7 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
 
 def mixed(
     robot: Robot,
-    reference: Law | Reference,
+    reference: JointReference | Reference,
     K_D: ArrayLike,
     Lambda: ArrayLike,
     K_D_motor: Maybe = None,
@@ -186,14 +186,15 @@ def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
     return np.asarray(ca.Function("motors", [symbol], [whole])(joints).full().ravel())
 
 
-def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int = PASSES) -> ca.Function:
+def elastic_feed_forward(robot: Robot, reference: JointReference | Reference, passes: int = PASSES) -> ca.Function:
     """Return the full motion of an elastic robot whose joints follow a reference: t -> (q, v, a, tau, residual).
 
     q (nq), v and a (nv) include the motors. tau (nv) is the inverse dynamics. At elastic joints it is zero up to
     ``residual``, its largest entry there in N m. Without damping and coupling, one pass is exact. With rotors on links
     that elastic joints move, the number of passes needed is the number of such joints in series plus one. With damping
     D, each pass reduces the residual by a factor of about D / K times the frequency of the motion. The reference is
-    differentiated 3 times, and up to twice more per pass.
+    differentiated 3 times, and up to twice more per pass. With a sampled motion, ``window(t)`` of ``control.reference``
+    is a second argument.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.1)
@@ -206,7 +207,8 @@ def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int =
     whole_number(passes, where, "passes", most=MAX_PASSES)
     damping = ca.DM([float(joint.motor.damping) for joint in robot.elastic if joint.motor is not None])
     t = ca.SX.sym("t")
-    desired = make_reference(robot, reference).rates(t, 2)
+    followed = make_reference(robot, reference)
+    desired = followed.rates(t, 2)
     inverse = robot.function("inverse_dynamics")
 
     def rate(value: ca.SX) -> ca.SX:
@@ -231,11 +233,12 @@ def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int =
     for k in drives.elastic:
         tau[k] = 0
     outputs = ca.cse([ca.densify(output) for output in (q, v, a, tau, residual)])
-    return ca.Function("feed_forward", [t], outputs, ["t"], ["q", "v", "a", "tau", "residual"])
+    inputs, names = [t, *followed.inputs], ["t", *["window"] * len(followed.inputs)]
+    return ca.Function("feed_forward", inputs, outputs, names, ["q", "v", "a", "tau", "residual"])
 
 
 def elastic_tracking(
-    robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike, passes: int = PASSES
+    robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike, passes: int = PASSES
 ) -> Controller:
     """Return a tracking controller for elastic arms, including damped springs and motors on moving links.
 
@@ -262,7 +265,7 @@ def elastic_tracking(
     driven = drives.driven
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-        q_d, v_d, _, tau, _ = forward(t)
+        q_d, v_d, _, tau, _ = forward(t, *desired.inputs)
         tau[driven] = tau[driven] + P * (q_d[driven] - q[driven]) + D * (v_d[driven] - v[driven])
         return tau
 

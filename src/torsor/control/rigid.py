@@ -8,19 +8,19 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_pose, positive_vector
 from torsor.base.errors import ModelError
-from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, traced
+from torsor.control.controller import Controller, JointReference, Law, Reference, law_function, pd_gains, traced
 from torsor.control.controller import reference as make_reference
 from torsor.control.drives import Drives, check_quaternions, check_rigid, check_tree, check_vector_space
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
 
 
-def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     """Return a PD controller with compensation of gravity and of the joint springs.
 
-    ``reference`` is a function of time or constants (see ``control.reference``). ``kp`` (N m/rad or N/m) and ``kd``
-    (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, including those with a floating
-    base (for which the reference is constant, q_d (nq), and all nv coordinates are driven):
+    ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (N m/rad or
+    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, also those with a
+    floating base (for which the reference is constant, q_d (nq), and all nv coordinates are driven):
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 
@@ -80,7 +80,7 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
     return traced("gravity_compensation", robot, law_of, None)
 
 
-def _with_quaternions(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+def _with_quaternions(robot: Robot, law: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     check_rigid(robot, "gravity_pd of a robot with quaternions", "use a robot with rigid joints, or a fixed base")
     desired = make_reference(robot, law)
     P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")
@@ -196,7 +196,7 @@ def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:
 
 def computed_torque(
     robot: Robot,
-    reference: Law | Reference,
+    reference: JointReference | Reference,
     kp: Maybe = None,
     kd: Maybe = None,
     *,
@@ -206,7 +206,8 @@ def computed_torque(
     """Return a computed-torque (inverse-dynamics) controller of a robot with rigid joints.
 
     With e = q_d - q, tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul 1980).
-    ``kp`` (1/s^2) and ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and
+    ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (1/s^2) and
+    ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and
     ``damping`` d give kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
 
     Example:

@@ -37,11 +37,12 @@ class Algorithm:
     - ``output``: the shape of the result for one state, with the names of ``size`` for axes that depend on the
       mechanism.
     - ``results``: names of several results, all of that shape.
-    - ``lean``: the result depends only on the coordinates, so that the tree may be simplified.
+    - ``lean``: the result depends only on the coordinates, so the tree may be simplified.
     - ``lean_afloat``: the same if the base floats, because all inertia then remains in the tree and moves as before.
-    - ``shared``: the rule computes nothing twice, so that no search for common subexpressions is needed.
+    - ``shared``: the rule computes nothing twice, so no search for common subexpressions is needed.
     - ``multipliers``: the loops are closed by Lagrange multipliers.
-    - ``instead``: the result is that of the tree with cut loops; these methods return that of the closed mechanism.
+    - ``instead``: methods that return the result of the closed mechanism; this one returns that of the tree with cut
+      loops.
     """
 
     rule: Callable[..., Any]
@@ -91,8 +92,9 @@ class Algorithm:
 def size(mechanism: Mechanism, axis: str | int) -> int:
     """Return the length of an axis by its name.
 
-    n velocities, 3n of (q, v, a), nq positions, nq+n+2 both and two more, L links, p parameters, N active coordinates,
-    c closure equations, cuts cut joints, rows velocities of a place (all of them); n+1, N+1 and c+1 are one more.
+    The names are n (velocities), 3n (q, v and a), nq (positions), nq+n+2 (both and two more), L (links), p
+    (parameters), N (active coordinates), c (closure equations), cuts (cut joints) and rows (all velocities of a place);
+    n+1, N+1 and c+1 are one more.
     """
     if isinstance(axis, int):
         return axis
@@ -213,7 +215,7 @@ MAX_NAMES = 6  # algorithms named in a message
 
 
 def algorithm_names(like: object = "") -> str:
-    """Return algorithm names for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
+    """Return algorithm names for a message, with those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
     requested = like.partition(":")[0] if isinstance(like, str) else ""
     named = {name: item for name, item in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
     places = {name: f"{name}:LINK" if item.at_place else name for name, item in named.items()}

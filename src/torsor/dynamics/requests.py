@@ -32,15 +32,15 @@ class Request:
 
     - ``loads``: one of ``LOADS``.
     - ``place``: the name of a link or frame; ``axes``: one of ``AXES``; ``point``: whether a point of the place is an
-      input; ``rows``: which of its velocities count.
+      input; ``rows``: which of its velocities are included.
     - ``forced``: the coordinates driven by force.
     - ``choice``: the closure equations and coordinates that close the loops.
     - ``order``: the number of time derivatives.
     - ``free``: the parameters of the mechanism that are inputs.
     - ``form``: "value" for the results, "sparse" for their structural nonzeros, "jvp" and "vjp" for directional
       derivatives and their transpose, "jacobian" for all derivatives.
-    - ``by``: the inputs of derivatives (default: all). Those with respect to positions are along ``integrate``, or with
-      respect to their ``components``.
+    - ``by``: the inputs with respect to which derivatives are taken (default: all). Those with respect to positions are
+      taken along ``integrate``, or with respect to their ``components``.
     """
 
     name: str
@@ -112,12 +112,12 @@ class Request:
         return {f"{name}_by_{item}": shape + tangents[item] for name, shape in shapes.items() for item in by}
 
     def tangents(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape of a small change of each input: of positions, that of a velocity or of themselves."""
+        """Return the shape of a small change of each input; for positions, that of a velocity or of the positions."""
         turned = {} if self.components else dict.fromkeys(self.positions, (mechanism.nv,))
         return self.arguments(mechanism) | turned
 
     def label(self, mechanism: Mechanism) -> str:
-        """Return text that is equal for equal functions of one mechanism: places instead of names, ordered sets."""
+        """Return the same text for equal functions of one mechanism: places replace names, and sets are ordered."""
         at = None
         if self.place is not None:
             place = mechanism.place(self.place)
@@ -137,7 +137,7 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
     digest.update(mechanism.gravity.tobytes())
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         numbers = (joint.pitch, joint.ratio, joint.offset, joint.smooth, link.mass)
-        digest.update(f"{joint.type} {joint.follows} {numbers!r} {joint.spring!r}".encode())
+        digest.update(f"{joint.type} {joint.follows} {numbers!r} {joint.spring!r} {joint.friction_model}".encode())
         if joint.motor is not None:  # by index, not by name
             carrier = mechanism.places[joint.motor.carrier].link
             parts = {field.name: getattr(joint.motor, field.name) for field in fields(joint.motor) if field.compare}

@@ -1,4 +1,4 @@
-"""The description in exported source: names and order of the coordinates, units, axes and limits."""
+"""The description in exported source: coordinate names and order, units, axes and limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -74,9 +74,9 @@ def listed(names: Sequence[str], own: Sequence[str]) -> str:
 def about_robot(
     robot: Mechanism, titles: Iterable[tuple[str, str]], numbers: Mapping[str, float] | None = None
 ) -> About:
-    """Return the description in the exported source of a robot; ``titles`` as in ``results_of``.
+    """Return the description in the exported source of a robot; ``titles`` is as in ``results_of``.
 
-    ``numbers`` are the input parameters of a parametric robot with their values in the given robot.
+    ``numbers`` contains the input parameters of a parametric robot with their values in the given robot.
     """
     parameters = numbers or {}
     positions, rates = units(robot)
@@ -121,7 +121,7 @@ def about_robot(
 
 
 def about_parallel(robot: ParallelRobot, names: Iterable[str], prefix: str) -> About:
-    """Return the description in the exported source of a parallel robot; functions are named as methods."""
+    """Return the description in the exported source of a parallel robot; functions are named like methods."""
     poses, twists = units(robot.carriage)
     legs = [unit for leg in robot.legs for unit in units(leg.robot)[0]]
     drives = [FORCES[dict(zip(robot.position_names, legs, strict=True))[name]] for name in robot.driven_names]

@@ -1,7 +1,7 @@
 """A robot as a ROS 2 package: an inverse_dynamics_solver plugin and a controller around the exported C code.
 
-The package consists of the files in the folder ``ros2_assets``, with placeholders such as @package@ filled in, and of
-the C and C++ files that ``compiler/c`` writes. The latter contain all robot parameters.
+The package consists of the files in the folder ``ros2_assets``, with placeholders such as @package@ filled in, and the
+C and C++ files that ``compiler/c`` writes. These contain all robot parameters.
 """
 
 import re
@@ -38,8 +38,8 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
 
     The package depends only on ROS; it contains all C code. ``NAME/CompensationController`` is a chainable ros2_control
     controller that compensates gravity, or all forces of a reference motion, with PD gains. ``NAME/Solver`` implements
-    the inverse_dynamics_solver interface. Both compare the robot description with the joints of the robot at startup.
-    ``name`` is the package name; the default is ``ROBOT_dynamics``. Files of an earlier export into the folder under
+    the inverse_dynamics_solver interface. At startup, both compare the robot description with the joints of the robot.
+    ``name`` is the package name; the default is ``ROBOT_dynamics``. Files from an earlier export to the folder under
     another name are removed. The package supports Humble, Jazzy, Kilted, Lyrical and Rolling.
 
     The robot must have a fixed base and revolute, continuous or prismatic joints. Loops, springs, elastic joints and
@@ -114,7 +114,7 @@ def _check(robot: Robot) -> None:
 
 
 def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:
-    """Return the C and C++ sources of the functions that controller and solver call."""
+    """Return the C and C++ sources of the functions that the controller and the solver call."""
     rigid = robot.without_friction()
     functions = {
         "inverse_dynamics": robot.function("inverse_dynamics"),

@@ -37,12 +37,12 @@ def c(
 
     ``robot`` is a ``Robot``, ``Parametric`` (its parameters p are the last input of each function) or
     ``ParallelRobot``. ``names`` are algorithm names, as in ``robot.function``. The default is inverse dynamics (with
-    loops, ``constrained_inverse_dynamics``). An algorithm of one link or frame is written as "jacobian:hand", or as
-    "jacobian" with the link or frame ``place``. ``loops="open"`` is as in ``robot.function``. ``name`` is the name of
-    the files and of the library, and ``prefix`` precedes the names of the C functions; several robots in one program
-    need both. The code is suitable for real-time controllers: it allocates no memory, has no state and depends only on
-    libm. With ``overwrite=False``, an existing file raises ModelError. Files that Torsor did not write are never
-    replaced.
+    loops, ``constrained_inverse_dynamics``). An algorithm for one link or frame is written as "jacobian:hand", or as
+    "jacobian" with the link or frame in ``place``. ``loops="open"`` has the same meaning as in ``robot.function``.
+    ``name`` is the file and library name, and ``prefix`` precedes the names of the C functions; both must differ
+    between the robots of a program. The code is suitable for real-time controllers: it allocates no memory, has no
+    state and depends only on libm. With ``overwrite=False``, an existing file raises ModelError. Files that Torsor did
+    not write are never replaced.
 
     Functions of a parallel robot take pose, twist and so on as its methods do. Unless the leg positions q follow from
     the pose in closed form, q is passed after the pose (always with ``positions=True``). Singular poses are not
@@ -70,9 +70,9 @@ def cpp(
     positions: bool = False,
     overwrite: bool = True,
 ) -> list[Path]:
-    """Write algorithms as C99 with a C++17 header into a folder: NAME.hpp and the files of ``c``.
+    """Write algorithms as C99 with a C++17 header into a folder: NAME.hpp and the files that ``c`` writes.
 
-    The arguments are the same as for ``c``. The namespace ``name`` contains a function for each algorithm, on
+    The arguments are the same as for ``c``. The namespace ``name`` contains a function for each algorithm, which takes
     fixed-length views (arrays, ``std::array``, ``std::span``, Eigen vectors). ``name::robot`` contains names, units,
     limits and gravity.
 

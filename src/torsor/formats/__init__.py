@@ -29,11 +29,10 @@ To add a format ``abc``:
 6. Documents. Add a page or a section under ``docs``, the docstring of ``torsor.load`` and a line in the changelog.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from torsor.formats.dh import DHLink, MDHLink, read_dh, read_mdh
-from torsor.formats.dispatch import read, write
+from torsor.formats.dispatch import named, read, write
 from torsor.formats.screws import read_screws
 
 if TYPE_CHECKING:
@@ -70,14 +69,9 @@ __all__ = [
     "write_usd",
 ]
 
-# Readers and writers whose modules are imported when they are first used.
-_HOMES = {f"read_{name}": f"{name}.reading" for name in ("mjcf", "sdf", "toml", "urdf", "usd")}
-_HOMES |= {f"write_{name}": f"{name}.writing" for name in ("mjcf", "sdf", "toml", "urdf", "usd")}
-_HOMES["read_skeleton"] = "osim.reading"
-
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = globals()[name] = getattr(import_module(f"torsor.formats.{_HOMES[name]}"), name)
+    if name in __all__:  # readers and writers whose modules are imported when they are first used
+        value = globals()[name] = named(name)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

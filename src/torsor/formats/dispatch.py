@@ -5,7 +5,7 @@ import importlib
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
@@ -171,75 +171,31 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = before
 
 
+_SDF_MODEL = re.compile(r"\.(?:sdf|world)#")
 KINDS = (
     ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF "
     "next to it), .usda, .usd, .usdc, .usdz, .osim"
 )
-_READ = (".toml", ".osim", ".yaml", ".yml", *USD_SUFFIXES)
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
-_XML_ROOTS = ("robot", "mujoco", "sdf")
-WRITTEN = (".toml", ".urdf", ".xml", ".mjcf", ".sdf", ".usda", ".usd", ".usdc")
+
+# Readers by suffix and by the root element of XML files, and writers by suffix. Their modules are imported when a file
+# of the format is first used.
+_READERS = {".toml": "read_toml", ".osim": "read_skeleton", ".yaml": "read_closures", ".yml": "read_closures"}
+_READERS |= dict.fromkeys(USD_SUFFIXES, "read_usd")
+_XML_READERS = {"robot": "read_urdf", "mujoco": "read_mjcf", "sdf": "read_sdf"}
+_WRITERS = {".toml": "write_toml", ".urdf": "write_urdf", ".xml": "write_mjcf", ".mjcf": "write_mjcf"}
+_WRITERS |= {".sdf": "write_sdf", **dict.fromkeys((".usda", ".usd", ".usdc"), "write_usd")}
+WRITTEN = tuple(_WRITERS)
 """Suffixes of the files that ``write`` supports."""
+_HOMES = {name: f"{name.removeprefix('read_')}.reading" for name in (*_READERS.values(), *_XML_READERS.values())}
+_HOMES |= {name: f"{name.removeprefix('write_')}.writing" for name in _WRITERS.values()}
+_HOMES |= {"read_skeleton": "osim.reading", "read_closures": "urdf.closures"}
+_MODULES = {name: f"torsor.formats.{home}" for name, home in _HOMES.items()}
 
 
-# The modules of a format are imported when a file of the format is first used.
-
-
-def _reader(suffix: str) -> Callable[..., Mechanism]:
-    """Return the reader of a suffix that belongs to one format."""
-    if suffix == ".toml":
-        from torsor.formats.toml.reading import read_toml
-
-        return read_toml
-    if suffix == ".osim":
-        from torsor.formats.osim.reading import read_skeleton
-
-        return read_skeleton
-    if suffix in USD_SUFFIXES:
-        from torsor.formats.usd.reading import read_usd
-
-        return read_usd
-    from torsor.formats.urdf.closures import read_closures
-
-    return read_closures
-
-
-def _xml_reader(root: str) -> Callable[..., Mechanism]:
-    """Return the reader of XML files with a root element."""
-    if root == "robot":
-        from torsor.formats.urdf.reading import read_urdf
-
-        return read_urdf
-    if root == "mujoco":
-        from torsor.formats.mjcf.reading import read_mjcf
-
-        return read_mjcf
-    from torsor.formats.sdf.reading import read_sdf
-
-    return read_sdf
-
-
-def _writer(suffix: str) -> Callable[[Mechanism, Path], None]:
-    """Return the writer of a suffix."""
-    if suffix == ".toml":
-        from torsor.formats.toml.writing import write_toml
-
-        return write_toml
-    if suffix == ".urdf":
-        from torsor.formats.urdf.writing import write_urdf
-
-        return write_urdf
-    if suffix in (".xml", ".mjcf"):
-        from torsor.formats.mjcf.writing import write_mjcf
-
-        return write_mjcf
-    if suffix == ".sdf":
-        from torsor.formats.sdf.writing import write_sdf
-
-        return write_sdf
-    from torsor.formats.usd.writing import write_usd
-
-    return write_usd
+def named(name: str) -> Any:
+    """Return a reader or writer by its name."""
+    return getattr(importlib.import_module(_MODULES[name]), name)
 
 
 def read(
@@ -250,27 +206,17 @@ def read(
     search: Sequence[str | Path] = (),
     xacro: Mapping[str, object] | None = None,
 ) -> Mechanism:
-    """Return the mechanism in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml), xacro, TOML (.toml) or closures (.yaml).
+    """Return the mechanism in a file or of a ``robot_descriptions`` robot; the arguments are those of ``torsor.load``.
 
-    A .yaml file lists the closed loops, motors and joint types of the URDF file next to it. .osim files are OpenSim
-    skeletons. ``world.sdf#arm`` is the model ``arm`` of that file, ``scene.usda#/World/arm`` a USD articulation (.usda,
-    .usd, .usdc, .usdz), ``robot_descriptions:NAME`` a robot of that package. ``search`` lists folders of packages and
-    models (``package://``, ``model://``), ``xacro`` the arguments of a .xacro file.
-
-    ``base="floating"`` adds a free joint between the world and the root link. ``strict`` makes a physically impossible
-    inertia an error (True) or a warning (False). The default is an error for TOML and a warning for other formats,
-    because many published files have such an inertia. The same applies to invalid limits, visuals, tags and
-    transmissions in URDF, and to invalid text in XML files. Angles within ``snap`` (rad) of multiples of pi/12, which
-    files write with few digits, become exact.
+    Robots of the library are not found by name.
     """
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)
     if is_description(path):
         file, described_arguments, more = described_robot(str(path))
         arguments, folders = described_arguments | arguments, [*folders, *more]
-    elif ".sdf#" in file.name or ".world#" in file.name:
-        name, _, model = file.name.partition("#")
-        file = file.with_name(name)
+    elif (mark := _SDF_MODEL.search(str(path))) is not None:
+        file, model = Path(str(path)[: mark.end() - 1]), str(path)[mark.end() :]
     strict = None if strict is None else flag(strict, str(path), "strict")
     with all_faults(), searching(folders), np.errstate(over="ignore", invalid="ignore"):
         try:  # overflow gives infinity, which the parts of the mechanism reject
@@ -289,26 +235,27 @@ def read(
 def _read(
     path: Path, base: str, strict: bool | None, snap: float, model: str, arguments: dict[str, object]
 ) -> Mechanism:
-    named, path = path, split_prim(path)[0]
+    with_prim, path = path, split_prim(path)[0]
     check_file(path, KINDS)
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
         raise ModelError("of xacro are given", argument="arguments", where=path.name, allowed="a .xacro file")
-    if suffix in _READ:
+    if suffix in _READERS:
         is_strict = suffix == ".toml" if strict is None else strict
-        reader = _reader(suffix)
-        mechanism: Mechanism = reader(named if suffix in USD_SUFFIXES else path, base, is_strict, snap)
+        file = with_prim if suffix in USD_SUFFIXES else path
+        mechanism: Mechanism = named(_READERS[suffix])(file, base, is_strict, snap)
         return mechanism
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
         raise ModelError(f"unknown file type {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
-    if root.tag not in _XML_ROOTS or (suffix == ".xacro" and root.tag == "mujoco"):
+    if root.tag not in _XML_READERS or (suffix == ".xacro" and root.tag == "mujoco"):
         allowed = "<robot> (URDF), <sdf> (SDF) or <mujoco> (MJCF, not in .xacro)"
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed=allowed)
     if model and root.tag != "sdf":
         raise ModelError(f"it has no model {model!r}", value=model, where=path.name, allowed="models of SDF files")
     models = (model,) if root.tag == "sdf" else ()
-    return _xml_reader(root.tag)(path, base, bool(strict), root, snap, *models)
+    result: Mechanism = named(_XML_READERS[root.tag])(path, base, bool(strict), root, snap, *models)
+    return result
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
@@ -319,4 +266,4 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
         allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
         raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=allowed, fix=fix)
     check_target(path)
-    _writer(suffix)(mechanism, path)
+    named(_WRITERS[suffix])(mechanism, path)

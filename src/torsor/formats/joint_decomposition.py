@@ -194,7 +194,7 @@ def _planar(joint: Joint, names: set[str], omissions: Omissions) -> list[Joint]:
 
 
 def _free(joint: Joint, names: set[str], omissions: Omissions) -> list[Joint]:
-    what = "velocities of free joints in link axes, written as three slides and a ball"
+    what = "velocities of free joints in link axes, written as three prismatic joints and a ball joint"
     omissions.note(what, joint.name)
     chain = []
     for k, (suffix, axis) in enumerate(zip("xyz", np.eye(3), strict=True)):

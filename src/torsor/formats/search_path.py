@@ -7,10 +7,13 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from torsor.base.errors import ModelError
+from torsor.base.files import read_limited
 from torsor.formats.meshes.mesh_files import SEARCH_VARIABLES, is_package, own_folders, split_prim
+from torsor.formats.xml import parse_xml_text, text_of
 
 SCHEMES = ("package://", "model://")
 SEARCH_FIX = f"pass its folder, `search=FOLDER`, or set {', '.join(SEARCH_VARIABLES)} in the environment"
+MAX_PACKAGE_DEPTH = 3  # of a package below a listed folder: workspace/src/repository/package
 _SEARCH_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
 
 
@@ -45,39 +48,52 @@ class Finder:
         self.path, self.folders = path, own_folders(path)
         self._packages: dict[str, Path | None] = {}
         self._files: dict[str, Path | None] = {}
+        self._paths: dict[str, str | None] = {}
 
     def find(self, name: str) -> Path | None:
-        """Return the path of a file or folder, or None if it is not found."""
+        """Return the path of a file or folder, or None if it is not found.
+
+        A name without scheme is a path next to the file, or else a model on the search path, as in Gazebo.
+        """
         if name not in self._files:
-            scheme = next((item for item in SCHEMES if name.startswith(item)), None)
-            folder: Path | None = self.path.parent
+            scheme = next((item for item in SCHEMES if name.startswith(item)), "")
             inside = name.removeprefix("file://")
             try:
-                if scheme is not None:
+                result = None if scheme else _existing(self.path.parent, inside)
+                if scheme or (result is None and "://" not in name and not Path(name).is_absolute()):
                     package, _, inside = name.removeprefix(scheme).partition("/")
-                    folder = self.package(package)
-                result = None if folder is None else folder / inside
-                self._files[name] = result if result is not None and split_prim(result)[0].exists() else None
+                    result = _existing(self.package(package), inside)
+                self._files[name] = result
             except (OSError, ValueError):  # no file can have such a name
                 self._files[name] = None
         return self._files[name]
 
     def file(self, name: str) -> str | None:
         """Return the path of a file or of a mesh in a USD stage, or None if it is not found."""
-        path = self.find(name)
-        return str(path) if path is not None and split_prim(path)[0].is_file() else None
+        if name not in self._paths:
+            path = self.find(name)
+            self._paths[name] = str(path) if path is not None and split_prim(path)[0].is_file() else None
+        return self._paths[name]
 
     def package(self, package: str) -> Path | None:
         """Return the folder of a package or model: on the search path, or in or above the folder of the file.
 
-        An unlisted folder must contain the file itself or be marked as a package; no other folder is used.
+        A folder has the name of the package, or a package.xml with that <name>. An unlisted folder must contain the
+        file itself or be marked as a package; no other folder is used.
         """
         if package not in self._packages:
             folders, above = given_folders(), self.path.resolve().parents
-            places = (*folders, *environment_folders(), *above)
+            listed = (*folders, *environment_folders())
+            places = (*listed, *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
             named = package != ".." and Path(package).name == package  # a single folder, not a path through several
             result = next((folder for folder in tries if named and folder.is_dir()), None)
+            if named and package and result is None:  # a clone may have another name than its package
+                own = next((k for k, folder in enumerate(above) if is_package(folder)), -1)
+                beside = above[own + 1 : own + 2]  # the folder with the packages next to that of the file
+                depths = *((place, MAX_PACKAGE_DEPTH) for place in listed), *((place, 1) for place in beside)
+                inside = (folder for place, depth in depths for folder in _packages_in(place, depth))
+                result = next((folder for folder in (*above, *inside) if _package_name(folder) == package), None)
             self._packages[package] = result
             if result is not None and (
                 is_package(result)
@@ -86,3 +102,32 @@ class Finder:
             ):
                 self.folders = (*self.folders, str(result))
         return self._packages[package]
+
+
+def _existing(folder: Path | None, inside: str) -> Path | None:
+    """Return a file or folder inside a folder, or None if there is none."""
+    if folder is None:
+        return None
+    path = folder / inside
+    return path if split_prim(path)[0].exists() else None
+
+
+def _package_name(folder: Path) -> str:
+    """Return the name in the package.xml of a folder, or an empty string."""
+    try:
+        return text_of(parse_xml_text(read_limited(folder / "package.xml"), folder.name), "name")
+    except (OSError, ModelError):
+        return ""
+
+
+def _packages_in(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the ROS packages in a folder and ``depth`` levels of folders below it; none is inside another."""
+    if (folder / "package.xml").is_file():
+        yield folder
+    elif depth:
+        try:
+            inside = sorted(item for item in folder.iterdir() if not item.name.startswith(".") and item.is_dir())
+        except OSError:  # not readable
+            return
+        for item in inside:
+            yield from _packages_in(item, depth - 1)

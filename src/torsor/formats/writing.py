@@ -221,6 +221,9 @@ def left_out_error(left_out: Mapping[str, Sequence[str]], source: str, strict: b
     return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
 
 
+FRICTION_MODELS = "friction beyond Coulomb and viscous friction, which only TOML has"
+
+
 class Omissions:
     """Properties that a format cannot express, with the names of their parts; one warning reports all of them."""
 
@@ -243,6 +246,7 @@ class Omissions:
             viscous, coulomb = viscous + motor.viscous, coulomb + motor.coulomb
             smooth = max(smooth, motor.smooth if motor.coulomb else 0.0)
         self.note("smooth Coulomb friction, written as sign(v)", joint.name, smooth)
+        self.note(FRICTION_MODELS, joint.name, joint.friction_model)
         if spring is None:
             return viscous, coulomb, {}
         law = isinstance(spring.stiffness, str)

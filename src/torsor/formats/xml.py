@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import MAX_NUMBER
-from torsor.base.decimals import number_in, up_to
+from torsor.base.decimals import up_to
 from torsor.base.errors import ModelError
 from torsor.base.faults import refuse_or_warn
 from torsor.base.files import read_limited
@@ -54,13 +54,26 @@ def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
 
 def numbers_in(text: str, count: int, description: str, where: str, most: float = MAX_NUMBER) -> Array:
     """Return the numbers (count,) in a text, at most ``most`` in size; ``description`` is for messages."""
-    try:
-        values = np.array([number_in(word) for word in text.split()])
-    except ValueError:
-        values = np.zeros(0)
-    if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
+    values = floats_in(text, count, most)
+    if values is None:
         allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
         raise ModelError(description, value=text, where=where, allowed=allowed)
+    return np.array(values)
+
+
+def floats_in(text: str, count: int, most: float = MAX_NUMBER) -> list[float] | None:
+    """Return ``count`` numbers in a text, at most ``most`` in size, or None if it does not have them."""
+    if "_" in text or not text.isascii():  # as in ``number_in``
+        return None
+    try:
+        values = [*map(float, text.split())]
+    except ValueError:
+        return None
+    if len(values) != count:
+        return None
+    for value in values:
+        if not -most <= value <= most:  # NaN fails the comparison too
+            return None
     return values
 
 

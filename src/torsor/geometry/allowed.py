@@ -1,4 +1,4 @@
-"""The allowed collision matrix: which parts of a robot may touch, and why. It is saved as SRDF, which MoveIt reads."""
+"""The allowed collision matrix: which parts of a robot may touch, and why. It is saved as SRDF for MoveIt."""
 
 import xml.etree.ElementTree as ET
 from collections import defaultdict
@@ -34,7 +34,7 @@ class AllowedCollisions:
 
     A part is a link of the description with shapes. Reasons are those of MoveIt: "adjacent" (a joint connects both),
     "never" and "always" (they never or always overlapped in sampled postures), "excluded" (by the file), "user" (by
-    you), or any other word. The matrix is immutable: ``allow`` and ``check`` return another one.
+    you), or any other word. The matrix is immutable: ``allow`` and ``check`` return a new one.
 
     Example:
         >>> matrix = AllowedCollisions("arm", ("base", "arm", "hand"), {("base", "arm"): "adjacent"})
@@ -78,7 +78,7 @@ class AllowedCollisions:
         return replace(self, reasons={**self.reasons, self._checked(a, b): reason})
 
     def check(self, a: str, b: str) -> "AllowedCollisions":
-        """Return a matrix in which the distance of two parts is checked."""
+        """Return a matrix in which the distance between two parts is checked."""
         pair = self._checked(a, b)
         return replace(self, reasons={key: reason for key, reason in self.reasons.items() if key != pair})
 
@@ -95,7 +95,7 @@ class AllowedCollisions:
         return result
 
     def save(self, path: str | Path) -> None:
-        """Write the pairs as <disable_collisions> of an SRDF file (.srdf), with MoveIt's capitalised reasons."""
+        """Write the pairs to an SRDF file (.srdf) as <disable_collisions>, with MoveIt's capitalised reasons."""
         root = ET.Element("robot", {"name": self.robot})
         for (a, b), reason in self.reasons.items():
             add_element(root, "disable_collisions", link1=a, link2=b, reason=reason.capitalize())
@@ -103,7 +103,7 @@ class AllowedCollisions:
 
 
 def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
-    """Return (link, link, reason) of each <disable_collisions> element of an SRDF file; other elements are ignored.
+    """Return (link, link, reason) for each <disable_collisions> element of an SRDF file; other elements are ignored.
 
     Example:
         >>> import tempfile
@@ -136,7 +136,7 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
 
 
 def matrix_of(robot: str, parts: Iterable[str], pairs: Iterable[tuple[str, str, str]]) -> AllowedCollisions:
-    """Return the matrix of pairs with reasons, without parts that have no shapes."""
+    """Return the matrix for pairs with reasons, omitting parts without shapes."""
     known = tuple(dict.fromkeys(parts))
     return AllowedCollisions(robot, known, {(a, b): why for a, b, why in pairs if a in known and b in known})
 
@@ -160,7 +160,7 @@ def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> Allo
 
 
 def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tuple[int, int]]:
-    """Return the pairs of shapes (indices) to check: on two links, not allowed to touch, with matching masks."""
+    """Return the pairs of shape indices to check: on different links, not allowed to touch, with matching masks."""
     return [
         (i, j)
         for i, a in enumerate(shapes)
@@ -173,9 +173,9 @@ def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tup
 
 
 def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
-    """Yield the parts of links that a joint connects; free joints, and planes of the base, do not count.
+    """Yield the pairs of parts whose links are connected by a joint; free joints and base planes do not count.
 
-    A chain of links without shapes and mass between two parts counts as one joint with several axes.
+    A chain of links without shapes or mass between two parts counts as one joint with several axes.
     """
     solid = {item.link for item in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
     by_link = defaultdict[int, list[Placed]](list)
@@ -192,7 +192,7 @@ def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
 def _sampled(
     robot: Mechanism, shapes: Sequence[Placed], pairs: Sequence[tuple[int, int]], samples: int, rng: np.random.Generator
 ) -> list[tuple[str, str, str]]:
-    """Return the parts that never or always overlap in random postures within the limits."""
+    """Return the pairs of parts that never or always overlap in random postures within the limits."""
     pairs = [pair for pair in pairs if not _unbounded(robot, *(shapes[index].link for index in pair))]
     if not pairs:
         return []
@@ -215,7 +215,7 @@ def _sampled(
 
 
 def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
-    """Return whether two links can move arbitrarily far apart, so that samples would be meaningless."""
+    """Return whether two links can move arbitrarily far apart, which would make samples meaningless."""
     between = set(lineage(robot, a)) ^ set(lineage(robot, b))
     for joint in (robot.joints[index] for index in between):
         limits = np.concatenate([np.atleast_1d(joint.lower), np.atleast_1d(joint.upper)])
@@ -225,7 +225,7 @@ def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
 
 
 def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> Array:
-    """Return postures (count, nq): uniform within the limits, uniform rotations, otherwise half a turn or 1 m wide."""
+    """Return postures (count, nq): uniform within limits or over rotations, otherwise within ± half a turn or 1 m."""
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq == joint.nv:

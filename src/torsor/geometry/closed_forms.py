@@ -1,8 +1,8 @@
-"""Closed-form distances of simple shapes over CasADi symbols, shared by distances, motion terms and contact.
+"""Closed-form distances between simple shapes in CasADi symbols, shared by distances, motion terms and contact.
 
 A shape is given by its pose, [R, p] (3 x 4, or 4 x 4), and its size, as in ``torsor.Shape``. Each function returns the
-signed distance, which is negative if shapes overlap, the unit normal from the first shape to the second, and the
-nearest points, all in the axes of the poses. The derivative of the distance is normal . (velocity of the second point -
+signed distance (negative if the shapes overlap), the unit normal from the first shape to the second, and the nearest
+points, all in the parent axes of the poses. The derivative of the distance is normal . (velocity of the second point -
 velocity of the first), which is exact if the nearest points are unique.
 """
 
@@ -25,7 +25,7 @@ PARALLEL_TOLERANCE = 1e-9  # squared sine of the angle below which segments coun
 
 
 def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a segment that is nearest to a point; the ends may coincide."""
+    """Return the point (3 x 1) on a segment that is nearest to a point; the ends may coincide."""
     along = end - start
     square = ca.sumsqr(along)
     share = ca.dot(point - start, along) / ca.if_else(square > 0, square, 1)
@@ -33,7 +33,7 @@ def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
 
 
 def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """Return the nearest points (3 x 1 each) of two segments, or points, each given by its ends."""
+    """Return the nearest points (3 x 1 each) of two segments or points, each given by its ends."""
     if len(first) == 1:
         return first[0], second[0] if len(second) == 1 else on_segment(first[0], *second)
     if len(second) == 1:
@@ -56,7 +56,7 @@ def _clamped(share: ca.SX) -> ca.SX:
 
 
 def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
-    """Return the squared distance of two segments, or points, each given by its ends (3 x 1)."""
+    """Return the squared distance between two segments or points, each given by its ends (3 x 1)."""
     p, q = nearest_points(first, second)
     return ca.sumsqr(p - q)
 
@@ -66,9 +66,9 @@ Size = Any  # a row of numbers or symbols
 
 
 class Closest(NamedTuple):
-    """The nearest points of two shapes: signed ``distance`` (m), ``normal`` (3) from the first to the second shape.
+    """The nearest points of two shapes: signed ``distance`` (m) and ``normal`` (3) from the first to the second shape.
 
-    ``first`` and ``second`` (3) are the points of the two surfaces; second = first + distance * normal.
+    ``first`` and ``second`` (3) are the points on the two surfaces; second = first + distance * normal.
     """
 
     distance: Any
@@ -78,7 +78,7 @@ class Closest(NamedTuple):
 
     @property
     def flipped(self) -> "Closest":
-        """The same, with the shapes exchanged."""
+        """The result with the two shapes exchanged."""
         return Closest(self.distance, -self.normal, self.second, self.first)
 
 
@@ -96,7 +96,7 @@ def axis_ends(shape: str, pose: ca.SX, size: Size) -> list[ca.SX]:
 
 
 def _between(p: ca.SX, q: ca.SX, r: Any, s: Any, otherwise: ca.SX) -> Closest:
-    """Return the nearest points of two balls of radii r and s; if the centres coincide, the normal is ``otherwise``."""
+    """Return the nearest points of spheres of radii r and s; if the centres coincide, the normal is ``otherwise``."""
     apart = q - p
     length = ca.sqrt(ca.sumsqr(apart))
     known = length > MIN_DIRECTION_LENGTH
@@ -105,7 +105,7 @@ def _between(p: ca.SX, q: ca.SX, r: Any, s: Any, otherwise: ca.SX) -> Closest:
 
 
 def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
-    """Return a unit vector perpendicular to two unit vectors; to the first alone if they are parallel."""
+    """Return a unit vector perpendicular to two unit vectors, or only to the first if they are parallel."""
     across = ca.cross(a, b)
     length = ca.sqrt(ca.sumsqr(across))
     small = ca.fabs(a[0]) < 0.6  # some component of a unit vector is small: that axis is not parallel to it
@@ -115,7 +115,7 @@ def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
 
 
 def _round_pair(kinds: tuple[str, str], A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-    """Return the nearest points of two spheres and capsules."""
+    """Return the nearest points of two shapes, each a sphere or a capsule."""
     p, q = nearest_points(axis_ends(kinds[0], A, a), axis_ends(kinds[1], B, b))
     if kinds == ("sphere", "sphere"):  # any direction is valid
         return _between(p, q, a[0], b[0], ca.SX([0, 0, 1]))
@@ -124,14 +124,14 @@ def _round_pair(kinds: tuple[str, str], A: ca.SX, a: Size, B: ca.SX, b: Size) ->
 
 
 def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
-    """Return the distance of a point from the plane z = 0 of a pose; the normal is the plane's."""
+    """Return the distance of a point from the plane z = 0 of a pose; the normal is that of the plane."""
     normal = _column(A, 2)
     height = ca.dot(normal, lowest - _column(A, 3))
     return Closest(height, normal, lowest - height * normal, lowest)
 
 
 def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a shape that is farthest against the unit vector ``up``, or one of several."""
+    """Return the lowest point (3 x 1) of a shape along the unit vector ``up``, or one of several."""
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":
@@ -163,7 +163,7 @@ def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
 def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, Size], tuple[ca.SX, ca.SX]]) -> Closest:
     """Return the nearest points of a sphere A and a solid B.
 
-    ``beyond`` takes the centre of the sphere in the solid's axes and returns the vector from the surface to it, and the
+    ``beyond`` takes the sphere's centre in the solid's axes, and returns the vector from the surface to it and the
     signed distance.
     """
     center, R = _column(A, 3), B[:3, :3]
@@ -214,7 +214,7 @@ CLOSED_FORMS: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest
 
 
 def is_closed(a: str, b: str) -> bool:
-    """Return whether the distance of two kinds of shapes has a closed form.
+    """Return whether the distance between two kinds of shapes has a closed form.
 
     Example:
         >>> is_closed("box", "sphere"), is_closed("box", "box")
@@ -224,7 +224,7 @@ def is_closed(a: str, b: str) -> bool:
 
 
 def closest(a: str, A: ca.SX, size_a: Size, b: str, B: ca.SX, size_b: Size) -> Closest:
-    """Return the nearest points of shapes of the kinds a and b, with poses A and B ([R, p], 3 or 4 rows).
+    """Return the nearest points of shapes of kinds a and b, with poses A and B ([R, p], 3 or 4 rows).
 
     Example:
         >>> at = lambda z: ca.SX(np.block([[np.eye(3), np.array([[0], [0], [z]])]]))

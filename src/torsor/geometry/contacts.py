@@ -1,9 +1,9 @@
-"""Contact points of two shapes over CasADi symbols, for simulations with contact.
+"""Contact points of two shapes in CasADi symbols, for simulations with contact.
 
-A contact of two resting bodies needs several points: both ends of a capsule on a plane, the corners of a box, three
-points of each rim of a cylinder. Each point has its own signed distance, and a contact model acts if it is negative.
-All are closed forms without a search. Their positions are continuous as the shapes move, except for the rim of a
-cylinder that is exactly upright.
+Contact between two resting bodies needs several points: both ends of a capsule on a plane, the corners of a box, or
+three points on each rim of a cylinder. Each point has its own signed distance, and a contact model acts if it is
+negative. All are closed forms that need no search. Their positions change continuously as the shapes move, except for
+the rim of a cylinder that is exactly upright.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ _SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, in order
 
 
 class _Box(NamedTuple):
-    """A box: axes (3 x 3), centre (3) and half of its edges (3)."""
+    """A box: axes (3 x 3), centre (3) and half edge lengths (3)."""
 
     R: ca.SX
     p: ca.SX
@@ -46,7 +46,7 @@ class _Box(NamedTuple):
 
 
 class _Face(NamedTuple):
-    """A face: centre, outward unit normal, and the vectors to the middle of two of its sides (3 each)."""
+    """A face: centre, outward unit normal, and the vectors to the midpoints of two of its sides (3 each)."""
 
     center: ca.SX
     normal: ca.SX
@@ -55,7 +55,7 @@ class _Face(NamedTuple):
 
 
 def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
-    """Return the 12 contact points of two boxes with poses A and B ([R, p]); those that do not touch are apart."""
+    """Return the 12 contact points of two boxes with poses A and B ([R, p]); distances are positive without contact."""
     first, second = (_Box(pose[:3, :3], pose[:3, 3], ca.SX(ca.DM(size) / 2)) for pose, size in ((A, a), (B, b)))
     apart = second.p - first.p
     gaps = [
@@ -85,7 +85,7 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
 
 
 def _largest(values: list[ca.SX]) -> ca.SX:
-    """Return 1 (3 x 1) at the first of the largest of three values, else 0."""
+    """Return a vector (3 x 1) with 1 at the first maximum of three values, else 0."""
     x, y, z = values
     first = ca.logic_and(x >= y, x >= z)
     second = ca.logic_and(ca.logic_not(first), y >= z)
@@ -93,7 +93,7 @@ def _largest(values: list[ca.SX]) -> ca.SX:
 
 
 def _face(box: _Box, which: ca.SX, toward: ca.SX) -> _Face:
-    """Return the face of a box across the axis that ``which`` (3 x 1) marks, on the side of a direction."""
+    """Return the face of a box normal to the axis that ``which`` (3 x 1) selects, on the side of a direction."""
     axis = box.R @ which
     normal = ca.if_else(ca.dot(axis, toward) >= 0, axis, -axis)
     scaled = box.R @ ca.diag(box.half)
@@ -103,12 +103,12 @@ def _face(box: _Box, which: ca.SX, toward: ca.SX) -> _Face:
 
 
 def _in_face(face: _Face, vector: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return a vector's components along the sides of a face, with half of each side as unit."""
+    """Return a vector's components along the sides of a face, in units of half a side."""
     return ca.dot(face.u, vector) / ca.sumsqr(face.u), ca.dot(face.w, vector) / ca.sumsqr(face.w)
 
 
 def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
-    """Return (height above the face, point) of both ends of each edge of ``under`` within the borders of the face."""
+    """Return (height above the face, point) for both ends of each edge of ``under``, clipped to the face."""
     corners = [under.center + x * under.u + y * under.w for x, y in _SIDES]
     sides = [ca.sqrt(ca.sumsqr(side)) for side in (face.u, face.w)]
     result = []
@@ -130,7 +130,7 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
 
 
 def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
-    """Return (height, point) of the points of ``under`` above the corners of the face."""
+    """Return (height, point) for the points of ``under`` above the corners of the face."""
     (a, c), (b, d) = _in_face(face, under.u), _in_face(face, under.w)
     x0, y0 = _in_face(face, under.center - face.center)
     scale = 1 / (a * d - b * c)  # never 0, because the face is the most opposite one
@@ -147,13 +147,13 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
 
 
 def _above(face: _Face, point: ca.SX, missed: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the height of a point, and the point; if it misses the face, it is apart by at least that length."""
+    """Return the height of a point, and the point; if it misses the face, the height is at least ``missed``."""
     height = ca.dot(face.normal, point - face.center)
     return ca.if_else(missed > 0, ca.fabs(height) + missed, height), point
 
 
 def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Closest, ca.SX]:
-    """Return the nearest points of the edges whose cross product separates most, and whether by more than ``least``."""
+    """Return the nearest points of the two edges with the largest separation, and whether it exceeds ``least``."""
     best = ca.vertcat(least, ca.SX.zeros(15, 1))
     for i in range(3):
         for j in range(3):
@@ -172,7 +172,7 @@ def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Close
 
 
 def _edge(box: _Box, k: int, axis: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the middle of the edge along axis k of a box that is farthest in a direction, and half of that edge."""
+    """Return the midpoint of the box edge along axis k that is farthest in a direction, and half of that edge."""
     signs = ca.if_else(box.R.T @ axis >= 0, 1, -1)
     signs[k] = 0
     return box.p + box.R @ (signs * box.half), box.R[:, k] * box.half[k]
@@ -197,9 +197,9 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
 def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
     """Return the contact points of two shapes, whose links have the poses A and B (4 x 4, or 3 x 4) in base axes.
 
-    ``normal`` is from a to b. On a plane there are 1 point of a sphere or ellipsoid, 2 of a capsule, 6 of a cylinder, 8
-    of a box, and the vertices of a small mesh. Two boxes have 12 (``box_contacts``). Other pairs with a closed form
-    have one point. ModelError is raised for all others.
+    ``normal`` points from a to b. On a plane, a sphere or ellipsoid has 1 point, a capsule 2, a cylinder 6, a box 8,
+    and a small mesh its vertices. Two boxes have 12 (``box_contacts``). Other pairs with a closed form have one point.
+    For all others, ModelError is raised.
 
     Example:
         >>> ground, box = Shape("plane"), Shape("box", (1.0, 1.0, 0.4))
@@ -237,7 +237,7 @@ def _moved(pose: ca.SX, shape: Shape) -> ca.SX:
 
 
 def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:
-    """Return the lowest point of both rims of a cylinder, and those a third of a turn to both sides of it."""
+    """Return the lowest point of each rim of a cylinder, and the points a third of a turn to either side of it."""
     down = -(pose[:3, :3].T @ up)
     across = ca.sqrt(down[0] ** 2 + down[1] ** 2)
     tilted = across > 1e-9  # upright, all points of a rim are equally low

@@ -1,4 +1,4 @@
-"""Distances of convex shapes without a closed form, by coal (GJK, EPA): one pair in one state at a time, in C++."""
+"""Distances between convex shapes without a closed form, by coal (GJK, EPA): one pair and state at a time, in C++."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ MAX_HULL_VERTICES = 2048  # maximum number of hull vertices for fast distances
 
 
 class Hull(NamedTuple):
-    """A convex hull: ``vertices`` (n, 3) in m, ``faces`` (m, 3) of three indices, counterclockwise from outside."""
+    """A convex hull: ``vertices`` (n, 3) in m, ``faces`` (m, 3) as vertex indices, counterclockwise from outside."""
 
     vertices: Array
     faces: NDArray[np.int64]
@@ -48,7 +48,7 @@ def _hull(path: str, folders: tuple[str, ...] | None, scale: tuple[float, ...], 
 
 
 def hull_of_points(points: Array, where: str) -> Hull:
-    """Return the convex hull of points (n, 3); raise ModelError for coplanar points and for too many vertices."""
+    """Return the convex hull of points (n, 3); raise ModelError for coplanar points or too many vertices."""
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
@@ -80,7 +80,7 @@ def hull_of_points(points: Array, where: str) -> Hull:
 
 
 def radius_about_origin(shape: Shape, where: str) -> float:
-    """Return the radius (m) of the ball about the origin of a shape that contains it; infinite for a plane."""
+    """Return the radius (m) of the sphere about the origin of a shape that contains the shape; infinite for a plane."""
     size = shape.size
     match shape.shape:
         case "plane":
@@ -128,7 +128,7 @@ def enclosing_capsule(shape: Shape) -> Shape:
 
 
 def _about(shape: Shape, points: Array, axis: Array, trim: bool = True) -> Shape:
-    """Return the capsule about an axis through the middle of points that contains all of them."""
+    """Return the capsule about an axis through the centre of some points that contains all of them."""
     middle = (points.max(axis=0) + points.min(axis=0)) / 2
     along = (points - middle) @ axis
     across = np.linalg.norm(points - middle - np.outer(along, axis), axis=1)
@@ -179,7 +179,7 @@ def geometry_of(placed: Placed, where: str) -> Any:
 
 
 class ConvexPairs:
-    """Pairs of shapes of one robot for coal; the numbers of pairs are rows of shape indices."""
+    """Shape pairs of one robot for coal; each row contains two shape indices."""
 
     def __init__(self, shapes: Sequence[Placed], pairs: Sequence[tuple[int, int]], where: str):
         coal = _coal()
@@ -199,7 +199,7 @@ class ConvexPairs:
     def __call__(self, poses: Array, distance: Array, normal: Array, first: Array, wanted: Array | None = None) -> None:
         """Write distances (states, pairs), normals and points of the first shapes (states, pairs, 3) into arrays.
 
-        ``poses`` (states, shapes, 3, 4); ``wanted`` (states, pairs) selects the pairs to compute, by default all.
+        ``poses`` is (states, shapes, 3, 4). ``wanted`` (states, pairs) selects the pairs to compute, by default all.
         """
         result, everyone = self._result, range(len(self._calls))
         R, p = np.ascontiguousarray(poses[..., :3]), np.ascontiguousarray(poses[..., 3])

@@ -1,9 +1,9 @@
-"""Signed distances between the shapes of a robot, with nearest points, normals and gradients, for posture batches.
+"""Signed distances between the shapes of a robot, with nearest points, normals and gradients, for batches of postures.
 
 Pairs with a closed form are computed by compiled functions for all postures at once, all others by coal. The gradient
-is that of the witness points. With the unit normal n from the first shape to the second and both points on one line
-along n, a joint changes the distance by its twist times the line's Pluecker coordinates (p x n, n): with the sign + if
-it carries the second shape, - if the first, and not at all if both.
+follows from the witness points, which lie on a line along the unit normal n from the first shape to the second. The
+derivative for a joint is its twist times the line's Pluecker coordinates (p x n, n): with the sign + if it carries the
+second shape, - if it carries the first, and zero if it carries both.
 """
 
 from collections import defaultdict
@@ -31,10 +31,10 @@ from torsor.mechanism.parts import SHAPE_SIZES
 
 @lru_cache
 def pair_kernel(a: str, b: str) -> Any:
-    """Return the compiled distance of shapes of kinds a and b, from poses (..., 3, 4) and sizes.
+    """Return the compiled distance function for shapes of kinds a and b, from poses (..., 3, 4) and sizes.
 
-    It returns distances (...), unit normals (..., 3) from the first to the second, the nearest points (..., 2, 3) and
-    the moment (..., 3) of the normal at these points about the origin.
+    The function returns distances (...), unit normals (..., 3) from the first to the second, the nearest points (...,
+    2, 3) and the moment (..., 3) of the normal at these points about the origin.
     """
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
@@ -52,11 +52,11 @@ PAIRS_PER_CALL = 4096  # pairs of all postures that are computed in one call: th
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distances of P pairs of shapes; arrays have the leading axes of q.
+    """Distances between P pairs of shapes; arrays have the leading axes of q.
 
     ``distance`` (..., P) in m is negative if shapes overlap. ``normal`` (..., P, 3) is the unit vector from the first
     shape to the second, and ``points`` (..., P, 2, 3) are the nearest points of both, in base axes. ``gradient`` (...,
-    P, nv) is the derivative with respect to the coordinates, so that gradient @ v is the rate; None if it is not
+    P, nv) is the derivative with respect to the coordinates, so that gradient @ v is the rate; it is None if not
     requested. ``pairs`` are the names of the shapes.
     """
 
@@ -67,7 +67,7 @@ class Distances:
     gradient: Array | None = None
 
     def overlapping(self) -> list[tuple[str, str, float]]:
-        """Return (shape, shape, depth in m) of the pairs that overlap in any posture, deepest first.
+        """Return (shape, shape, depth in m) for the pairs that overlap in any posture, deepest first.
 
         Example:
             >>> found = Distances((("hand", "table"),), np.array([-0.02]), np.zeros((1, 3)), np.zeros((1, 2, 3)))
@@ -92,11 +92,11 @@ class _Group(NamedTuple):
 
 
 class DistanceModel:
-    """The distances of given pairs of shapes, prepared once: ``model(q)`` for any number of postures.
+    """The distances between given pairs of shapes, prepared once: ``model(q)`` accepts any number of postures.
 
     ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
-    spheres are farther apart than that get the distance of these spheres. It is a lower bound, which takes far less
-    time than the distance itself; its normal, points and gradient are those of the spheres.
+    spheres are farther apart than that get the distance between these spheres. It is a lower bound that is much faster
+    to compute than the distance; its normal, points and gradient are those of the spheres.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class DistanceModel:
 
     @property
     def depends(self) -> NDArray[np.bool_]:
-        """Coordinates (P, nv) that change the distance of each pair: those of the joints between both shapes."""
+        """Coordinates (P, nv) that change the distance of each pair: those of the joints between the two shapes."""
         if not self.pairs:
             return np.zeros((0, self.robot.nv), dtype=bool)
         return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)
@@ -205,7 +205,7 @@ class DistanceModel:
 
 
 class Lines(NamedTuple):
-    """Distances (states, pairs), normals, nearest points (2 x 3), and the moments of normals about the origin."""
+    """Distances (states, pairs), normals, nearest points (2 x 3), and the moments of the normals about the origin."""
 
     distance: Array
     normal: Array

@@ -21,7 +21,7 @@ Pairs = Sequence[tuple[str, str]] | AllowedCollisions | None
 def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None = None) -> DistanceModel:
     """Return the prepared distances of a robot; see ``robot.shapes.distances`` for ``pairs`` and ``within``.
 
-    Models are cached per robot and choice of pairs, so a loop that calls ``robot.shapes.distances`` needs none.
+    Models are cached per robot and pair selection, so a loop can simply call ``robot.shapes.distances``.
 
     Example:
         >>> sphere = torsor.Shape("sphere", (0.1,))
@@ -93,7 +93,7 @@ def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[
 
 
 def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
-    """Return the robot with other collision shapes on a link or frame, in its axes. None removes them."""
+    """Return the robot with new collision shapes on a link or frame, in its axes. None removes them."""
     where = f"{robot.name}: {place!r}"
     spot = robot.place(place)
     link = carrier(robot, spot)
@@ -127,7 +127,7 @@ TOUCHING_DEPTH = 1e-9  # m: shapes that rest on each other overlap by rounding
 
 
 def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tuple[str, str, float]]:
-    """Return (shape, shape, depth in m) of the pairs that overlap at q (..., nq), deepest first.
+    """Return (shape, shape, depth in m) for the pairs that overlap at q (..., nq), deepest first.
 
     Example:
         >>> ball = torsor.Shape("sphere", (0.6,))
@@ -141,7 +141,7 @@ def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tup
 def refuse_overlap(
     robot: Mechanism, q: ArrayLike, pairs: Pairs = None, where: str = "", least: float = TOUCHING_DEPTH
 ) -> None:
-    """Raise ModelError that names the shapes that overlap by more than ``least`` (m) at q (..., nq).
+    """Raise ModelError, naming the shapes, if any overlap by more than ``least`` (m) at q (..., nq).
 
     Example:
         >>> ball = torsor.Shape("sphere", (0.6,))

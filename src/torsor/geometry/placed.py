@@ -60,7 +60,7 @@ def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Movement:
-    """The compiled motion of some shapes: their poses, and the twists with which each joint moves what it carries."""
+    """The compiled motion of some shapes: their poses, and the twists that each joint imparts to what it carries."""
 
     robot: Mechanism
     shapes: tuple[Placed, ...]
@@ -70,7 +70,7 @@ class Movement:
 
     @classmethod
     def of(cls, robot: Mechanism, shapes: Sequence[Placed]) -> "Movement":
-        """Return the motion of shapes of a robot."""
+        """Return the motion of a robot's shapes."""
         kernels = getattr(instance_of(robot, Mechanism, "shapes", "robot"), "kernels", None)
         if kernels is None:
             message, fix = (
@@ -96,7 +96,7 @@ class Movement:
     def at(self, q: Any) -> tuple[Array, Array]:
         """Return poses (..., shapes, 3, 4) in base axes and the twists (..., joint velocities, 6) at the base origin.
 
-        A twist (omega, v) is that of everything that a joint carries, for a unit velocity of the joint.
+        A twist (omega, v) is that of all bodies that a joint carries, for a unit joint velocity.
         """
         positions = vectors(q, self.robot.nq, self.robot.name, "q")
         poses, twists = self.kernel(positions)

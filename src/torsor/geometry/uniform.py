@@ -1,4 +1,4 @@
-"""Bodies of uniform density with the shapes of a link, and hints if its inertia is far from theirs."""
+"""Uniform-density bodies with the shapes of a link, and hints if the link's inertia differs greatly from theirs."""
 
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ def uniform_body(shape: Shape, where: str) -> Solid | None:
 
 
 def _of_hull(hull: Hull) -> Solid:
-    """Return volume, centre and inertia about it of a convex hull of unit density: a sum of tetrahedra."""
+    """Return volume, centre and inertia about it of a unit-density convex hull, as a sum over tetrahedra."""
     middle = hull.vertices.mean(axis=0)
     corners = (hull.vertices - middle)[hull.faces]  # each face and the middle form a tetrahedron
     volume, center, inertia = tetrahedra_solid(corners, np.abs(np.linalg.det(corners)) / 6)
@@ -40,8 +40,8 @@ def _of_hull(hull: Hull) -> Solid:
 def inertia_hint(link: Link) -> str:
     """Return what is suspicious about the inertia of a link with shapes, or an empty string.
 
-    The principal moments are compared with those of a uniform body with the mass and shapes of the link. A hollow or
-    motor-laden link differs by a factor of 2 or 3, a file with wrong units or a made-up inertia by far more.
+    The principal moments are compared with those of a uniform body with the mass and shapes of the link. A hollow link
+    or one with motors differs by a factor of 2 or 3, a file with wrong units or a made-up inertia by far more.
     """
     if link.defect:
         return str(link.defect.but(where=""))
@@ -78,7 +78,7 @@ def inertia_hints(robot: Mechanism) -> list[Hint]:
 
 
 def missing_meshes(robot: Mechanism) -> list[str]:
-    """Return the mesh files of visuals and collision shapes that are not found, each once."""
+    """Return the mesh files of visuals and collision shapes that were not found, each once."""
     parts = list[Visual | Shape]()
     for link in (robot.base, *robot.links):
         parts += [*link.visuals, *link.shapes]

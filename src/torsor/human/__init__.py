@@ -1,4 +1,4 @@
-"""The human body in motion: contact with the ground, balance, and predicted walking and other tasks."""
+"""The human body in motion: ground contact, balance, and prediction of walking and other tasks."""
 
 import torsor.human.encoding  # registers classes
 import torsor.human.gait.timelines  # noqa: F401  it registers how walks and tasks are shown

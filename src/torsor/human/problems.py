@@ -135,7 +135,7 @@ def run(body: Robot, **settings: Any) -> MotionProblem:
 
 
 def _spelt(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments with the objective "joint loads" for joint_loads, because a shell would split it."""
+    """Return arguments with joint_loads renamed to the objective "joint loads", which a shell would split."""
     weights = settings.get("objective")
     if not isinstance(weights, Mapping):
         return settings
@@ -143,14 +143,14 @@ def _spelt(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def lift(body: Robot, box: float = 10.0, **settings: Any) -> MotionProblem:
-    """Return ``torsor.human.lifting`` of a box with a mass (kg)."""
+    """Return ``torsor.human.lifting`` for a box with a mass (kg)."""
     return lifting(body, Box(box), **settings)
 
 
 def exert(
     function: Make, body: Robot, push_force: float = 100.0, handle: float = 1.0, **settings: Any
 ) -> MotionProblem:
-    """Return ``torsor.human.pushing`` or ``pulling`` of a handle at a height (m) with a force (N)."""
+    """Return ``torsor.human.pushing`` or ``pulling``, for a handle at a height (m) and a force (N)."""
     return function(body, push_force, handle, **settings)
 
 
@@ -169,7 +169,7 @@ _BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_inde
 
 
 def stride_figures(result: MotionResult) -> dict[str, Any]:
-    """Return figures of a walk: work, largest moments and forces; NaN if the walk is infeasible."""
+    """Return figures for a walk: work, largest moments and forces; NaN if the walk is infeasible."""
     if not result.is_feasible:
         return dict.fromkeys(_STRIDE, np.nan)
     stride = Stride(result)
@@ -184,7 +184,7 @@ def stride_figures(result: MotionResult) -> dict[str, Any]:
 
 
 def back_figures(result: MotionResult) -> dict[str, Any]:
-    """Return figures of a lift: back loads, lifting index, and fraction of capable people; NaN if it is infeasible."""
+    """Return figures for a lift: back loads, lifting index and fraction of capable people; NaN if it is infeasible."""
     if not result.is_feasible:
         return dict.fromkeys(_BACK, np.nan)
     from torsor.human.ergonomics import assess

@@ -1,4 +1,4 @@
-"""Named parts of a vector: the entries of one long vector that belong to each quantity."""
+"""Named parts of a vector: the entries that belong to each quantity."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 
 
 class VectorLayout:
-    """Ordered names with their numbers of entries; packs parts into one vector, and unpacks it."""
+    """Ordered names with their numbers of entries, to pack parts into one vector and unpack it."""
 
     def __init__(self, sizes: Mapping[str, int] | None = None, **more: int):
         self.sizes = {**(sizes or {}), **more}
@@ -29,7 +29,7 @@ class VectorLayout:
         return {name: slice(first, last) for name, first, last in zip(self.sizes, ends[:-1], ends[1:], strict=True)}
 
     def pack(self, count: int, **parts: ArrayLike) -> Array:
-        """Return rows (count, size) of parts, each (count, its size), (count,) if that is 1, or one row for all."""
+        """Return rows (count, size) from parts, each (count, its size), (count,) if that is 1, or one row for all."""
         packed = np.empty((count, self.size))
         for name, size in self.sizes.items():
             part = np.asarray(parts[name], dtype=float)

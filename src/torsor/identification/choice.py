@@ -1,4 +1,4 @@
-"""Stepwise selection of friction models by an information criterion.
+"""Stepwise selection of friction models by cross-validation or an information criterion.
 
 Terms are added and removed one by one while the criterion decreases. Coordinate j has n_j effective samples (samples
 over their correlation time), n in total. With k unknowns,
@@ -6,6 +6,11 @@ over their correlation time), n in total. With k unknowns,
     criterion = sum of n_j log(S_j / n_j) + penalty,       S_j: sum of squared residuals
     bic   penalty = k log n                                (Schwarz 1978)
     aicc  penalty = 2 k + 2 k (k + 1) / (n - k - 1)        (Hurvich and Tsai 1989)
+    cv    bic, and the same without penalty, where S_j are residuals of ten parts of the motion, each of them with the
+          parameters of the other nine: a term is added if both decrease, and removed if one does (Stone 1974)
+
+The prediction of motion that was not used decides what is worth adding. The penalty keeps out terms that lower its
+error by chance, of which there are many among a hundred candidates.
 
 Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
 parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by golden section. All
@@ -17,25 +22,36 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.identification.drives import (
     COUPLING_LAWS,
     LAWS,
-    OFFERED,
-    TEMPERATURE_LAWS,
     Motion,
     Term,
     spread,
     tried,
 )
-from torsor.identification.estimation import BLOCK_SIZE, Equations, Fit, Method, correlation_time, estimate
+from torsor.identification.estimation import (
+    BLOCK_SIZE,
+    Equations,
+    Fit,
+    Method,
+    correlation_time,
+    estimate,
+    without_outliers,
+)
 from torsor.identification.model import Filter, Model
 
-CRITERIA = ("bic", "aicc")
+CRITERIA = ("cv", "bic", "aicc")
+FOLDS = 10  # parts of the motion in cross-validation
+MAX_TRIALS = 24  # terms whose criterion is computed in each step: those that lower the squared residuals most
+MAX_STEPS = 100  # terms added and removed; two criteria might alternate
 GOLDEN = (np.sqrt(5) - 1) / 2
 GOLDEN_STEPS = 22  # golden-section steps, which reduce the interval to 1/40,000
 MIN_NOISE_RATIO = 1e-6  # fraction of the forces below which residuals are rounding errors
+MIN_LEFT_PART = 1e-6  # fraction of the squared forces below which residuals are not computed as a difference
 MIN_INDEPENDENT_PART = 1e-8  # minimum fraction of a squared column norm that is independent of the other columns
 
 Columns = Callable[[Sequence[Term]], Array]
@@ -51,41 +67,44 @@ def choose(
     it is the rise if the model is added. ``equations`` contain the columns that are always present, and ``fitted`` is
     their solution. Several options may be the same model with different shapes, of which at most one is chosen.
     """
-    search = _Search.of(equations, fitted, columns, options, criterion)
+    residuals = equations.residuals(fitted.values)
+    # Samples that are correlated over m lags count as one in 1 + m.
+    lags = np.array([correlation_time(residual[:, None], equations.parts) for residual in residuals.T])
+    search = _Search.of(equations, fitted.noise, lags, columns, options, criterion)
     chosen: list[int] = []
-    value = search.value(chosen)
-    while True:
+    for _ in range(MAX_STEPS):
         taken = {options[k].name for k in chosen}
-        trials = [[*chosen, k] for k, term in enumerate(options) if term.name not in taken]
+        gains = search.gains(chosen)
+        likely = sorted((k for k, term in enumerate(options) if term.name not in taken), key=lambda k: -gains[k])
+        trials = [[*chosen, k] for k in likely[:MAX_TRIALS]]
         trials += [[each for each in chosen if each != k] for k in chosen]
-        values = [search.value(trial) for trial in trials]
-        best = int(np.argmin(values)) if values else 0
-        if not values or not values[best] < value:
+        better = search.first_better(chosen, trials)
+        if better is None:
             break
-        chosen = trials[best]
+        chosen = better
         search = search.reweighted(chosen)
-        value = search.value(chosen)
     changes: dict[str, dict[str, float]] = {}
+    gains = search.gains(chosen)
+    best = {term.name: k for k, term in sorted(enumerate(options), key=lambda each: gains[each[0]])}
     for k, term in enumerate(options):
-        if k not in chosen and term.name in taken:
+        if k not in chosen and (term.name in taken or best[term.name] != k):
             continue
         other = [each for each in chosen if each != k] if k in chosen else [*chosen, k]
-        change = search.value(other) - value
+        change = search.change(chosen, other)
         drive_changes = changes.setdefault(term.drive, {})
         drive_changes[term.law] = min(change, drive_changes.get(term.law, np.inf))
     return [options[k] for k in chosen], changes
 
 
-def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
-    """Return a term with the shape that minimises the squared residuals.
+def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
+    """Return a term with the shape that minimises the squared residuals, over the ``noise`` (n,).
 
     The best of ``shapes`` is refined by golden section. ``equations`` contain all other columns.
     """
-    search = _Search.of(equations, fitted, columns, [], "bic")
+    search = _Search.of(equations, noise, np.zeros_like(noise), columns, [], "bic")
 
     def squares(shape: float) -> float:
-        tried = replace(term, shape=shape)
-        return search.squares_with(equations, spread(columns([tried]), [tried])[..., 0])
+        return search.squares_with(equations, columns([replace(term, shape=shape)])[..., 0], np.array(term.direction))
 
     at = int(np.argmin([squares(shape) for shape in shapes]))
     low, high = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
@@ -107,7 +126,9 @@ def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shap
 class _Search:
     """Normal matrices ``G`` (n, b + m + 1, b + m + 1) of b columns, m options and tau, with the ``noise`` (n,).
 
-    ``counts`` (n,) are the effective numbers of ``samples`` (n,).
+    ``counts`` (n,) are the effective numbers of ``samples`` (n,). ``folds`` are the summands of G from each part of the
+    motion, of which there is one without cross-validation: for each coordinate an array (F, s, s) of its columns, which
+    ``local`` (n, b + m + 1) numbers; -1 for others.
     """
 
     G: Array
@@ -116,30 +137,40 @@ class _Search:
     samples: Array
     counts: Array
     criterion: str
+    folds: tuple[Array, ...]
+    local: NDArray[np.intp]
 
     @classmethod
     def of(
-        cls, equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str
+        cls,
+        equations: Equations,
+        noise: Array,
+        lags: Array,
+        columns: Columns,
+        options: Sequence[Term],
+        criterion: str,
     ) -> "_Search":
         n, b, m = equations.tau.shape[1], equations.Y.shape[-1], len(options)
-        G = np.zeros((n, b + m + 1, b + m + 1))
         phi = columns(options)
+        G, folds, local = np.zeros((n, b + m + 1, b + m + 1)), [], np.full((n, b + m + 1), -1)
+        ends = np.linspace(0, len(phi), (FOLDS if criterion == "cv" else 1) + 1).astype(int)
         directions = np.array([term.direction for term in options]).reshape(m, n)
         for j in range(n):
             present = np.flatnonzero(directions[:, j])
             at = np.concatenate([np.arange(b), b + present, [b + m]])
-            for k in range(0, len(phi), BLOCK_SIZE):
-                block = slice(k, k + BLOCK_SIZE)
-                extra = phi[block][:, present] * directions[present, j]
-                parts = [equations.Y[block, j], extra, equations.tau[block, j, None]]
-                rows = np.concatenate(parts, axis=1) * equations.weights[block, j, None]
-                G[j][np.ix_(at, at)] += rows.T @ rows
-        residuals = equations.residuals(fitted.values)
-        # Samples that are correlated over m lags count as one in 1 + m.
-        together = [1 + correlation_time(residual[:, None], equations.parts) for residual in residuals.T]
+            local[j, at] = np.arange(len(at))
+            folds.append(np.zeros((len(ends) - 1, len(at), len(at))))
+            for fold, first, last in zip(folds[j], ends[:-1], ends[1:], strict=True):
+                for k in range(first, last, BLOCK_SIZE):
+                    block = slice(k, min(k + BLOCK_SIZE, last))
+                    extra = phi[block][:, present] * directions[present, j]
+                    parts = [equations.Y[block, j], extra, equations.tau[block, j, None]]
+                    rows = np.concatenate(parts, axis=1) * equations.weights[block, j, None]
+                    fold += rows.T @ rows
+            G[j][np.ix_(at, at)] = folds[j].sum(axis=0)
         samples = np.count_nonzero(equations.weights, axis=0)
         least = MIN_NOISE_RATIO * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
-        return cls(G, b, np.maximum(fitted.noise, least), samples, samples / np.array(together), criterion)
+        return cls(G, b, np.maximum(noise, least), samples, samples / (1 + lags), criterion, tuple(folds), local)
 
     def _solved(self, chosen: Sequence[int]) -> Array | None:
         """Return the squared residuals (n,) with some options, or None if the columns are linearly dependent."""
@@ -156,11 +187,76 @@ class _Search:
         squares = self._solved(chosen)
         if squares is None:
             return np.inf
-        k, n, some = self.size + len(chosen), float(self.counts.sum()), self.counts > 0
-        likelihood = float(np.sum(self.counts[some] * np.log(squares[some] / self.counts[some])))
-        if self.criterion == "bic":
+        k, n, likelihood = self.size + len(chosen), float(self.counts.sum()), self._likelihood(squares)
+        if self.criterion != "aicc":
             return float(likelihood + k * np.log(n))
         return likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1) if n > k + 1 else np.inf
+
+    def _likelihood(self, squares: Array) -> float:
+        """Return the sum of n_j log(S_j / n_j), twice the negative logarithm of the likelihood."""
+        some, least = self.counts > 0, MIN_NOISE_RATIO**2 * self.G[:, -1, -1].max()
+        return float(np.sum(self.counts[some] * np.log(np.maximum(squares, least)[some] / self.counts[some])))
+
+    def _predicted(self, chosen: Sequence[int], folds: Sequence[int]) -> float:
+        """Return the likelihood of some folds with the parameters of all others; infinite if these do not suffice."""
+        at = [*range(self.size), *(self.size + k for k in chosen), -1]
+        whole, squares = self.G[:, at][:, :, at], np.zeros(len(self.G))
+        for k in folds:
+            fold = np.zeros_like(whole)
+            for j, own in enumerate(self.folds):
+                present = np.flatnonzero(self.local[j, at] >= 0)
+                columns = self.local[j, at][present]
+                fold[j][np.ix_(present, present)] = own[k][np.ix_(columns, columns)]
+            x = _solution(np.einsum("jab,j->ab", whole - fold, 1 / self.noise**2))
+            if x is None:
+                return np.inf
+            row = np.append(x, -1.0)
+            squares += np.einsum("a,jab,b->j", row, fold, row)
+        return self._likelihood(squares) if folds else np.inf
+
+    @cached_property
+    def _usable(self) -> list[int]:
+        """The folds without which the parameters are still determined."""
+        return [k for k in range(len(self.folds[0])) if np.isfinite(self._predicted((), (k,)))]
+
+    @cached_property
+    def _weighted(self) -> Array:
+        return np.asarray(np.einsum("jab,j->ab", self.G, 1 / self.noise**2))
+
+    def gains(self, chosen: Sequence[int]) -> Array:
+        """Return how much each option (m,) lowers the weighted squared residuals beside those chosen."""
+        A, at = self._weighted, [*range(self.size), *(self.size + k for k in chosen)]
+        options = slice(self.size, len(A) - 1)
+        lengths = np.sqrt(np.maximum(np.diagonal(A)[at], 1e-300))
+        N = A[np.ix_(at, at)] / np.outer(lengths, lengths) + 1e-14 * np.eye(len(at))
+        across = A[at, options] / lengths[:, None]
+        back = np.linalg.solve(N, np.column_stack([across, A[at, -1] / lengths]))
+        own = np.diagonal(A)[options]
+        free = own - np.sum(across * back[:, :-1], axis=0)
+        slopes = A[options, -1] - across.T @ back[:, -1]
+        return np.where(free > MIN_INDEPENDENT_PART * own, slopes**2 / np.maximum(free, 1e-300), 0.0)
+
+    def change(self, chosen: Sequence[int], other: Sequence[int]) -> float:
+        """Return the change of the criterion from ``chosen`` to ``other`` options.
+
+        By cross-validation it is the larger change of both criteria if an option is added, and the smaller one if an
+        option is removed.
+        """
+        change, added = self.value(other) - self.value(chosen), len(other) > len(chosen)
+        if self.criterion != "cv" or (change < 0) != added:
+            return change
+        before, after = (self._predicted(each, self._usable) for each in (chosen, other))
+        predicted = after - before if np.isfinite(after) and np.isfinite(before) else np.inf if added else -np.inf
+        return max(change, predicted) if added else min(change, predicted)
+
+    def first_better(self, chosen: Sequence[int], trials: Sequence[list[int]]) -> list[int] | None:
+        """Return the trial with the lowest value of the criterion that lowers it, or None."""
+        value, values = self.value(chosen), [self.value(trial) for trial in trials]
+        for own, trial in sorted(zip(values, trials, strict=True)):
+            added = len(trial) > len(chosen)
+            if (own < value or not added) and self.change(chosen, trial) < 0:
+                return trial
+        return None
 
     def reweighted(self, chosen: Sequence[int]) -> "_Search":
         """Return the search with the noise re-estimated from the residuals of some options."""
@@ -169,17 +265,23 @@ class _Search:
         least = MIN_NOISE_RATIO**2 * self.G[:, -1, -1].max()
         return replace(self, noise=np.sqrt(np.maximum(squares, least) / np.maximum(self.samples, 1)))
 
-    def squares_with(self, equations: Equations, column: Array) -> float:
-        """Return the weighted squared residuals with one more column (N, n)."""
-        scaled = column * (equations.weights / self.noise) ** 2
+    def squares_with(self, equations: Equations, column: Array, direction: Array) -> float:
+        """Return the weighted squared residuals with one more column phi (N,) along a direction (n,)."""
         A = np.einsum("jab,j->ab", self.G, 1 / self.noise**2)
-        across = np.append(np.einsum("tj,tjb->b", scaled, equations.Y, optimize=True), np.sum(scaled * equations.tau))
+        across, own = np.zeros(self.size + 1), 0.0
+        for j in np.flatnonzero(direction).tolist():  # of the coordinates on which it acts
+            scaled = column * direction[j] * (equations.weights[:, j] / self.noise[j]) ** 2
+            across += np.append(scaled @ equations.Y[:, j], scaled @ equations.tau[:, j])
+            own += float(scaled @ column) * direction[j]
         whole = np.insert(np.insert(A, self.size, across, axis=0), self.size, 0.0, axis=1)
-        whole[:, self.size] = np.insert(across, self.size, np.sum(scaled * column))
+        whole[:, self.size] = np.insert(across, self.size, own)
         x = _solution(whole)
         if x is None:
             return np.inf
-        rest = equations.tau - equations.Y @ x[:-1] - column * x[-1]
+        left = float(whole[-1, -1] - whole[-1, :-1] @ x)
+        if left > MIN_LEFT_PART * whole[-1, -1]:
+            return left
+        rest = equations.tau - equations.Y @ x[:-1] - x[-1] * column[:, None] * direction
         return float(np.sum((rest * equations.weights / self.noise) ** 2))
 
 
@@ -205,7 +307,7 @@ LOAD_ITERATIONS = 4  # alternating fits of the transmitted forces and of the fri
 class Wanted:
     """Requested friction models: the direction (nv,) of each drive, the ``motors``, and the ``laws`` of each drive.
 
-    The ``criterion`` selects the models of the drives in ``chosen``. Temperature models need ``warm``.
+    The ``criterion`` selects models of the drives in ``chosen`` among those ``offered``.
     """
 
     directions: Mapping[str, Array]
@@ -213,7 +315,7 @@ class Wanted:
     laws: Mapping[str, tuple[str, ...]]
     chosen: tuple[str, ...]
     criterion: str
-    warm: bool
+    offered: tuple[str, ...]
 
     def term(self, drive: str, law: str) -> Term:
         """Return a term of a drive."""
@@ -232,21 +334,24 @@ def extended(
     if not terms and not fixed and not wanted.chosen:
         return equations, (), {}
     builder = _Builder(model, reference, equations, through)
-    plain = Method(method.robust, "white")
-    builder = builder.at(estimate(builder.whole(terms), plain))
+    plain = Method(method.robust, "ignored")
+    fitted = estimate(builder.whole(terms), plain)
+    builder = builder.at(fitted)
     for term in fixed:
         terms = builder.added(terms, term)
     changes: dict[str, dict[str, float]] = {}
     if wanted.chosen:
-        laws = [law for law in OFFERED if wanted.warm or law not in TEMPERATURE_LAWS]
-        offered = [wanted.term(drive, law) for drive in wanted.chosen for law in laws]
+        offered = [wanted.term(drive, law) for drive in wanted.chosen for law in wanted.offered]
         options = [each for term in offered for each in tried(term, builder.motion)]
         whole = builder.whole(terms)
-        selected, changes = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
+        fitted = estimate(whole, plain) if fixed else fitted
+        counted = without_outliers(whole, fitted, method)
+        selected, changes = choose(counted, fitted, builder.columns, options, wanted.criterion)
         terms += selected
-        for term in selected:
-            if LAWS[term.law].shapes:
-                terms = builder.added([each for each in terms if each is not term], term)
+        shaped_terms = [term for term in selected if LAWS[term.law].shapes]
+        fitted = estimate(builder.whole(terms), plain) if shaped_terms else fitted
+        for term in shaped_terms:
+            terms = builder.added([each for each in terms if each is not term], term, fitted.noise)
     if any(term.law == "load" for term in terms):
         for _ in range(LOAD_ITERATIONS):
             builder = builder.at(estimate(builder.whole(terms), plain))
@@ -287,10 +392,11 @@ class _Builder:
         Y = np.concatenate([equations.Y, spread(self.columns(terms), terms)], axis=-1)
         return replace(equations, Y=Y, Z=Z, names=(*equations.names, *(term.name for term in terms)))
 
-    def added(self, terms: Sequence[Term], term: Term) -> list[Term]:
-        """Return the terms and one additional term with its best shape."""
+    def added(self, terms: Sequence[Term], term: Term, noise: Array | None = None) -> list[Term]:
+        """Return the terms and one additional term with its best shape, for the ``noise`` (n,) of the coordinates."""
         if not LAWS[term.law].shapes:
             return [*terms, term]
         whole = self.whole(terms)
         shapes = [candidate.shape for candidate in tried(term, self.motion)]
-        return [*terms, shaped(whole, estimate(whole, Method(noise="white")), self.columns, term, shapes)]
+        noise = estimate(whole, Method(noise="ignored")).noise if noise is None else noise
+        return [*terms, shaped(whole, noise, self.columns, term, shapes)]

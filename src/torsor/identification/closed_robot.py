@@ -7,7 +7,7 @@ identification therefore work as for a tree: see ``torsor.robot.protocols``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -400,6 +400,23 @@ def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where
 def drives_of(robot: MeasuredRobot, what: str, values: Array) -> Array:
     """Return the drive columns (N, n) of a closed robot, or all columns of a tree."""
     return robot.drive_columns(what, values) if isinstance(robot, ClosedRobot) else values
+
+
+def rubbing_joints(robot: MeasuredRobot) -> set[str]:
+    """Return the joints that can have friction models: functions of the velocity of their own coordinate."""
+    return {joint.name for joint in robot.joints if joint.nq == joint.nv == 1 and joint.ratio == 1}
+
+
+def with_friction_models(robot: MeasuredRobot, models: Mapping[str, str]) -> Robot | ParallelRobot:
+    """Return the robot that was measured, with the friction models of some joints: text in their velocities."""
+    if not models:
+        return robot.given if isinstance(robot, ClosedRobot) else robot
+    tree = whole(robot)
+    for name, text in models.items():
+        tree = tree.with_friction(name, friction_model=text)
+    if isinstance(robot, ClosedRobot) and isinstance(robot.given, ParallelRobot):
+        return with_parameters(robot.given, tree)
+    return tree
 
 
 def driven_motion(robot: MeasuredRobot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:

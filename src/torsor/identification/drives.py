@@ -1,6 +1,6 @@
 """Identified drive forces: terms beyond the robot parameters, their values, and their selection."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -81,6 +81,16 @@ LAWS: dict[str, Law] = {
 }
 OFFERED = tuple(name for name in LAWS if name not in COUPLING_LAWS)
 TEMPERATURE_LAWS = ("viscous_temperature", "coulomb_temperature")
+# Models that a robot can have, as text in the joint velocity v, with the value x, the shape s and the largest measured
+# speed u. Beyond u, polynomials keep their value there: extrapolated, friction may drive the joint.
+ROBOT_MODELS = {
+    "offset": "{x!r}",
+    "asymmetric": "{x!r} * fmin(abs(v), {u!r})",
+    "cubic": "{x!r} * fmax(fmin(v, {u!r}), -{u!r})**3",
+    "power": "{x!r} * sign(v) * fmax(fmin(abs(v), {u!r}), {least!r})**{s!r}",
+    "stribeck": "{x!r} * sign(v) * exp(-(v / {s!r})**2)",
+}
+MIN_SPEED_RATIO = 1e-6  # fraction of the largest speed below which |v|^n is constant: its slope is infinite at rest
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,11 @@ class Term:
     def name(self) -> str:
         """Name of the parameter, such as "joint2.stribeck"."""
         return f"{self.drive}.{self.law}"
+
+    @property
+    def fits_robot(self) -> bool:
+        """Whether a robot can have the term: the model of a joint, a function of its velocity."""
+        return self.law in ROBOT_MODELS and np.count_nonzero(self.direction) == 1
 
 
 def spread(phi: Array, terms: Sequence[Term]) -> Array:
@@ -221,16 +236,32 @@ class Drives:
         tried = [(drive, law, rise) for drive, laws in self.changes.items() for law, rise in laws.items()]
         return [each for each in tried if each[1] not in self.chosen(each[0])]
 
-    @property
-    def left_out(self) -> str:
-        """A sentence that names the terms which the identified robot does not contain.
+    def left_out(self, joints: Collection[str]) -> str:
+        """Return a sentence that names the terms which a robot cannot have, or "".
+
+        ``joints`` can have friction models.
 
         Example:
-            >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).left_out
-            'The robot has Coulomb and viscous friction only, without the selected friction models: joint1.offset'
+            >>> Drives((Term("motor2", "inertia", (1.0, 2.0)),), np.ones(1), np.eye(1)).left_out(["joint1", "joint2"])
+            'a robot cannot have the terms motor2.inertia'
         """
-        text = "The robot has Coulomb and viscous friction only, without the selected friction models"
-        return f"{text}: {', '.join(self.names)}"
+        names = [term.name for term in self.terms if not term.fits_robot or term.drive not in joints]
+        return f"a robot cannot have the terms {', '.join(names)}" if names else ""
+
+    def robot_models(self, speeds: Mapping[str, float]) -> dict[str, str]:
+        """Return the friction of each joint as text in its velocity v; ``speeds`` are its largest measured ones.
+
+        Example:
+            >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).robot_models({"joint1": 2.0})
+            {'joint1': '1.0'}
+        """
+        texts: dict[str, list[str]] = {}
+        for term, value in zip(self.terms, self.values.tolist(), strict=True):
+            if term.fits_robot and term.drive in speeds:
+                top = speeds[term.drive]
+                numbers = {"x": value, "s": term.shape, "u": top, "least": MIN_SPEED_RATIO * top}
+                texts.setdefault(term.drive, []).append(ROBOT_MODELS[term.law].format(**numbers))
+        return {drive: " + ".join(parts) for drive, parts in texts.items()}
 
     def chosen(self, drive: str) -> tuple[str, ...]:
         """Return the friction models of a drive.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -128,9 +129,9 @@ def scale_of(residuals: Array) -> Array:
 #     covariance = B^-1 S B^-T,      B = sum of e'_tj z_tj y_tj^T,      S = sum over t, s of K(t - s) g_t g_s^T
 #
 # with the scores g_t = sum over j of z_tj e_tj. For white noise only t = s counts, and S = sum of z_tj C_jk z_tk^T with
-# the covariance C of the coordinates. Otherwise K is the flat-top kernel of Politis and Romano (1995): 1 up to the lag
-# m, then linear to 0 at 2 m; m is where the autocorrelation of the residuals ends (Politis 2003). Huber 1967; Newey and
-# West 1987; Zellner 1962 (correlated coordinates).
+# the covariance C of the coordinates (Zellner 1962). For autoregressive noise, S follows from its spectrum: see
+# ``coloured``. Otherwise K is the flat-top kernel of Politis and Romano (1995): 1 up to the lag m, then linear to 0 at
+# 2 m; m is where the autocorrelation of the residuals ends (Politis 2003). Huber 1967; Newey and West 1987.
 
 MIN_QUIET_LAGS = 5  # minimum number of consecutive lags without autocorrelation
 MAX_LAG_FRACTION = 1 / 80  # maximum lag as a fraction of the samples (about 60 independent windows); at least ten lags
@@ -144,18 +145,15 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
 
     The largest lag of all coordinates is returned. Zeros mark excluded samples.
     """
-    whole = max(part.stop - part.start for part in parts)
-    max_lag = max(int(MAX_LAG_FRACTION * whole), min(2 * MIN_QUIET_LAGS, whole // 10))
-    if max_lag < 1:
+    most = max_lag(max(part.stop - part.start for part in parts))
+    if most < 1:
         return 0
-    sums, counts = np.zeros((max_lag + 1, residuals.shape[1])), np.zeros((max_lag + 1, residuals.shape[1]))
+    sums, counts = np.zeros((2, most + 1, residuals.shape[1]))
     for part in parts:
         stretch = residuals[part]
         for into, signal in ((sums, stretch), (counts, (stretch != 0).astype(float))):
             length = 1 << int(np.ceil(np.log2(2 * len(stretch))))
-            power = np.abs(np.fft.rfft(signal, length, axis=0)) ** 2
-            lags = min(max_lag + 1, len(stretch))
-            into[:lags] += np.fft.irfft(power, length, axis=0)[:lags]
+            into[: len(stretch)] += _lagged(signal, length)[: min(most + 1, len(stretch))]
     lag = 0
     for total, count in zip(sums.T, counts.T, strict=True):
         if total[0] > 0:
@@ -163,6 +161,16 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
             limit = 2 * np.sqrt(np.log10(max(count[0], 10.0)) / np.maximum(count, 1.0))
             lag = max(lag, _end(np.abs(rho[1:]) < limit[1:]))
     return lag
+
+
+def max_lag(count: int) -> int:
+    """Return the maximum lag of ``count`` consecutive samples."""
+    return max(int(MAX_LAG_FRACTION * count), min(2 * MIN_QUIET_LAGS, count // 10))
+
+
+def _lagged(signal: Array, length: int) -> Array:
+    """Return the sums of products of a signal (N, ...) with itself, by lag; ``length`` is 2 N or more."""
+    return np.asarray(np.fft.irfft(np.abs(np.fft.rfft(signal, length, axis=0)) ** 2, length, axis=0)[: len(signal)])
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
@@ -264,7 +272,10 @@ class Equations:
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """Estimator: ``robust`` is None or a name of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto"."""
+    """Estimator: ``robust`` is None or a name of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto".
+
+    With noise "ignored", the covariance is that of least squares with noise of each coordinate alone.
+    """
 
     robust: str | None = None
     noise: str = "auto"
@@ -284,13 +295,21 @@ def estimate(equations: Equations, method: Method) -> Fit:
                 break
     if equations.Z is not None:
         solution = _instrumental(equations, solution, influence)
-    return _with_covariance(equations, solution, influence, method.noise)
+    return solution if method.noise == "ignored" else _with_covariance(equations, solution, influence, method.noise)
 
 
 def _weights(equations: Equations, x: Array, influence: Influence) -> Array:
     residuals = equations.residuals(x)
     scale = np.maximum(scale_of(residuals), 1e-12 * np.abs(equations.tau).max(initial=1e-300))
     return influence.weight(residuals / scale)
+
+
+def without_outliers(equations: Equations, found: Fit, method: Method) -> Equations:
+    """Return the equations with the robust weights of a solution."""
+    if method.robust is None:
+        return equations
+    weights = equations.weights * np.sqrt(_weights(equations, found.values, INFLUENCES[method.robust]))
+    return replace(equations, weights=weights)
 
 
 def _settled(found: Fit, previous: Fit) -> bool:
@@ -359,8 +378,174 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
         S += (spread @ Z).reshape(-1, b).T @ Z.reshape(-1, b)
         scores[block] = np.einsum("tjb,tj->tb", Z, errors[block], optimize=True)
     if lag > 0:
-        S = meat(scores, equations.parts, lag) / free_part(int(counted.sum()), lag, b)
+        process = coloured(equations, found.noise, errors, S)
+        if process is None:
+            S = meat(scores, equations.parts, lag) / free_part(int(counted.sum()), lag, b)
+        else:
+            S, lag = process[0], max(process[1], 1)
     back = np.linalg.inv(B)
     covariance = back @ S @ back.T
     covariance = (covariance + covariance.T) / 2
     return replace(found, covariance=covariance, root=root_of(covariance), lag=lag)
+
+
+# Noise of an autoregressive process, e_t = a_1 e_(t-1) + ... + a_p e_(t-p) + white noise of variance s, such as drift.
+#
+# Such noise may last longer than the lags that ``meat`` can estimate. Its spectrum is
+# Phi(w) = s / |1 - a_1 exp(-iw) - ... - a_p exp(-iwp)|^2, and with the Fourier transform z(w) of the rows z_t
+#
+#     S = mean over w of Phi(w) z^* z
+#
+# The coefficients a follow from the autocovariances c_k of the residuals (Yule and Walker), and p minimises the
+# Bayesian information criterion. The fit takes the part of the noise that resembles the regressor: residuals are
+# r = e - Z B^-1 Z^T e, whose expected autocovariances are
+#
+#     c_k - mean over w of cos(kw) [2 Phi z B^-1 z^* - z B^-1 S B^-1 z^*]   (over the number of products)
+#
+# The process is corrected until these are the autocovariances of the residuals.
+
+MAX_ORDER = 5  # maximum order of a process
+MIN_AUTOCORRELATION = 0.05  # autocorrelation of a process that counts as zero
+MIN_INNOVATION = 1e-4  # minimum variance of the innovations over that of the process; rounding errors have less
+MAX_REFLECTION = 0.9999  # maximum partial autocorrelation: the process is stationary
+SPECTRUM_BANDS = 256  # frequency bands in which z^* z is summed
+MAX_TAKEN_RATIO = 3.0  # maximum variance that the fit is assumed to take, over that of the residuals
+# The spectrum has about half as many degrees of freedom as there are independent samples, count * variance / max(Phi).
+# With so few, a 95 % interval has t / 1.96 deviations: (t / 1.96)^2 = 1 + (1.96^2 + 1) / (2 degrees of freedom).
+STUDENT = 1.96**2 + 1
+CORRECTIONS = 12  # maximum corrections of the process
+CORRECTION_TOLERANCE = 1e-2  # relative change of the variance at convergence
+
+
+def coloured(equations: Equations, noise: Array, errors: Array, white: Array) -> tuple[Array, int] | None:
+    """Return S (b, b) for errors (N, n), over the ``noise`` (n,), of autoregressive processes, and their lag.
+
+    See the comment above. ``white`` (b, b) is S of white noise. It contains the correlation between coordinates, which
+    is kept. The result is None if the errors of some coordinate are no such process: without it, they are not white.
+    """
+    b, counted = len(white), equations.weights > 0
+    coordinates = np.flatnonzero(counted.any(axis=0)).tolist()
+    processes = [_Process.of(errors[:, j], counted[:, j], equations.parts) for j in coordinates]
+    if not all(process.is_whole for process in processes):
+        return None
+    rows = equations.Y if equations.Z is None else equations.Z
+    scaled = (rows[:, j] * (equations.weights[:, j] / noise[j])[:, None] for j in coordinates)
+    spectra = [_Spectrum.of(Z, equations.parts) for Z in scaled]
+    alone = np.asarray(sum(x.power[0] * z.bands.sum(axis=0) for x, z in zip(processes, spectra, strict=True)))
+    back = np.linalg.inv(sum(spectrum.bands.sum(axis=0) for spectrum in spectra))
+    targets, before = [process.power for process in processes], 0.0
+    for _ in range(CORRECTIONS):
+        densities = [x.density(c, z.frequencies) for x, c, z in zip(processes, targets, spectra, strict=True)]
+        S = np.asarray(sum(np.tensordot(d, z.bands, 1) for d, z in zip(densities, spectra, strict=True)))
+        size = float(np.trace(back @ S)) / b
+        if abs(size - before) <= CORRECTION_TOLERANCE * size:
+            break
+        before = size
+        parts = zip(processes, spectra, densities, strict=True)
+        targets = [x.power + z.taken(d, back, S, x.power, x.products) for x, z, d in parts]
+    independent = [x.products[0] * c[0] / d.max() for x, c, d in zip(processes, targets, densities, strict=True)]
+    widened = [(1 + STUDENT / k) * d for k, d in zip(independent, densities, strict=True)]
+    S = np.asarray(sum(np.tensordot(d, z.bands, 1) for d, z in zip(widened, spectra, strict=True)))
+    # What correlation in time adds to white noise, applied to white noise that is correlated between coordinates.
+    if not (np.diagonal(alone) > 0).all():
+        return None
+    scale = np.sqrt(np.diagonal(alone))
+    try:
+        roots = [np.linalg.cholesky(each / np.outer(scale, scale) + 1e-12 * np.eye(b)) for each in (S, alone)]
+    except np.linalg.LinAlgError:  # the motion barely separates parameters
+        return None
+    change = np.linalg.solve(roots[1].T, roots[0].T).T * scale[:, None] / scale
+    return np.asarray(change @ white @ change.T), max(x.lag(c) for x, c in zip(processes, targets, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Process:
+    """An autoregressive process of an ``order``, from autocovariances ``power`` (L,) with numbers of ``products`` (L,).
+
+    ``is_whole`` tells whether its innovations are white.
+    """
+
+    power: Array
+    products: Array
+    order: int
+    is_whole: bool
+
+    @classmethod
+    def of(cls, errors: Array, counted: Flags, parts: list[slice]) -> "_Process":
+        longest = max(part.stop - part.start for part in parts)
+        lags = min(max_lag(longest) + MAX_ORDER, longest - 1)
+        sums, products = np.zeros((2, lags + 1))
+        for part in parts:
+            length = 1 << int(np.ceil(np.log2(2 * (part.stop - part.start))))
+            for into, signal in ((sums, errors[part]), (products, counted[part].astype(float))):
+                into[: len(signal)] += _lagged(signal, length)[: lags + 1]
+        products = np.maximum(products, 1.0)
+        power, count = sums / products, float(products[0])
+        found = _levinson(power)
+        scores = [count * np.log(max(s, 1e-300)) + k * np.log(count) for k, (_, s) in enumerate(found)]
+        order = int(np.argmin(scores))
+        a = np.append(1.0, -found[order][0])
+        both = np.concatenate([power[:0:-1], power])
+        rest = np.convolve(both, np.correlate(a, a, "full"), "valid")[lags - order :]  # of the innovations
+        limit = 2 * np.sqrt(np.log10(max(count, 10.0)) / products[1 : len(rest)])
+        is_whole = found[order][1] > MIN_INNOVATION * power[0] and (np.abs(rest[1:]) < limit * rest[0]).all()
+        return cls(power, products, order, bool(is_whole))
+
+    def lag(self, power: Array) -> int:
+        """Return the lag from which autocorrelations are below ``MIN_AUTOCORRELATION``."""
+        coefficients, last = _levinson(power)[self.order][0], list(power[self.order :: -1])
+        for lag in range(self.order, 100 * len(power)):
+            if abs(last[0]) < MIN_AUTOCORRELATION * power[0]:
+                return lag
+            last = [float(coefficients @ last[: self.order]), *last[: self.order]]
+        return 100 * len(power)
+
+    def density(self, power: Array, frequencies: Array) -> Array:
+        """Return the spectrum Phi (K,) of the process with these autocovariances."""
+        coefficients, innovation = _levinson(power)[self.order]
+        waves = np.exp(-1j * np.outer(frequencies, np.arange(1, self.order + 1)))
+        return np.asarray(innovation / np.maximum(np.abs(1 - waves @ coefficients), 1 - MAX_REFLECTION) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """The sums ``bands`` (K, b, b) of z^* z of a coordinate about ``frequencies`` (K,), rad per sample."""
+
+    bands: Array
+    frequencies: Array
+
+    @classmethod
+    def of(cls, Z: Array, parts: list[slice]) -> "_Spectrum":
+        length = 1 << int(np.ceil(np.log2(2 * max(part.stop - part.start for part in parts))))
+        half = length // 2 + 1
+        low = np.arange(min(half, SPECTRUM_BANDS // 2))
+        edges = np.unique(np.append(low, np.linspace(len(low), half, SPECTRUM_BANDS // 2 + 1).astype(int)))
+        bands = np.zeros((len(edges) - 1, Z.shape[1], Z.shape[1]))
+        for part in parts:
+            waves = np.fft.rfft(Z[part], length, axis=0)
+            waves[1 : length // 2] *= np.sqrt(2)  # for both signs of the frequency
+            for k, (first, last) in enumerate(pairwise(edges)):
+                real, imaginary = waves[first:last].real, waves[first:last].imag
+                bands[k] += (real.T @ real + imaginary.T @ imaginary) / length
+        return cls(bands, np.pi * (edges[:-1] + edges[1:] - 1) / length)
+
+    def taken(self, density: Array, back: Array, S: Array, power: Array, products: Array) -> Array:
+        """Return the part of the autocovariances that the fit takes from the residuals."""
+        own, spread = (np.tensordot(self.bands, each, 2) for each in (back, back @ S @ back))
+        cosines = np.cos(np.outer(np.arange(len(power)), self.frequencies))
+        taken = cosines @ (2 * density * own - spread) / products
+        size = float(taken[0])
+        return np.asarray(taken * (min(1.0, MAX_TAKEN_RATIO * power[0] / size) if size > 0 else 0.0))
+
+
+def _levinson(power: Array) -> list[tuple[Array, float]]:
+    """Return coefficients and innovation variance of the processes of each order, by the recursion of Levinson."""
+    coefficients, innovation = np.zeros(0), float(power[0])
+    found = [(coefficients, innovation)]
+    for k in range(1, min(MAX_ORDER + 1, len(power))):
+        partial = float(power[k] - coefficients @ power[k - 1 : 0 : -1]) / max(innovation, 1e-300)
+        partial = min(max(partial, -MAX_REFLECTION), MAX_REFLECTION)
+        coefficients = np.append(coefficients - partial * coefficients[::-1], partial)
+        innovation *= 1 - partial**2
+        found.append((coefficients, innovation))
+    return found

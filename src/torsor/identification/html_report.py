@@ -9,7 +9,7 @@ import numpy as np
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
 from torsor.base.html_report import html_list, html_table, html_text, image, in_motion, write_html
-from torsor.identification.closed_robot import whole
+from torsor.identification.closed_robot import rubbing_joints, whole
 from torsor.identification.contents import HALF_INTERVAL, KINDS, MARK, percent_text, short, unit_of
 from torsor.identification.drives import LAWS
 from torsor.identification.result import UNDETERMINED_PERCENT, UNEXPLAINED_PERCENT, Identified
@@ -91,7 +91,8 @@ def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
         count = f"{len(found.undetermined)} of {len(found)} base parameters"
         yield _remark(f"{count} have a deviation above {UNDETERMINED_PERCENT:g} % of their value (marked !).")
     if found.drives is not None and found.parameters is not None:
-        yield _remark(found.drives.left_out)
+        left_out = found.drives.left_out(rubbing_joints(found.prior))
+        yield from [_remark(f"{left_out[:1].upper()}{left_out[1:]}.")] if left_out else []
     if found.unseen is None and validated is None:
         yield _remark("No motion was held out, so the prediction error on unseen motion is unknown.")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,24 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA, Wanted, extended
-from torsor.identification.closed_robot import MeasuredRobot, measured_robot, whole
-from torsor.identification.drives import TEMPERATURE_LAWS, Drives, asked_of, directions_of, warmth_of
+from torsor.identification.closed_robot import (
+    MeasuredRobot,
+    measured_robot,
+    rubbing_joints,
+    whole,
+    with_friction_models,
+)
+from torsor.identification.drives import (
+    AUTO,
+    FRICTION_SUFFIXES,
+    OFFERED,
+    ROBOT_MODELS,
+    TEMPERATURE_LAWS,
+    Drives,
+    asked_of,
+    directions_of,
+    warmth_of,
+)
 from torsor.identification.estimation import INFLUENCES, Method, estimate, root_of
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of
@@ -37,10 +54,10 @@ def identify(
     regularisation: float = 1e-3,
     mass: float | None = None,
     still: float = 0.01,
-    friction: str | Sequence[str] | Mapping[str, Any] = (),
+    friction: str | Sequence[str] | Mapping[str, Any] = "auto",
     couplings: Mapping[str, Mapping[str, float]] | None = None,
     temperature: ArrayLike | None = None,
-    criterion: str = "bic",
+    criterion: str = "cv",
     bandwidth: float | None = None,
     robust: str | None = None,
     noise: str = "auto",
@@ -71,12 +88,14 @@ def identify(
     relative to the squared residuals over their noise. ``mass`` (kg) is the known total mass of all moving links.
     Standard deviations are those of least squares without the constraints.
 
-    ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name.
-    With "auto", they are selected by an information ``criterion``, "bic" or "aicc". Models are "offset", "asymmetric",
-    "cubic", "power", "stribeck", "load", and with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and
-    "coulomb_temperature"; ``identification/drives.py`` contains their formulas. ``couplings`` are motors that drive
-    several coordinates, {"motor6": {"joint5": 1.0, "joint6": 1.0}}. The inertia, Coulomb and viscous friction of each
-    are also identified. The result contains these terms in ``drives``.
+    ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name;
+    () is none. With "auto", they are selected for all coordinates with unknown friction by a ``criterion``: "cv"
+    (cross-validation), "bic" or "aicc". Models are "offset", "asymmetric", "cubic", "power", "stribeck", "load", and
+    with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and "coulomb_temperature";
+    ``identification/drives.py`` contains their formulas. With ``physical``, "auto" selects among the first five, which
+    ``.robot`` can have. ``couplings`` are motors that drive several coordinates, {"motor6": {"joint5": 1.0, "joint6":
+    1.0}}. The inertia, Coulomb and viscous friction of each are also identified. The result contains these terms in
+    ``drives``. Friction models of the given robot are identified anew where its friction is unknown.
 
     ``bandwidth`` (Hz) applies the same low-pass filter to forces and regressor, and decimates them. ``robust``, "huber"
     or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or "auto", which tests
@@ -112,12 +131,11 @@ def identify(
     if temperature is None and any(law in TEMPERATURE_LAWS for term_values in laws.values() for law in term_values):
         raise ModelError("depends on temperature", argument="friction", where=where, fix="pass `temperature`")
     one_of(criterion, CRITERIA, where, "criterion")
-    request = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
     settings = {"physical": physical, "among": list(several(among)), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
     settings |= {"instruments": instruments if isinstance(instruments, str) else instruments is not None}
-    robot = robot.to(dtype="float64")
+    robot = _with_unknown_friction(robot.to(dtype="float64"), among, data)
     base = robot.inertial.base(among=among, measured=samples.measured(robot))
     if not len(base):
         raise ModelError("no motion excites any of the unknown parameters", where=where)
@@ -126,6 +144,16 @@ def identify(
     model = Model(robot, base, used.q, used.v, used.a, warmth[: len(used)], used.external)
     through = Filter.of(used, bandwidth, where)
     equations = equations_of(model, used, through, still)
+    offered = [law for law in OFFERED if temperature is not None or law not in TEMPERATURE_LAWS]
+    if friction == AUTO:
+        unknown = {name for name, is_unknown in zip(robot.inertial.names, base.unknown, strict=True) if is_unknown}
+        rubs = {name for name in names if {f"{name}{suffix}" for suffix in FRICTION_SUFFIXES} & unknown}
+        rubs &= {name for name, seen in zip(names, np.any(equations.weights > 0, axis=0).tolist(), strict=True) if seen}
+        if physical:
+            offered, rubs = [law for law in offered if law in ROBOT_MODELS], rubs & rubbing_joints(robot)
+        motors = () if physical else tuple(couplings)
+        chosen = tuple(drive for drive in chosen if drive in rubs or drive in motors)
+    request = Wanted(drives, tuple(couplings), laws, chosen, criterion, tuple(offered))
     if isinstance(instruments, str):
         one_of(instruments, (SIMULATION,), where, "instruments")
         (complete, terms, changes), found = simulated(model, used, through, equations, request, method)
@@ -165,6 +193,18 @@ def identify(
         return made
     predicted = made.validate(unseen, temperature=None if temperature is None else warmth[len(used) :] + mean)
     return replace(made, held_out=predicted.relative_residuals, unseen=predicted)
+
+
+def _with_unknown_friction(robot: MeasuredRobot, among: Sequence[str], data: Any) -> MeasuredRobot:
+    """Return the robot without friction models of joints whose friction is unknown."""
+    patterns = several(among)
+    unknown = [
+        joint.name
+        for joint in whole(robot).joints
+        if joint.friction_model
+        and any(fnmatchcase(f"{joint.name}{suffix}", each) for each in patterns for suffix in FRICTION_SUFFIXES)
+    ]
+    return measured_robot(with_friction_models(robot, dict.fromkeys(unknown, "")), data) if unknown else robot
 
 
 def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measurements | None]:

@@ -64,7 +64,7 @@ def output_error(
     other = robot.nq != robot.nv or start.drives is not None or start.measurements.external is not None
     if isinstance(robot, ClosedRobot) or other or start.settings.get("bandwidth") is not None:
         allowed = "nq = nv, no loops, no external wrenches, no further friction models, no bandwidth"
-        fix = 'start from an estimate without these, or use `instruments="simulation"`'
+        fix = 'start from an estimate without these, `friction=()`, or use `instruments="simulation"`'
         raise ModelError("output error does not support this model", where=where, allowed=allowed, fix=fix)
     times = frozen_array(t, (np.size(t),), where, "t")
     step = uniform_step(times, where)

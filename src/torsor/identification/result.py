@@ -21,10 +21,19 @@ from torsor.base.summary import as_text as tables_as_text
 from torsor.base.tables import Column
 from torsor.identification import contents
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
-from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, closed_robot, driven_motion, whole
+from torsor.identification.closed_robot import (
+    ClosedRobot,
+    MeasuredRobot,
+    closed_robot,
+    driven_motion,
+    rubbing_joints,
+    whole,
+    with_friction_models,
+)
 from torsor.identification.drives import Drives
+from torsor.identification.estimation import max_lag
 from torsor.identification.measurements import Measurements, measurements_of
-from torsor.identification.model import Filter, Model
+from torsor.identification.model import Filter, Model, stretches
 from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.base_parameters import BaseParameters
@@ -69,6 +78,7 @@ class Identified(Result):
     """
 
     kind = "identification"
+    undefined = ("measured_tau", "unseen_tau")  # of joints without a force sensor
     prior: MeasuredRobot
     base: BaseParameters
     values: Array
@@ -199,8 +209,9 @@ class Identified(Result):
 
     @cached_property
     def robot(self) -> Robot | ParallelRobot:
-        """The robot with the identified parameters, for an estimate with ``physical=True``.
+        """The robot with the identified parameters and friction models, for an estimate with ``physical=True``.
 
+        A warning names terms that a robot cannot have: "load", temperatures and motors that drive several joints.
         The result is a ``ParallelRobot`` if the given robot is one, otherwise a ``Robot``.
         """
         if self.parameters is None:
@@ -208,8 +219,14 @@ class Identified(Result):
             raise ModelError(
                 message, where=self.prior.name, fix="use identify(..., physical=True), or predict(q, v, a)"
             )
-        made = self.prior.inertial.replaced(self.parameters)
-        return made.given if isinstance(made, ClosedRobot) else made
+        models = {}
+        if self.drives is not None:
+            able = rubbing_joints(self.prior)
+            top = zip(self.prior.coordinate_names, np.abs(self.measurements.v).max(axis=0).tolist(), strict=True)
+            models = self.drives.robot_models({name: speed for name, speed in top if name in able})
+            if left_out := self.drives.left_out(able):
+                warn(left_out, where=self.prior.name, fix="predict(q, v, a) includes them, and save() keeps them")
+        return with_friction_models(self.prior.inertial.replaced(self.parameters), models)
 
     def predict(
         self,
@@ -315,7 +332,12 @@ class Identified(Result):
             left = ", ".join(self.prior.coordinate_names[k] for k in np.flatnonzero(~measured))
             notes.append(f"forces of {left} were not measured; parameters that affect only these are not identified")
         if self.lag:
-            notes.append(f"residuals are correlated over {self.lag} samples; the deviations account for this")
+            times, count = self.measurements.times, len(self.measurements)
+            most = max_lag(max(part.stop - part.start for part in stretches(times, count)))
+            text = "the deviations account for this"
+            if self.lag == most:
+                text = "the deviations account for no more, so they may be too small; pass a `bandwidth`"
+            notes.append(f"residuals are correlated over {self.lag} samples; {text}")
         text = tables_as_text(*tables, *notes, width=120, separator="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.splitlines())
 

@@ -197,6 +197,10 @@ def simulated(
     """Return the equations with simulated instruments, their terms, and the resulting estimate."""
     b = len(model.base)
     whole = extended(model, None, equations, through, wanted, method)
+    _, terms, changes = whole
+    # The same models for all iterations: choosing them takes longer than the estimate.
+    laws = {term.drive: tuple(each.law for each in terms if each.drive == term.drive) for term in terms}
+    wanted = replace(wanted, laws={drive: laws[drive] for drive in laws if drive not in wanted.motors}, chosen=())
     solution = estimate(whole[0], method)
     tracking = Tracking.of(model, data, through.parts, solution.values[:b])
     for _ in range(MAX_SIMULATIONS):
@@ -211,7 +215,7 @@ def simulated(
         message = "the simulated estimate does not follow the measured motion; instruments are the filtered positions"
         fix = "excite the robot more, or pass the motion without noise: `instruments=(q, v, a)`"
         warn(message, where=model.robot.name, fix=fix)
-    return whole, solution
+    return (whole[0], whole[1], changes), solution
 
 
 def _bandwidth(robot: Robot, segment: Segment) -> float:

@@ -1,4 +1,4 @@
-"""Ready-made robots: arms, human, quadruped, wheels, closed loops, parallel and flexible robots, test trees."""
+"""Ready-made robots: arms, human, quadruped, wheeled, closed-loop, parallel and flexible robots, test trees."""
 
 from inspect import signature
 

@@ -1,7 +1,7 @@
-"""Sizes and masses of body segments: de Leva's tables (1996), for a man or woman of a given height and mass.
+"""Body segment sizes and masses from de Leva's tables (1996), for a man or woman of a given height and mass.
 
-Lengths are between joints or landmarks of the mean subject. Masses are fractions of the body mass. Centres of mass,
-from the upper end, and radii of gyration are fractions of the length; the axes through the centre of mass point
+Lengths are measured between joints or landmarks of the mean subject. Masses are fractions of body mass. Centres of mass
+(from the upper end) and radii of gyration are fractions of the length. The axes through the centre of mass point
 forward, sideways and along the segment.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number, one_of
+from torsor.base.files import data_of
 
 # Masses of body segments of children: how the fractions of the body mass change with age (Jensen 1986, 1989).
 #
@@ -39,7 +40,7 @@ JENSEN: Mapping[str, tuple[float, float, float]] = {
 
 
 def growth_factor(segment: str, age: float | None) -> float:
-    """Return the mass fraction of a segment at an age (years) over that of adults; 1 from 18 years or for None."""
+    """Return the ratio of a segment's mass fraction at an age (years) to that of adults; 1 from age 18 or for None."""
     if age is None:
         return 1.0
     row = JENSEN[segment if segment in JENSEN else "trunk"]
@@ -60,40 +61,9 @@ class _Table(NamedTuple):
     rows: dict[str, _Row]
 
 
-# Head and neck reach from vertex to cervicale, the upper trunk from there to the xiphion, the middle trunk to the
-# navel, the lower trunk to the midpoint of the hips; the hand ends at the third knuckle. Shanks reach from the centre
-# of the knee to that of the ankle (KJC-AJC): de Leva has two more rows, to the malleolus and to the sphyrion.
 BODY_TABLES = {
-    "male": _Table(
-        1741.0,
-        {
-            "head": _Row(242.9, 6.94, 50.02, 30.3, 31.5, 26.1),
-            "upper trunk": _Row(242.1, 15.96, 50.66, 50.5, 32.0, 46.5),
-            "middle trunk": _Row(215.5, 16.33, 45.02, 48.2, 38.3, 46.8),
-            "lower trunk": _Row(145.7, 11.17, 61.15, 61.5, 55.1, 58.7),
-            "upper arm": _Row(281.7, 2.71, 57.72, 28.5, 26.9, 15.8),
-            "forearm": _Row(268.9, 1.62, 45.74, 27.6, 26.5, 12.1),
-            "hand": _Row(86.2, 0.61, 79.00, 62.8, 51.3, 40.1),
-            "thigh": _Row(422.2, 14.16, 40.95, 32.9, 32.9, 14.9),
-            "shank": _Row(440.3, 4.33, 43.95, 25.1, 24.6, 10.2),
-            "foot": _Row(258.1, 1.37, 44.15, 25.7, 24.5, 12.4),
-        },
-    ),
-    "female": _Table(
-        1735.0,
-        {
-            "head": _Row(243.7, 6.68, 48.41, 27.1, 29.5, 26.1),
-            "upper trunk": _Row(228.0, 15.45, 50.50, 46.6, 31.4, 44.9),
-            "middle trunk": _Row(205.3, 14.65, 45.12, 43.3, 35.4, 41.5),
-            "lower trunk": _Row(181.5, 12.47, 49.20, 43.3, 40.2, 44.4),
-            "upper arm": _Row(275.1, 2.55, 57.54, 27.8, 26.0, 14.8),
-            "forearm": _Row(264.3, 1.38, 45.59, 26.1, 25.7, 9.4),
-            "hand": _Row(78.0, 0.56, 74.74, 53.1, 45.4, 33.5),
-            "thigh": _Row(368.5, 14.78, 36.12, 36.9, 36.4, 16.2),
-            "shank": _Row(438.6, 4.81, 43.52, 26.7, 26.3, 9.2),
-            "foot": _Row(228.3, 1.29, 40.14, 29.9, 27.9, 13.9),
-        },
-    ),
+    sex: _Table(table["stature"], {name: _Row(*row) for name, row in table["rows"].items()})
+    for sex, table in data_of(__name__).items()
 }
 
 HEIGHTS, MASSES = (0.8, 2.5), (10.0, 300.0)  # m, kg: ranges to which the tables may be scaled
@@ -103,7 +73,7 @@ HEIGHTS, MASSES = (0.8, 2.5), (10.0, 300.0)  # m, kg: ranges to which the tables
 class Segment:
     """A segment: length (m), mass (kg), centre of mass from its upper end (m), central moments of inertia (kg m^2).
 
-    The axes of the moments point ``forward``, ``sideways`` and along the segment (``long``).
+    The principal axes point ``forward``, ``sideways`` and along the segment (``long``).
     """
 
     length: float
@@ -120,9 +90,9 @@ class Segment:
 
 
 class Body:
-    """The segments, by name, of a person with the given ``height`` (m), ``mass`` (kg) and ``sex``.
+    """The segments, by name, of a person of given ``height`` (m), ``mass`` (kg) and ``sex``.
 
-    Below 18 years of ``age``, masses are distributed as in children (Jensen 1986, 1989); lengths keep adult
+    Below an ``age`` of 18 years, masses are distributed as in children (Jensen 1986, 1989); lengths keep adult
     proportions.
 
     Example:

@@ -1,4 +1,4 @@
-"""Industrial arms with six and seven axes, and a SCARA."""
+"""Industrial arms with six and seven axes, and a SCARA robot."""
 
 import math
 from typing import Any
@@ -6,21 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.formats import DHLink, MDHLink
-from torsor.library.shapes import (
-    BLUE,
-    DARK,
-    GREY,
-    ORANGE,
-    SILVER,
-    STEEL,
-    WHITE,
-    ball,
-    block,
-    cylinder,
-    disc,
-    tube,
-    with_visuals,
-)
+from torsor.library.shapes import ball, block, cylinder, disc, tube, with_visuals
 from torsor.mechanism import Joint, Link, Visual
 from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
@@ -30,12 +16,12 @@ _QUARTER = math.pi / 2
 
 
 def ur5() -> Robot:
-    """Return the UR5 of Universal Robots: six axes, 0.85 m reach, 18.4 kg, 5 kg payload.
+    """Return the UR5 from Universal Robots: six axes, 0.85 m reach, 18.4 kg, 5 kg payload.
 
-    Numbers, link names and joint names are those of the maker's ROS description (``ur5_robot.urdf``). The inertias of
-    its three wrist links are far larger than those of bodies of their size, and act as rotor inertias; they are kept as
-    published. The frame "ee_link" is at the flange. Limits are 150 N·m and 3.15 rad/s for the first three joints, and
-    28 N·m and 3.2 rad/s for the wrist. The posture "home" is clear of the floor. Visuals are simple solids.
+    Values, link names and joint names are those of the manufacturer's ROS description (``ur5_robot.urdf``). The
+    inertias of its three wrist links are far too large for bodies of that size, and act as rotor inertias; they are
+    kept as published. The frame "ee_link" is at the flange. Limits are 150 N·m and 3.15 rad/s for the first three
+    joints, and 28 N·m and 3.2 rad/s for the wrist. The posture "home" is clear of the floor. Visuals are simple solids.
 
     Example:
         >>> ur5().gravity_force([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]).round(3).tolist()
@@ -70,26 +56,26 @@ def ur5() -> Robot:
 def _ur5_visuals() -> dict[str, tuple[Visual, ...]]:
     """Return the visuals of the UR5 links: tubes between joint housings, whose ends have blue caps."""
     return {
-        "base": (disc((0, 0, 0.01), 2, 0.075, 0.02, SILVER), disc((0, 0, 0.035), 2, 0.056, 0.04, DARK)),
+        "base": (disc((0, 0, 0.01), 2, 0.075, 0.02, "silver"), disc((0, 0, 0.035), 2, 0.056, 0.04, "dark")),
         "shoulder": (
-            disc((0, 0, 0.007), 2, 0.06, 0.112, SILVER),
-            disc((0, 0, 0.069), 2, 0.054, 0.012, BLUE),
-            disc((0, 0.04, 0), 1, 0.059, 0.08, SILVER),
+            disc((0, 0, 0.007), 2, 0.06, 0.112, "silver"),
+            disc((0, 0, 0.069), 2, 0.054, 0.012, "blue"),
+            disc((0, 0.04, 0), 1, 0.059, 0.08, "silver"),
         ),
         "upper_arm": (
             *_housing((0, 0.002, 0), 1, 0.06, 0.124),
-            tube((0, 0, 0.04), (0, 0, 0.385), 0.043, SILVER),
+            tube((0, 0, 0.04), (0, 0, 0.385), 0.043, "silver"),
             *_housing((0, -0.002, 0.425), 1, 0.057, 0.116, caps=(1,)),
         ),
         "forearm": (
             *_housing((0, 0.0, 0), 1, 0.053, 0.12, caps=(-1,)),
-            tube((0, 0, 0.03), (0, 0, 0.36), 0.036, SILVER),
-            disc((0, 0.0, 0.39225), 1, 0.042, 0.094, SILVER),
-            disc((0, -0.052, 0.39225), 1, 0.038, 0.012, BLUE),
+            tube((0, 0, 0.03), (0, 0, 0.36), 0.036, "silver"),
+            disc((0, 0.0, 0.39225), 1, 0.042, 0.094, "silver"),
+            disc((0, -0.052, 0.39225), 1, 0.038, 0.012, "blue"),
         ),
-        "wrist_1": (*_housing((0, 0.093, 0), 2, 0.042, 0.096, caps=(-1,)), disc((0, 0.05, 0), 1, 0.038, 0.03, DARK)),
-        "wrist_2": (*_housing((0, 0, 0.09465), 1, 0.042, 0.09, caps=(-1,)), disc((0, 0, 0.05), 2, 0.038, 0.03, DARK)),
-        "wrist_3": (disc((0, 0.062, 0), 1, 0.036, 0.038, GREY), disc((0, 0.078, 0), 1, 0.0315, 0.0086, DARK)),
+        "wrist_1": (*_housing((0, 0.093, 0), 2, 0.042, 0.096, caps=(-1,)), disc((0, 0.05, 0), 1, 0.038, 0.03, "dark")),
+        "wrist_2": (*_housing((0, 0, 0.09465), 1, 0.042, 0.09, caps=(-1,)), disc((0, 0, 0.05), 2, 0.038, 0.03, "dark")),
+        "wrist_3": (disc((0, 0.062, 0), 1, 0.036, 0.038, "grey"), disc((0, 0.078, 0), 1, 0.0315, 0.0086, "dark")),
     }
 
 
@@ -99,23 +85,24 @@ def _housing(
     """Return a joint housing: a cylinder along ``axis``, with a blue cap at the ends ``caps`` (1, -1)."""
     ends = [np.asarray(centre) + side * (length / 2 + 0.005) * np.eye(3)[axis] for side in caps]
     return (
-        disc(centre, axis, radius, length, SILVER),
-        *(disc(end, axis, 0.9 * radius, 0.012, BLUE) for end in ends),
+        disc(centre, axis, radius, length, "silver"),
+        *(disc(end, axis, 0.9 * radius, 0.012, "blue") for end in ends),
     )
 
 
 def panda(hand: bool = True) -> Robot:
-    """Return the Panda of Franka Emika: seven axes, 0.855 m reach, 18 kg, 3 kg payload.
+    """Return the Panda from Franka Emika: seven axes, 0.855 m reach, 18 kg, 3 kg payload.
 
-    Numbers, link names and joint names are those of the maker's ROS description (``panda.urdf``). Its inertias come
-    from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic identification of the Franka
-    Emika Panda robot", 2019), and some of them are not physically consistent. Viscous friction is 0.003 N·m·s. The
-    ``hand`` (0.73 kg) is fixed to the flange, without the mass of its fingers (15 g each); ``hand=False`` omits it.
-    Frames are "panda_link8" at the flange, "panda_hand" and "panda_hand_tcp". The posture "home" is the maker's ready
-    posture. Visuals are simple solids.
+    Values, link names and joint names are those of the manufacturer's ROS description (``panda.urdf``). Its inertias
+    come from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic identification of the
+    Franka Emika Panda robot", 2019), and some of them are not physically consistent. Viscous friction is 0.003 N·m·s.
+    The ``hand`` (0.73 kg) is fixed to the flange, without the mass of its fingers (15 g each); ``hand=False`` omits it.
+    Frames are "panda_link8" at the flange, "panda_hand" and "panda_hand_tcp". The posture "home" is the manufacturer's
+    ready posture. Visuals are simple solids.
 
-    The maker has other limits, for which a Robot has no fields: torque rates up to 1000 N·m/s, accelerations up to (15,
-    7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks up to (7500, 3750, 5000, 6250, 7500, 10000, 10000) rad/s^3.
+    The manufacturer specifies further limits, for which a Robot has no fields: torque rates up to 1000 N·m/s,
+    accelerations up to (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks up to (7500, 3750, 5000, 6250, 7500, 10000,
+    10000) rad/s^3.
 
     Example:
         >>> panda().effort_limit.tolist()
@@ -150,8 +137,8 @@ def panda(hand: bool = True) -> Robot:
     links.append(Link("panda_link8"))
     joints.append(Joint("panda_joint8", "fixed", "panda_link7", "panda_link8", make_pose(p=[0, 0, 0.107])))
     if hand:
-        gripper = block((0, 0, 0.035), (0.06, 0.2, 0.065), WHITE), block((0, 0, 0.012), (0.064, 0.12, 0.03), DARK)
-        fingers = (block((0, side * 0.03, 0.088), (0.02, 0.016, 0.05), DARK) for side in (-1, 1))
+        gripper = block((0, 0, 0.035), (0.06, 0.2, 0.065), "white"), block((0, 0, 0.012), (0.064, 0.12, 0.03), "dark")
+        fingers = (block((0, side * 0.03, 0.088), (0.02, 0.016, 0.05), "dark") for side in (-1, 1))
         inertia = np.diag([0.001, 0.0025, 0.0017])
         links.append(Link("panda_hand", 0.73, np.array([-0.01, 0, 0.03]), inertia, (*gripper, *fingers)))
         links.append(Link("panda_hand_tcp"))
@@ -167,34 +154,34 @@ def _panda_visuals() -> list[tuple[Visual, ...]]:
     """Return the visuals of the Panda links 0 to 7: white shells with black rings at the joints."""
 
     def shell(start: tuple[float, ...], end: tuple[float, ...], radius: float) -> Visual:
-        return tube(start, end, radius, WHITE, "capsule")
+        return tube(start, end, radius, "white", "capsule")
 
     return [
         (
-            block((-0.04, 0, 0.03), (0.2, 0.17, 0.06), WHITE),
+            block((-0.04, 0, 0.03), (0.2, 0.17, 0.06), "white"),
             shell((-0.06, 0, 0.06), (0.0, 0, 0.07), 0.06),
-            disc((0, 0, 0.1), 2, 0.062, 0.09, WHITE),
-            disc((0, 0, 0.147), 2, 0.058, 0.014, DARK),
+            disc((0, 0, 0.1), 2, 0.062, 0.09, "white"),
+            disc((0, 0, 0.147), 2, 0.058, 0.014, "dark"),
         ),
         (shell((0, 0, -0.125), (0, 0, -0.06), 0.06), shell((0, -0.04, 0), (0, 0.04, 0), 0.062)),
-        (disc((0, 0, 0), 2, 0.055, 0.215, DARK), shell((0, -0.04, 0), (0, -0.125, 0), 0.06)),
+        (disc((0, 0, 0), 2, 0.055, 0.215, "dark"), shell((0, -0.04, 0), (0, -0.125, 0), 0.06)),
         (
-            disc((0, 0, -0.128), 2, 0.055, 0.014, DARK),
+            disc((0, 0, -0.128), 2, 0.055, 0.014, "dark"),
             shell((0, 0, -0.075), (0.04, 0, -0.03), 0.058),
             shell((0.0825, -0.035, 0), (0.0825, 0.035, 0), 0.056),
         ),
         (
-            disc((0, 0, 0), 2, 0.05, 0.19, DARK),
+            disc((0, 0, 0), 2, 0.05, 0.19, "dark"),
             shell((-0.02, 0.02, 0), (-0.0825, 0.075, 0), 0.056),
-            disc((-0.0825, 0.128, 0), 1, 0.052, 0.014, DARK),
+            disc((-0.0825, 0.128, 0), 1, 0.052, 0.014, "dark"),
         ),
         (
             shell((0, 0, -0.2), (0, 0.02, -0.17), 0.056),
             shell((0, 0.045, -0.16), (0, 0.055, -0.03), 0.036),
             shell((0, -0.015, 0), (0, 0.04, 0), 0.05),
         ),
-        (disc((0, 0, 0), 2, 0.045, 0.15, DARK), shell((0.02, 0, 0), (0.088, 0, 0), 0.05)),
-        (disc((0, 0, 0.07), 2, 0.048, 0.06, WHITE), disc((0, 0, 0.1), 2, 0.04, 0.014, DARK)),
+        (disc((0, 0, 0), 2, 0.045, 0.15, "dark"), shell((0.02, 0, 0), (0.088, 0, 0), 0.05)),
+        (disc((0, 0, 0.07), 2, 0.048, 0.06, "white"), disc((0, 0, 0.1), 2, 0.04, 0.014, "dark")),
     ]
 
 
@@ -205,10 +192,10 @@ def _limits(reach: float, torque: float) -> dict[str, Any]:
 def six_axis_arm() -> Robot:
     """Return a six-axis arm with a spherical wrist: a PUMA 560.
 
-    Geometry, inertias and rotor inertias are those of Armstrong, Khatib and Burdick, "The explicit dynamic model and
-    inertial parameters of the PUMA 560 arm", 1986. For the first link only the moment about its joint is known, and no
-    other has an effect. The moments were measured one by one; those of the third link are not quite physically
-    consistent. Friction coefficients have the right order of magnitude.
+    Geometry, inertias and rotor inertias are from Armstrong, Khatib and Burdick, "The explicit dynamic model and
+    inertial parameters of the PUMA 560 arm", 1986. For the first link only the moment of inertia about its joint is
+    known, and the others have no effect. The moments of inertia were measured separately; those of the third link are
+    not fully physically consistent. Friction coefficients are correct only to an order of magnitude.
 
     Example:
         >>> six_axis_arm().gravity_force(np.zeros(6)).round(2).tolist()
@@ -230,27 +217,27 @@ def six_axis_arm() -> Robot:
         rows.append(DHLink(alpha=alpha, a=a, d=d, **body, **drive))
     visuals = {
         "base": [
-            disc((0, 0, -0.655), 2, 0.19, 0.02, DARK),
-            disc((0, 0, -0.39), 2, 0.09, 0.52, GREY),
-            disc((0, 0, -0.02), 2, 0.105, 0.22, WHITE),
+            disc((0, 0, -0.655), 2, 0.19, 0.02, "dark"),
+            disc((0, 0, -0.39), 2, 0.09, 0.52, "grey"),
+            disc((0, 0, -0.02), 2, 0.105, 0.22, "white"),
         ],
-        "link1": [disc((0, 0, 0.06), 2, 0.1, 0.26, WHITE), disc((0, 0, -0.075), 2, 0.085, 0.02, DARK)],
+        "link1": [disc((0, 0, 0.06), 2, 0.1, 0.26, "white"), disc((0, 0, -0.075), 2, 0.085, 0.02, "dark")],
         "link2": [
-            disc((-0.4318, 0, 0.235), 2, 0.115, 0.09, WHITE),
-            block((-0.2, 0, 0.235), (0.44, 0.17, 0.085), WHITE),
-            disc((0, 0, 0.235), 2, 0.085, 0.09, WHITE),
-            disc((-0.4318, 0, 0.284), 2, 0.06, 0.012, DARK),
-            block((-0.62, 0, 0.235), (0.18, 0.13, 0.085), GREY),
+            disc((-0.4318, 0, 0.235), 2, 0.115, 0.09, "white"),
+            block((-0.2, 0, 0.235), (0.44, 0.17, 0.085), "white"),
+            disc((0, 0, 0.235), 2, 0.085, 0.09, "white"),
+            disc((-0.4318, 0, 0.284), 2, 0.06, 0.012, "dark"),
+            block((-0.62, 0, 0.235), (0.18, 0.13, 0.085), "grey"),
         ],
         "link3": [
-            disc((-0.0203, -0.02, 0), 1, 0.075, 0.11, WHITE),
-            block((-0.01, 0, 0.14), (0.11, 0.1, 0.28), WHITE),
-            block((-0.005, 0, 0.32), (0.085, 0.085, 0.12), WHITE),
-            block((-0.02, 0, -0.08), (0.1, 0.09, 0.08), GREY),
+            disc((-0.0203, -0.02, 0), 1, 0.075, 0.11, "white"),
+            block((-0.01, 0, 0.14), (0.11, 0.1, 0.28), "white"),
+            block((-0.005, 0, 0.32), (0.085, 0.085, 0.12), "white"),
+            block((-0.02, 0, -0.08), (0.1, 0.09, 0.08), "grey"),
         ],
-        "link4": [disc((0, -0.035, 0), 1, 0.042, 0.05, DARK), disc((0, 0, 0), 2, 0.04, 0.08, WHITE)],
-        "link5": [ball((0, 0, 0), 0.034, GREY), disc((0, 0, 0.03), 2, 0.028, 0.03, WHITE)],
-        "link6": [disc((0, 0, 0.052), 2, 0.032, 0.012, DARK)],
+        "link4": [disc((0, -0.035, 0), 1, 0.042, 0.05, "dark"), disc((0, 0, 0), 2, 0.04, 0.08, "white")],
+        "link5": [ball((0, 0, 0), 0.034, "grey"), disc((0, 0, 0.03), 2, 0.028, 0.03, "white")],
+        "link6": [disc((0, 0, 0.052), 2, 0.032, 0.012, "dark")],
     }
     return with_visuals(from_dh(rows, name="six_axis_arm", strict=False), visuals)
 
@@ -284,28 +271,28 @@ def seven_axis_arm() -> Robot:
         body: dict[str, Any] = {"mass": mass, "com": com, "inertia": cylinder(mass, radius, length, along)}
         rows.append(MDHLink(i - 1, alpha=alpha, r=r, **body, **_limits(math.radians(reach), torque)))
     visuals = {
-        "base": [disc((0, 0, 0.015), 2, 0.1, 0.03, DARK), disc((0, 0, 0.09), 2, 0.08, 0.13, SILVER)],
-        "link1": [disc((0, 0, -0.195), 2, 0.072, 0.02, ORANGE), tube((0, 0, -0.185), (0, 0, 0), 0.07, SILVER),
-                  ball((0, 0, 0), 0.078, SILVER)],
-        "link2": [*_hinge(0.066, 0.17), tube((0, 0, 0), (0, -0.21, 0), 0.066, SILVER)],
-        "link3": [disc((0, 0, -0.2), 2, 0.064, 0.02, ORANGE), tube((0, 0, -0.19), (0, 0, 0), 0.062, SILVER),
-                  ball((0, 0, 0), 0.07, SILVER)],
-        "link4": [*_hinge(0.058, 0.155), tube((0, 0, 0), (0, 0.2, 0), 0.058, SILVER)],
-        "link5": [disc((0, 0, -0.19), 2, 0.056, 0.02, ORANGE), tube((0, 0, -0.18), (0, 0, 0), 0.053, SILVER),
-                  ball((0, 0, 0), 0.06, SILVER)],
-        "link6": [*_hinge(0.05, 0.13), tube((0, 0, 0), (0, -0.07, 0), 0.05, SILVER)],
-        "link7": [disc((0, 0, -0.045), 2, 0.047, 0.02, ORANGE), disc((0, 0, -0.018), 2, 0.04, 0.036, DARK)],
+        "base": [disc((0, 0, 0.015), 2, 0.1, 0.03, "dark"), disc((0, 0, 0.09), 2, 0.08, 0.13, "silver")],
+        "link1": [disc((0, 0, -0.195), 2, 0.072, 0.02, "orange"), tube((0, 0, -0.185), (0, 0, 0), 0.07, "silver"),
+                  ball((0, 0, 0), 0.078, "silver")],
+        "link2": [*_hinge(0.066, 0.17), tube((0, 0, 0), (0, -0.21, 0), 0.066, "silver")],
+        "link3": [disc((0, 0, -0.2), 2, 0.064, 0.02, "orange"), tube((0, 0, -0.19), (0, 0, 0), 0.062, "silver"),
+                  ball((0, 0, 0), 0.07, "silver")],
+        "link4": [*_hinge(0.058, 0.155), tube((0, 0, 0), (0, 0.2, 0), 0.058, "silver")],
+        "link5": [disc((0, 0, -0.19), 2, 0.056, 0.02, "orange"), tube((0, 0, -0.18), (0, 0, 0), 0.053, "silver"),
+                  ball((0, 0, 0), 0.06, "silver")],
+        "link6": [*_hinge(0.05, 0.13), tube((0, 0, 0), (0, -0.07, 0), 0.05, "silver")],
+        "link7": [disc((0, 0, -0.045), 2, 0.047, 0.02, "orange"), disc((0, 0, -0.018), 2, 0.04, 0.036, "dark")],
     }  # fmt: skip
     return with_visuals(from_mdh(rows, name="seven_axis_arm"), visuals)
 
 
 def _hinge(radius: float, length: float) -> list[Visual]:
     """Return a joint housing along z with dark ends."""
-    return [disc((0, 0, 0), 2, radius, length, SILVER), disc((0, 0, 0), 2, 0.8 * radius, length + 0.012, DARK)]
+    return [disc((0, 0, 0), 2, radius, length, "silver"), disc((0, 0, 0), 2, 0.8 * radius, length + 0.012, "dark")]
 
 
 def scara() -> Robot:
-    """Return a SCARA with two horizontal links, a vertical slide and a rotating tool: 0.6 m reach, 2 kg payload.
+    """Return a SCARA robot with two horizontal links, a vertical slide and a rotating tool: 0.6 m reach, 2 kg payload.
 
     It is not a particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and tool (rad).
 
@@ -327,23 +314,23 @@ def scara() -> Robot:
     rows.append(MDHLink(2, mass=0.3, inertia=cylinder(0.3, 0.03, 0.04, 2), effort_limit=10.0, name="tool"))
     visuals = {
         "base": [
-            block((0, 0, 0.015), (0.24, 0.24, 0.03), DARK),
-            disc((0, 0, 0.19), 2, 0.085, 0.34, WHITE),
-            disc((0, 0, 0.355), 2, 0.075, 0.02, DARK),
+            block((0, 0, 0.015), (0.24, 0.24, 0.03), "dark"),
+            disc((0, 0, 0.19), 2, 0.085, 0.34, "white"),
+            disc((0, 0, 0.355), 2, 0.075, 0.02, "dark"),
         ],
         "upper_arm": [
-            disc((0, 0, 0), 2, 0.09, 0.07, WHITE),
-            block((0.1625, 0, 0), (0.325, 0.13, 0.07), WHITE),
-            disc((0.325, 0, 0), 2, 0.075, 0.07, WHITE),
-            disc((0.325, 0, 0.042), 2, 0.06, 0.02, DARK),
+            disc((0, 0, 0), 2, 0.09, 0.07, "white"),
+            block((0.1625, 0, 0), (0.325, 0.13, 0.07), "white"),
+            disc((0.325, 0, 0), 2, 0.075, 0.07, "white"),
+            disc((0.325, 0, 0.042), 2, 0.06, 0.02, "dark"),
         ],
         "forearm": [
-            disc((0, 0, 0.09), 2, 0.075, 0.08, WHITE),
-            block((0.1375, 0, 0.09), (0.275, 0.11, 0.08), WHITE),
-            disc((0.275, 0, 0.09), 2, 0.06, 0.08, WHITE),
-            block((0.1, 0, 0.18), (0.16, 0.09, 0.12), ORANGE),
+            disc((0, 0, 0.09), 2, 0.075, 0.08, "white"),
+            block((0.1375, 0, 0.09), (0.275, 0.11, 0.08), "white"),
+            disc((0.275, 0, 0.09), 2, 0.06, 0.08, "white"),
+            block((0.1, 0, 0.18), (0.16, 0.09, 0.12), "orange"),
         ],
-        "quill": [tube((0, 0, -0.15), (0, 0, 0.35), 0.014, STEEL)],
-        "tool": [disc((0, 0, -0.15), 2, 0.03, 0.02, DARK), block((0, 0, -0.172), (0.05, 0.02, 0.03), GREY)],
+        "quill": [tube((0, 0, -0.15), (0, 0, 0.35), 0.014, "steel")],
+        "tool": [disc((0, 0, -0.15), 2, 0.03, 0.02, "dark"), block((0, 0, -0.172), (0.05, 0.02, 0.03), "grey")],
     }
     return with_visuals(from_mdh(rows, name="scara"), visuals)

@@ -1,8 +1,8 @@
-"""A human skeleton with 55 degrees of freedom: the whole body, spine, neck, arms and legs (Barman 2020, chapter V).
+"""A human skeleton with 55 degrees of freedom: free base, spine, neck, arms and legs (Barman 2020, chapter V).
 
 x points to the left, y up, z forward; in the standing posture with hanging arms, all links have these axes. Joints with
-several axes are successive hinges with massless links between them. The segments are those of de Leva (1996). Where the
-skeleton has more joints than that, segments are split such that their mass and centre of mass are preserved.
+several axes are successive revolute joints with massless links between them. The segments are those of de Leva (1996).
+Where the skeleton has more joints than these, segments are split so that their mass and centre of mass are preserved.
 """
 
 import math
@@ -31,7 +31,7 @@ ANKLE, HEEL, BALL, TOE, WIDTH = 0.08, 0.05, 0.13, 0.075, 0.045
 
 
 class _Axis(NamedTuple):
-    """A hinge: name, axis for the right side or the trunk, range (degrees) and strength (N·m)."""
+    """A revolute joint: name, axis for the right side or the trunk, range (degrees) and strength (N·m)."""
 
     name: str
     axis: tuple[float, float, float]
@@ -78,7 +78,7 @@ class _Builder:
         self.strength = strength
 
     def chain(self, side: str, axes: tuple[_Axis, ...], parent: str, link: Link, at: ArrayLike) -> None:
-        """Add a link to a parent by successive hinges; on the left side, axes other than x are reversed."""
+        """Add a link to a parent by successive revolute joints; on the left side, axes other than x are reversed."""
         before, where = parent, make_pose(p=at)
         for k, hinge in enumerate(axes):
             name = f"{side}_{hinge.name}" if side else hinge.name
@@ -95,7 +95,7 @@ class _Builder:
 
 
 def _link(name: str, segment: Segment, down: bool = True) -> Link:
-    """Return the link of a segment below its joint (``down``), or above it."""
+    """Return the link of a segment that extends below (``down``) or above its joint."""
     centre = -segment.centre if down else segment.length - segment.centre
     return Link(name, segment.mass, np.array([0.0, centre, 0.0]), segment.inertia)
 
@@ -128,17 +128,17 @@ def human(
 ) -> Robot:
     """Return a human with 55 degrees of freedom, for a height (m), mass (kg) and sex ("male" or "female").
 
-    The coordinates of the whole body are ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing
+    The global coordinates are ``tx, ty, tz`` (m; displacement of the midpoint of the hips from the standing
     posture at the origin) and ``yaw, tilt, list`` (about y, x, z). Each leg has seven more, the spine twelve, each arm
-    nine, neck and head five. They are named after their positive direction, and zero in the standing posture.
-    ``lower`` and ``upper`` are ranges of healthy adults. ``effort_limit`` are strengths, proportional to mass times
-    height. ``segments`` replaces links by name. For an ``age`` below 18 years, masses are distributed as in children.
-    ``torsor.human.Person`` has strengths by age, percentiles and lengths.
+    nine, neck and head five. They are named after their positive direction, and are zero in the standing posture.
+    ``lower`` and ``upper`` are the ranges of motion of healthy adults. ``effort_limit`` contains strengths,
+    proportional to mass times height. ``segments`` replaces links by name. For an ``age`` below 18 years, masses are
+    distributed as in children. ``torsor.human.Person`` provides strengths by age, percentiles and lengths.
 
     Landmarks are frames: ``right_heel``, ``right_ball``, ``right_ball_medial``, ``right_toe``, ``right_toe_medial``,
     ``right_wrist``, ``right_knuckles``, the same for the left side, and ``vertex``. Segments are those of de Leva
     (1996). The division of neck and foot, the positions of hips, shoulders and foot points, and ranges and strengths
-    are chosen from the literature.
+    are based on the literature.
 
     Example:
         >>> body = human(1.80, 80.0)
@@ -188,7 +188,7 @@ TROUSERS = {"right": (0.19, 0.27, 0.42), "left": (0.28, 0.38, 0.56)}
 
 
 def _visuals(body: Body, s: float) -> dict[str, tuple[Visual, ...]]:
-    """Return the visuals of the links: ellipsoids as long as the segments, and as thick as the body is heavy."""
+    """Return the visuals of the links: ellipsoids as long as the segments, with a girth that grows with body mass."""
     g = math.sqrt(body.mass / 73.0 / s)  # girth, of that of a man of 73 kg and 1.741 m
     middle, upper, head = (body[name].length for name in ("middle trunk", "upper trunk", "head"))
     lower = body["lower trunk"].length
@@ -197,7 +197,7 @@ def _visuals(body: Body, s: float) -> dict[str, tuple[Visual, ...]]:
         return ball(centre, (radii[0] * g, radii[1], radii[2] * g), colour)
 
     def trunk(low: tuple[float, float], high: tuple[float, float]) -> tuple[Visual, ...]:
-        """Return three capsules side by side, between two heights; the outer ones have a distance from the middle."""
+        """Return three capsules side by side, between two heights; the outer ones are at a distance from the middle."""
         ends = [[(side * x * g, y, 0.0) for x, y in (low, high)] for side in (-1, 0, 1)]
         return tuple(tube(start, end, 0.108 * g, SHIRT, "capsule") for start, end in ends)
 
@@ -266,7 +266,7 @@ def _limbs(side: str, sign: float, body: Body, s: float, part: Callable[..., Vis
 
 
 def _whole(made: _Builder, height: float, pelvis: Link) -> None:
-    """Add the six coordinates of the whole body."""
+    """Add the six global coordinates."""
     before, at = "ground", make_pose(p=[0.0, height, 0.0])
     for name, axis in {"tx": X, "ty": Y, "tz": Z, "yaw": Y, "tilt": X, "list": Z}.items():
         after = pelvis if name == "list" else Link(f"pelvis/{name}")

@@ -11,12 +11,6 @@ from torsor.base.checks import number
 from torsor.base.errors import ModelError
 from torsor.library.shapes import (
     BAR_COLOURS,
-    BLUE,
-    DARK,
-    GREY,
-    ORANGE,
-    SILVER,
-    STEEL,
     ball,
     bar,
     block,
@@ -56,11 +50,11 @@ def _plates(lengths: Mapping[str, float], width: float, levels: Sequence[int] = 
 
 
 def _pedestals(width: float, *places: float) -> list[Visual]:
-    """Return the bearings of a linkage on its ground, at places along x."""
-    discs = [disc((x, 0, -0.45 * width), 2, 0.7 * width, 0.5 * width, DARK) for x in places]
+    """Return the ground bearings of a linkage, at positions along x."""
+    discs = [disc((x, 0, -0.45 * width), 2, 0.7 * width, 0.5 * width, "dark") for x in places]
     return [
         *discs,
-        *(block((x, -0.9 * width, -0.45 * width), (1.4 * width, 1.8 * width, 0.5 * width), GREY) for x in places),
+        *(block((x, -0.9 * width, -0.45 * width), (1.4 * width, 1.8 * width, 0.5 * width), "grey") for x in places),
     ]
 
 
@@ -110,7 +104,7 @@ def slider_crank(
     masses: Sequence[float] = (1.8, 0.6, 0.45),
     gravity: ArrayLike = DOWN,
 ) -> Robot:
-    """Return a slider-crank mechanism of the size of an engine's: lengths in m, masses in kg.
+    """Return a slider-crank mechanism of engine size: lengths in m, masses in kg.
 
     The driven crank turns about z at the origin. The piston slides along x on the line y = ``offset``. At the crank
     angle q its position is crank cos q + sqrt(rod^2 - (crank sin q - offset)^2).
@@ -140,8 +134,8 @@ def slider_crank(
     visuals = _plates({"crank": crank, "rod": rod}, width) | {
         "ground": _pedestals(width, 0.0),
         "piston": [
-            disc((side / 2, 0, 0), 0, 0.9 * side, 1.6 * side, SILVER),
-            disc((side, 0, 0), 0, 0.92 * side, 0.1 * side, DARK),
+            disc((side / 2, 0, 0), 0, 0.9 * side, 1.6 * side, "silver"),
+            disc((side, 0, 0), 0, 0.92 * side, 0.1 * side, "dark"),
         ],
     }
     robot = with_visuals(build("slider_crank", links, joints, frames, gravity), visuals)
@@ -167,10 +161,10 @@ def five_bar(
 ) -> Robot:
     """Return a planar five-bar linkage with two drives at its base: lengths in m, masses in kg.
 
-    Two arms of a proximal and a distal bar turn about z at the origin and at (base, 0, 0), and their ends are pinned
-    together. ``masses`` are those of the proximal and distal bars of the first arm, then of the second. ``rotors`` are
-    the rotor inertias (kg m^2). The centres of mass lie beside the bars, as an example for Khalil 2010, section 4,
-    which has no numbers. Inertias scale with lengths and masses.
+    Two arms, each with a proximal and a distal bar, turn about z at the origin and at (base, 0, 0), and their ends are
+    pinned together. ``masses`` are those of the proximal and distal bars of the first arm, then of the second.
+    ``rotors`` are the rotor inertias (kg m^2). The centres of mass lie beside the bars. The robot is an example for
+    Khalil 2010, section 4, which gives no numbers. Inertias scale with lengths and masses.
 
     Example:
         >>> robot = five_bar()
@@ -201,13 +195,14 @@ def palletiser(
 ) -> Robot:
     """Return a palletising arm with four drives and three parallelograms that keep the wrist level.
 
-    x is forwards, z up; lengths are in m. The column turns about z (``yaw``). It carries, about y, the lower arm
-    (``shoulder``) and a ``crank``, which moves the upper arm by a rod along the lower arm. Two more rods and a plate at
-    the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z) always points down.
-    ``lever`` is the distance of these rods from the adjacent joints, ``payload`` a mass (kg) on the flange. With all
-    coordinates at zero the lower arm is vertical, the upper arm horizontal, and the loops are closed. The numbers are
-    those of an arm for a payload of 110 kg. The mechanism is singular where an arm is parallel to a lever (68 degrees
-    backwards for the lower arm, 58 degrees upwards for the upper arm), and where the two arms are in line.
+    x is forwards, z up; lengths are in m. The column turns about z (``yaw``). The lower arm (``shoulder``) and a
+    ``crank``, both on the column, turn about y; the crank moves the upper arm through a rod along the lower arm. Two
+    more rods and a plate at the elbow keep the wrist parallel to the column, so that the flange (``roll``, about z)
+    always points down. ``lever`` is the distance of these rods from the adjacent joints, and ``payload`` a mass (kg) on
+    the flange. With all coordinates at zero the lower arm is vertical, the upper arm horizontal, and the loops are
+    closed. The values correspond to an arm for a payload of 110 kg. The mechanism is singular where an arm is parallel
+    to a lever (68 degrees backwards for the lower arm, 58 degrees upwards for the upper arm), and where the two arms
+    are in line.
 
     Example:
         >>> robot = palletiser()
@@ -263,36 +258,36 @@ def palletiser(
     ]
     frames = [Frame(name, link, make_pose(ACROSS, at)) for name, link, at in ends]
     rods = {
-        "rod": plate((0, 0, 0), up, 0.07, DARK, 1, -5.5),
-        "lower_rod": plate((0, 0, 0), up, 0.06, DARK, 1, 6.5),
-        "upper_rod": plate((0, 0, 0), along, 0.06, DARK, 1, 6.5),
-        "plate": [*plate((0, 0, 0), behind, 0.08, GREY, 1, 5), *plate((0, 0, 0), above, 0.08, GREY, 1, 5)],
-        "crank_arm": plate((0, 0, 0), (-crank, 0, 0), 0.14, GREY, 1, -3),
+        "rod": plate((0, 0, 0), up, 0.07, "dark", 1, -5.5),
+        "lower_rod": plate((0, 0, 0), up, 0.06, "dark", 1, 6.5),
+        "upper_rod": plate((0, 0, 0), along, 0.06, "dark", 1, 6.5),
+        "plate": [*plate((0, 0, 0), behind, 0.08, "grey", 1, 5), *plate((0, 0, 0), above, 0.08, "grey", 1, 5)],
+        "crank_arm": plate((0, 0, 0), (-crank, 0, 0), 0.14, "grey", 1, -3),
     }
     visuals = rods | {
-        "base": [disc((0, 0, 0.06), 2, 0.4, 0.12, DARK)],
+        "base": [disc((0, 0, 0.06), 2, 0.4, 0.12, "dark")],
         "column": [
-            disc((0.0, 0, 0.2), 2, 0.33, 0.16, ORANGE),
-            block((0.14, 0, 0.45), (0.42, 0.34, 0.4), ORANGE),
-            disc(shoulder, 1, 0.2, 0.34, ORANGE),
-            tube(shoulder, shoulder + behind, 0.04, ORANGE),
+            disc((0.0, 0, 0.2), 2, 0.33, 0.16, "orange"),
+            block((0.14, 0, 0.45), (0.42, 0.34, 0.4), "orange"),
+            disc(shoulder, 1, 0.2, 0.34, "orange"),
+            tube(shoulder, shoulder + behind, 0.04, "orange"),
         ],
         "lower_arm": [
-            disc((0, 0, 0), 1, 0.15, 0.4, DARK),
-            block((0, 0, lower / 2), (0.17, 0.14, lower), ORANGE),
-            disc(up, 1, 0.12, 0.2, DARK),
+            disc((0, 0, 0), 1, 0.15, 0.4, "dark"),
+            block((0, 0, lower / 2), (0.17, 0.14, lower), "orange"),
+            disc(up, 1, 0.12, 0.2, "dark"),
         ],
         "upper_arm": [
-            block(((upper - crank) / 2, 0, 0), (upper + crank, 0.13, 0.14), ORANGE),
-            disc((-crank, 0, 0), 1, 0.07, 0.26, ORANGE),
-            disc(along, 1, 0.09, 0.18, DARK),
+            block(((upper - crank) / 2, 0, 0), (upper + crank, 0.13, 0.14), "orange"),
+            disc((-crank, 0, 0), 1, 0.07, 0.26, "orange"),
+            disc(along, 1, 0.09, 0.18, "dark"),
         ],
         "wrist": [
-            tube((0, 0, 0), above, 0.035, GREY),
-            block(below / 2 + np.array([0.02, 0, 0.02]), (0.22, 0.14, 0.16), ORANGE),
-            disc(below + np.array([0, 0, 0.03]), 2, 0.08, 0.1, ORANGE),
+            tube((0, 0, 0), above, 0.035, "grey"),
+            block(below / 2 + np.array([0.02, 0, 0.02]), (0.22, 0.14, 0.16), "orange"),
+            disc(below + np.array([0, 0, 0.03]), 2, 0.08, 0.1, "orange"),
         ],
-        "flange": [disc((0, 0, -0.05), 2, 0.07, 0.06, DARK), block((0, 0, -0.1), (0.4, 0.3, 0.04), STEEL)],
+        "flange": [disc((0, 0, -0.05), 2, 0.07, 0.06, "dark"), block((0, 0, -0.1), (0.4, 0.3, 0.04), "steel")],
     }
     robot = with_visuals(build("palletiser", links, joints, frames), visuals)
     for (a, _, _), (b, _, _) in zip(ends[::2], ends[1::2], strict=True):
@@ -303,13 +298,13 @@ def palletiser(
 def closed_leg(
     legs: int = 2, thigh: float = 0.25, shank: float = 0.25, lever: float = 0.05, torso_mass: float = 8.0
 ) -> Robot:
-    """Return a torso with a floating base on one or two legs whose knees are driven from the hips by rods.
+    """Return a floating-base torso on one or two legs whose knees are driven from the hips by rods.
 
     x is forwards, y to the left, z up; lengths are in m. Each leg (``left``, ``right``; a single one is ``leg``) has
     the driven coordinates ``abduct`` (about x), ``hip`` and ``drive`` (about y, at the hip), and the passive ones
     ``knee`` and ``rod``. The drive turns a crank of length ``lever``, whose rod along the thigh turns the shank, so
     that the leg does not carry the knee motor. The foot is a frame. With all coordinates at zero the legs hang straight
-    down and the loops are closed. The torso's coordinates have no drive, and are not active.
+    down and the loops are closed. The torso's coordinates have no drives and are not active.
 
     Example:
         >>> robot = closed_leg()
@@ -353,23 +348,23 @@ def closed_leg(
         ]
     visuals: dict[str, list[Visual]] = {
         "torso": [
-            block((0, 0, 0.17), (0.18, 0.22, 0.24), SILVER),
-            block((0, 0, 0.31), (0.14, 0.18, 0.05), DARK),
-            block((0.092, 0, 0.2), (0.01, 0.14, 0.08), BLUE),
-            block((0, 0, 0.03), (0.1, 0.26, 0.06), DARK),
+            block((0, 0, 0.17), (0.18, 0.22, 0.24), "silver"),
+            block((0, 0, 0.31), (0.14, 0.18, 0.05), "dark"),
+            block((0.092, 0, 0.2), (0.01, 0.14, 0.08), "blue"),
+            block((0, 0, 0.03), (0.1, 0.26, 0.06), "dark"),
         ]
     }
     for name in named:
         visuals |= {
-            f"{name}_hip": [disc((0, 0, 0), 0, 0.045, 0.1, DARK), disc((0, 0, 0), 1, 0.05, 0.08, GREY)],
-            f"{name}_thigh": [tube((0, 0, 0), (0, 0, -thigh), 0.03, SILVER, "capsule")],
+            f"{name}_hip": [disc((0, 0, 0), 0, 0.045, 0.1, "dark"), disc((0, 0, 0), 1, 0.05, 0.08, "grey")],
+            f"{name}_thigh": [tube((0, 0, 0), (0, 0, -thigh), 0.03, "silver", "capsule")],
             f"{name}_shank": [
-                *plate((0, 0, 0), (-lever, 0, 0), 0.03, GREY, 1, 3.5),
-                tube((0, 0, 0), (0, 0, 0.02 - shank), 0.019, DARK, "capsule"),
-                ball((0, 0, 0.022 - shank), 0.022, STEEL),
+                *plate((0, 0, 0), (-lever, 0, 0), 0.03, "grey", 1, 3.5),
+                tube((0, 0, 0), (0, 0, 0.02 - shank), 0.019, "dark", "capsule"),
+                ball((0, 0, 0.022 - shank), 0.022, "steel"),
             ],
-            f"{name}_crank": plate((0, 0, 0), (-lever, 0, 0), 0.035, ORANGE, 1, 3.5),
-            f"{name}_rod": [tube((0, 0.042, 0), (0, 0.042, -thigh), 0.008, ORANGE)],
+            f"{name}_crank": plate((0, 0, 0), (-lever, 0, 0), 0.035, "orange", 1, 3.5),
+            f"{name}_rod": [tube((0, 0.042, 0), (0, 0.042, -thigh), 0.008, "orange")],
         }
     robot = with_visuals(build("closed_leg", links, joints, frames, base="floating"), visuals)
     for name in named:

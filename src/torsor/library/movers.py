@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.library.arms import seven_axis_arm
-from torsor.library.shapes import BLUE, DARK, GREY, ORANGE, SILVER, STEEL, YELLOW, ball, block, cylinder, disc, tube
+from torsor.library.shapes import ball, block, cylinder, disc, tube
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -17,7 +17,8 @@ def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
     """Return the seven-axis arm with elastic joints: springs between motors and links, as in light arms.
 
     Each motor is mounted on the link before its joint, turns about the joint axis, and has a gear ratio of 100. The
-    first four joints have the ``stiffness`` (N·m/rad), the wrist half of it. Spring damping is 1 N·m·s/rad.
+    first four joints have the given ``stiffness`` (N·m/rad), and the wrist joints half of it. Spring damping is 1
+    N·m·s/rad.
 
     Example:
         >>> arm = elastic_seven_axis_arm()
@@ -33,7 +34,7 @@ def elastic_seven_axis_arm(stiffness: float = 1e4) -> Robot:
 
 
 def free_flying_arm() -> Robot:
-    """Return a satellite of 200 kg with the seven-axis arm on its deck, with a floating base and without gravity.
+    """Return a 200 kg satellite with the seven-axis arm on its deck, with a floating base and without gravity.
 
     Example:
         >>> robot = free_flying_arm()
@@ -44,12 +45,12 @@ def free_flying_arm() -> Robot:
         visual
         for side in (-1, 1)
         for visual in (
-            tube((0, 0.5 * side, 0), (0, 0.7 * side, 0), 0.03, STEEL),
+            tube((0, 0.5 * side, 0), (0, 0.7 * side, 0), 0.03, "steel"),
             block((0, 1.5 * side, 0), (0.8, 1.6, 0.03), (0.13, 0.2, 0.42)),
-            block((0, 1.5 * side, 0), (0.03, 1.62, 0.045), SILVER),
+            block((0, 1.5 * side, 0), (0.03, 1.62, 0.045), "silver"),
         )
     )
-    bus_box = block((0, 0, 0), (1.0, 1.0, 0.96), YELLOW), block((0, 0, 0.48), (0.9, 0.9, 0.04), SILVER)
+    bus_box = block((0, 0, 0), (1.0, 1.0, 0.96), "yellow"), block((0, 0, 0.48), (0.9, 0.9, 0.04), "silver")
     satellite = Link("satellite", 200.0, np.zeros(3), np.diag([40.0, 35.0, 30.0]), (*bus_box, *panels))
     deck = Frame("deck", "satellite", make_pose(p=[0.0, 0.0, 0.5]))
     bus = build("free_flying_arm", [satellite], [], [deck], gravity=(0.0, 0.0, 0.0), base="floating")
@@ -59,8 +60,8 @@ def free_flying_arm() -> Robot:
 def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: float = 1000.0) -> Robot:
     """Return an eel: a chain of links that bends sideways, with a floating base and the density of water.
 
-    Each link is a cylinder along x of its frame, which is at its front end. The head swims towards -x. Gravity and
-    buoyancy cancel, so gravity is zero. Pass fluid forces (drag, added mass) as ``external``.
+    Each link is a cylinder along the x axis of its frame, which is at its front end. The head swims towards -x. Gravity
+    and buoyancy cancel, so gravity is zero. Pass fluid forces (drag, added mass) as ``external``.
 
     Example:
         >>> robot = eel()
@@ -84,7 +85,7 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
 
 
 def quadruped() -> Robot:
-    """Return a quadruped of 12 kg: a trunk with a floating base and four legs with three joints each.
+    """Return a 12 kg quadruped: a floating-base trunk and four legs with three joints each.
 
     x is forwards, y to the left, z up. With all joints at zero the legs hang straight down, 0.4 m long. The legs are
     fl, fr, hl and hr. Each has the joints abduct (about x), hip and knee (about y), and the frame foot.
@@ -95,18 +96,21 @@ def quadruped() -> Robot:
         (18, 12.0, [0.2, 0.13, -0.4])
     """
     trunk = (
-        block((0, 0, 0.01), (0.46, 0.13, 0.1), GREY),
-        block((0, 0, 0.07), (0.3, 0.1, 0.03), DARK),
-        block((0.27, 0, 0.02), (0.09, 0.11, 0.09), DARK),
-        block((0.316, 0, 0.025), (0.006, 0.08, 0.03), BLUE),
+        block((0, 0, 0.01), (0.46, 0.13, 0.1), "grey"),
+        block((0, 0, 0.07), (0.3, 0.1, 0.03), "dark"),
+        block((0.27, 0, 0.02), (0.09, 0.11, 0.09), "dark"),
+        block((0.316, 0, 0.025), (0.006, 0.08, 0.03), "blue"),
     )
     links = [Link("trunk", 6.0, np.zeros(3), np.diag([0.03, 0.09, 0.1]), trunk)]
     joints, frames = [], []
     for leg in ("fl", "fr", "hl", "hr"):
         ahead, side = (1.0 if leg[0] == "f" else -1.0), (1.0 if leg[1] == "l" else -1.0)
-        shoulder = disc((0, 0, 0), 0, 0.042, 0.08, DARK), disc((0, 0.03 * side, 0), 1, 0.046, 0.05, GREY)
-        thigh = disc((0, 0.012 * side, 0), 1, 0.047, 0.04, ORANGE), tube((0, 0, 0), (0, 0, -0.2), 0.03, GREY, "capsule")
-        shank = disc((0, 0, 0), 1, 0.026, 0.062, DARK), tube((0, 0, 0), (0, 0, -0.185), 0.014, DARK, "capsule")
+        shoulder = disc((0, 0, 0), 0, 0.042, 0.08, "dark"), disc((0, 0.03 * side, 0), 1, 0.046, 0.05, "grey")
+        thigh = (
+            disc((0, 0.012 * side, 0), 1, 0.047, 0.04, "orange"),
+            tube((0, 0, 0), (0, 0, -0.2), 0.03, "grey", "capsule"),
+        )
+        shank = disc((0, 0, 0), 1, 0.026, 0.062, "dark"), tube((0, 0, 0), (0, 0, -0.185), 0.014, "dark", "capsule")
         links += [
             Link(f"{leg}_shoulder", 0.5, np.array([0.0, 0.02 * side, 0.0]), cylinder(0.5, 0.04, 0.05, 1), shoulder),
             Link(f"{leg}_thigh", 0.8, np.array([0.0, 0.0, -0.06]), cylinder(0.8, 0.03, 0.2, 2), thigh),
@@ -115,7 +119,7 @@ def quadruped() -> Robot:
                 0.2,
                 np.array([0.0, 0.0, -0.1]),
                 cylinder(0.2, 0.01, 0.2, 2),
-                (*shank, ball((0, 0, -0.18), 0.02, STEEL)),
+                (*shank, ball((0, 0, -0.18), 0.02, "steel")),
             ),
         ]
         places = ([0.2 * ahead, 0.07 * side, 0.0], [0.0, 0.06 * side, 0.0], [0.0, 0.0, -0.2])

@@ -6,21 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.formats import DHLink, MDHLink
-from torsor.library.shapes import (
-    BAR_COLOURS,
-    DARK,
-    GREY,
-    ORANGE,
-    SILVER,
-    STEEL,
-    WHITE,
-    ball,
-    block,
-    disc,
-    plate,
-    tube,
-    with_visuals,
-)
+from torsor.library.shapes import BAR_COLOURS, ball, block, disc, plate, tube, with_visuals
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
@@ -36,7 +22,7 @@ def two_link() -> Robot:
     """
     arm = DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0), inertia=0.1 * np.eye(3), effort_limit=10.0)
     visuals = {f"link{k + 1}": plate((-0.4, 0, 0), (0, 0, 0), 0.07, BAR_COLOURS[k], level=k) for k in range(2)} | {
-        "base": [disc((0, 0, -0.035), 2, 0.06, 0.045, DARK)]
+        "base": [disc((0, 0, -0.035), 2, 0.06, 0.045, "dark")]
     }
     return with_visuals(from_dh([arm, arm], gravity=(0, 0, 0), name="two_link"), visuals)
 
@@ -44,7 +30,7 @@ def two_link() -> Robot:
 def slide_link() -> Robot:
     """Return the horizontal slide with a rotating link of Barman 2020, Tables 4.3 and 4.4, without gravity.
 
-    The slide moves along z of the base. The link turns about x of the base, in the y-z plane.
+    The slide moves along the base z axis. The link turns about the base x axis, in the y-z plane.
 
     Example:
         >>> slide_link().mass_matrix([0.0, 0.5]).round(4).tolist()
@@ -55,8 +41,8 @@ def slide_link() -> Robot:
     slide = DHLink(theta=quarter, d=0.4, alpha=quarter, joint="prismatic", com=(0, -0.2, 0), **body)
     link = DHLink(theta=quarter, a=0.4, com=(-0.2, 0, 0), **body)
     visuals = {
-        "base": [tube((0, 0, -0.5), (0, 0, 0.9), 0.016, STEEL), block((0, 0, -0.5), (0.1, 0.1, 0.02), DARK)],
-        "link1": [block((0, 0, 0), (0.09, 0.09, 0.09), GREY)],
+        "base": [tube((0, 0, -0.5), (0, 0, 0.9), 0.016, "steel"), block((0, 0, -0.5), (0.1, 0.1, 0.02), "dark")],
+        "link1": [block((0, 0, 0), (0.09, 0.09, 0.09), "grey")],
         "link2": plate((-0.4, 0, 0), (0, 0, 0), 0.06, BAR_COLOURS[1], level=3),
     }
     return with_visuals(from_dh([slide, link], gravity=(0, 0, 0), name="slide_link"), visuals)
@@ -65,8 +51,8 @@ def slide_link() -> Robot:
 def stanford() -> Robot:
     """Return the Stanford arm of Guarino Lo Bianco 2009 (modified Denavit-Hartenberg), with a prismatic third joint.
 
-    The printed table lacks a column of inertias. It is completed from the published standard-convention data of the
-    same arm, transformed to the modified frames, which match every printed number.
+    The printed table lacks a column of inertias. It is completed from published data for the same arm in the standard
+    convention. Transformed to the modified frames, these data match every printed number.
 
     Example:
         >>> stanford().gravity_force([0, 0, 0, 0, 0, 0]).round(6).tolist()[2]
@@ -88,17 +74,17 @@ def stanford() -> Robot:
         joint = "prismatic" if i == 2 else "revolute"
         rows.append(MDHLink(i - 1, alpha=alpha, theta=theta, r=r, joint=joint, **body))
     visuals = {
-        "base": [disc((0, 0, 0.01), 2, 0.16, 0.02, DARK), disc((0, 0, 0.16), 2, 0.09, 0.3, SILVER)],
+        "base": [disc((0, 0, 0.01), 2, 0.16, 0.02, "dark"), disc((0, 0, 0.16), 2, 0.09, 0.3, "silver")],
         "link1": [
-            disc((0, 0, -0.09), 2, 0.075, 0.03, DARK),
-            tube((0, 0, -0.075), (0, 0, 0.02), 0.07, SILVER),
-            disc((0, 0.03, 0), 1, 0.07, 0.14, SILVER),
+            disc((0, 0, -0.09), 2, 0.075, 0.03, "dark"),
+            tube((0, 0, -0.075), (0, 0, 0.02), 0.07, "silver"),
+            disc((0, 0.03, 0), 1, 0.07, 0.14, "silver"),
         ],
-        "link2": [disc((0, 0, -0.03), 2, 0.06, 0.04, DARK), block((0, 0, 0), (0.11, 0.14, 0.11), ORANGE)],
-        "link3": [block((0, 0, -0.42), (0.05, 0.05, 0.78), STEEL), block((0, 0, -0.81), (0.08, 0.08, 0.03), DARK)],
-        "link4": [disc((0, 0, -0.02), 2, 0.032, 0.04, DARK)],
-        "link5": [ball((0, 0, 0), 0.034, GREY), tube((0, 0, 0), (0, -0.09, 0), 0.024, SILVER)],
-        "link6": [tube((0, 0, -0.17), (0, 0, -0.03), 0.018, SILVER), disc((0, 0, -0.015), 2, 0.035, 0.03, DARK)],
+        "link2": [disc((0, 0, -0.03), 2, 0.06, 0.04, "dark"), block((0, 0, 0), (0.11, 0.14, 0.11), "orange")],
+        "link3": [block((0, 0, -0.42), (0.05, 0.05, 0.78), "steel"), block((0, 0, -0.81), (0.08, 0.08, 0.03), "dark")],
+        "link4": [disc((0, 0, -0.02), 2, 0.032, 0.04, "dark")],
+        "link5": [ball((0, 0, 0), 0.034, "grey"), tube((0, 0, 0), (0, -0.09, 0), 0.024, "silver")],
+        "link6": [tube((0, 0, -0.17), (0, 0, -0.03), 0.018, "silver"), disc((0, 0, -0.015), 2, 0.035, 0.03, "dark")],
     }
     return with_visuals(from_mdh(rows, name="stanford"), visuals)
 
@@ -122,10 +108,10 @@ def elastic_arm() -> Robot:
 
 
 def bevel_elastic_arm() -> Robot:
-    """Return the arm of Hua et al. 2022 with motor 3 along link 2, where it drives joint 3 by bevel gears.
+    """Return the arm of Hua et al. 2022 with motor 3 along link 2, where it drives joint 3 through bevel gears.
 
-    Joints 1 and 2 turn the rotor of the elastic joint across its axis, so that the couplings of rotor and links in the
-    paper's eq. 30 are not zero, as they are for ``elastic_arm``: with H = Iz eta = 0.04 kg m^2,
+    Joints 1 and 2 turn the rotor of the elastic joint about axes other than its own. Unlike those of ``elastic_arm``,
+    the couplings of rotor and links in the paper's eq. 30 are therefore not zero. With H = Iz eta = 0.04 kg m^2,
     S = (H sin q2, 0, 0), C1 theta' = H cos q2 theta' (q2', -q1', 0), C2 q' = H cos q2 q1' q2'.
 
     Example:
@@ -147,11 +133,11 @@ def _arm_of_hua(name: str) -> Robot:
     """Return the arm of Hua et al. 2022 without the motor of its elastic joint."""
     second = np.array([[0.35, 0.15, 0.1], [0.15, 0.4, 0.2], [0.1, 0.2, 0.3]])
     third = np.array([[0.3, 0.15, 0.13], [0.15, 0.25, 0.2], [0.13, 0.2, 0.25]])
-    column = tube((0, 0.065, 0), (0, 0.3, 0), 0.035, SILVER), disc((0, 0.3, 0), 2, 0.045, 0.09, DARK)
-    inner = tube((0, 0, 0), (0.3, 0, 0), 0.028, BAR_COLOURS[0]), disc((0.3, 0, 0), 2, 0.036, 0.075, DARK)
-    outer = tube((0, 0, 0), (0.25, 0, 0), 0.022, BAR_COLOURS[1]), ball((0.25, 0, 0), 0.03, WHITE)
+    column = tube((0, 0.065, 0), (0, 0.3, 0), 0.035, "silver"), disc((0, 0.3, 0), 2, 0.045, 0.09, "dark")
+    inner = tube((0, 0, 0), (0.3, 0, 0), 0.028, BAR_COLOURS[0]), disc((0.3, 0, 0), 2, 0.036, 0.075, "dark")
+    outer = tube((0, 0, 0), (0.25, 0, 0), 0.022, BAR_COLOURS[1]), ball((0.25, 0, 0), 0.03, "white")
     links = [
-        Link("base", visuals=(disc((0, 0, 0.01), 2, 0.1, 0.02, DARK), disc((0, 0, 0.04), 2, 0.05, 0.05, GREY))),
+        Link("base", visuals=(disc((0, 0, 0.01), 2, 0.1, 0.02, "dark"), disc((0, 0, 0.04), 2, 0.05, 0.05, "grey"))),
         Link("link1", 2.5, np.array([0.0, 0.15, 0.0]), np.diag([0.4, 0.5, 0.4]), column),
         Link("link2", 1.5, np.array([0.15, 0.0, 0.0]), second, inner, strict=False),
         Link("link3", 1.0, np.array([0.125, 0.0, 0.0]), third, outer, strict=False),

@@ -1,4 +1,4 @@
-"""Parallel robots: a Gough-Stewart platform, a Delta, and a planar robot with three arms."""
+"""Parallel robots: a Gough-Stewart platform, a Delta robot, and a planar robot with three arms."""
 
 import math
 from typing import Any
@@ -7,23 +7,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.library.shapes import (
-    BAR_COLOURS,
-    BLUE,
-    DARK,
-    GREY,
-    ORANGE,
-    SILVER,
-    STEEL,
-    WHITE,
-    ball,
-    block,
-    check_positive,
-    cylinder,
-    disc,
-    plate,
-    tube,
-)
+from torsor.library.shapes import BAR_COLOURS, ball, block, check_positive, cylinder, disc, plate, tube
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.parallel import Leg, ParallelRobot
@@ -31,7 +15,7 @@ from torsor.spatial import about_z, make_pose
 
 
 def _around(radius: float, angle: float, turn: float | None = None) -> Array:
-    """Return a pose on a circle in the plane of x and y, with the x axis turned by an angle about z."""
+    """Return a pose on a circle in the x-y plane, with the x axis rotated by an angle about z."""
     R = np.asarray(about_z(angle if turn is None else turn), dtype=float)
     return make_pose(R, [radius * math.cos(angle), radius * math.sin(angle), 0.0])
 
@@ -52,11 +36,11 @@ def gough_stewart(
 ) -> ParallelRobot:
     """Return a Gough-Stewart platform: six telescopic legs, in pairs on two circles.
 
-    The legs of a pair are ``spread`` (rad) apart on both circles. The pairs of the platform are rotated by 60 degrees
-    against those of the base. At home the platform is level at ``height`` (m). Each leg is a cylinder of 0.5 m on a
-    universal joint (swing about x, tilt about y, with a cross of 0.3 kg) and a rod of 0.5 m that slides in it. The
-    driven coordinate is the leg length, and a ball joint connects the leg to the platform. ``legs="SPS"`` has a ball
-    joint at the base too; the rotation of a leg about its line is then free, and zero. It is not a particular product.
+    The legs of a pair are ``spread`` (rad) apart on both circles. The platform pairs are rotated by 60 degrees relative
+    to the base pairs. At home the platform is level at ``height`` (m). Each leg is a 0.5 m cylinder on a universal
+    joint (swing about x, tilt about y, with a 0.3 kg cross) and a 0.5 m rod that slides in it. The driven coordinate is
+    the leg length, and a ball joint connects the leg to the platform. ``legs="SPS"`` has a ball joint at the base too;
+    the rotation of a leg about its own line is then free, and is set to zero. It is not a particular product.
 
     Example:
         >>> robot = gough_stewart()
@@ -66,16 +50,18 @@ def gough_stewart(
     if legs not in ("UPS", "SPS"):
         raise ModelError(argument="legs", value=legs, where="gough_stewart", allowed="'UPS' or 'SPS'")
     check_positive("gough_stewart", base_radius=base_radius, platform_radius=platform_radius, height=height)
-    tubes = tube((0, 0, 0.03), (0, 0, 0.58), 0.032, DARK), disc((0, 0, 0.57), 2, 0.037, 0.03, ORANGE)
+    tubes = tube((0, 0, 0.03), (0, 0, 0.58), 0.032, "dark"), disc((0, 0, 0.57), 2, 0.037, 0.03, "orange")
     barrel = Link("cylinder", cylinder_mass, np.array([0, 0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2), tubes)
-    piston = tube((0, 0, -0.62), (0, 0, 0), 0.017, STEEL), ball((0, 0, 0), 0.03, SILVER)
+    piston = tube((0, 0, -0.62), (0, 0, 0), 0.017, "steel"), ball((0, 0, 0), 0.03, "silver")
     rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2), piston)
-    beam = block((-base_radius / 2, 0, -0.045), (base_radius + 0.1, 0.08, 0.03), GREY)
-    foot = Link("foot", visuals=(beam, block((0, 0, -0.03), (0.1, 0.12, 0.03), GREY), ball((0, 0, 0), 0.04, SILVER)))
+    beam = block((-base_radius / 2, 0, -0.045), (base_radius + 0.1, 0.08, 0.03), "grey")
+    foot = Link(
+        "foot", visuals=(beam, block((0, 0, -0.03), (0.1, 0.12, 0.03), "grey"), ball((0, 0, 0), 0.04, "silver"))
+    )
     limit = math.radians(75)
     stretch = Joint("stretch", "prismatic", "cylinder", "rod", lower=0.5, upper=1.2, effort_limit=2000.0)
     if legs == "UPS":
-        pins = disc((0, 0, 0), 0, 0.015, 0.1, DARK), disc((0, 0, 0), 1, 0.015, 0.1, DARK)
+        pins = disc((0, 0, 0), 0, 0.015, 0.1, "dark"), disc((0, 0, 0), 1, 0.015, 0.1, "dark")
         cross = Link("cross", 0.3, np.zeros(3), np.diag([2e-4, 2e-4, 3e-4]), pins)
         joints = [
             Joint("swing", "revolute", "foot", "cross", axis=np.array([1.0, 0.0, 0.0]), lower=-limit, upper=limit),
@@ -93,8 +79,8 @@ def gough_stewart(
         at = _around(platform_radius, 2 * math.pi / 3 * pair + side * (math.pi / 3 - spread / 2))[:3, 3]
         made.append(Leg(f"leg{k + 1}", leg, "rod", at, "spherical", ("stretch",), stand, start))
     top = (
-        disc((0, 0, 0.03), 2, platform_radius, 0.04, BLUE),
-        disc((0, 0, 0.055), 2, 0.8 * platform_radius, 0.01, SILVER),
+        disc((0, 0, 0.03), 2, platform_radius, 0.04, "blue"),
+        disc((0, 0, 0.055), 2, 0.8 * platform_radius, 0.01, "silver"),
     )
     inertia = cylinder(platform_mass, platform_radius, 0.04, 2)
     platform = Link("platform", platform_mass, np.array([0.0, 0.0, 0.02]), inertia, top)
@@ -112,11 +98,11 @@ def delta(
 ) -> ParallelRobot:
     """Return a Delta robot: three driven arms, each with two parallel rods to a platform that does not rotate.
 
-    The platform hangs below the base, and z points up; lengths are in m. An arm turns about the tangent of the base
+    The platform hangs below the base, and z points up; lengths are in m. Each arm turns about a tangent to the base
     circle (``shoulder``: 0 is horizontal and outwards, positive is down). Its two rods, ``width`` apart, bend at the
     elbow and swing sideways together. They are thin, so their rotation about their own axes has no effect. ``payload``
-    (kg) is on the platform of 0.2 kg. At home it is as far below the base as the rods are long. The size is that of
-    common picking robots. It is not a particular product.
+    (kg) is attached to the platform (0.2 kg). At home the platform is one rod length below the base. The size is that
+    of common picking robots. It is not a particular product.
 
     Example:
         >>> robot = delta()
@@ -135,16 +121,20 @@ def delta(
     across, forward = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
     thin = np.diag([1.0, 1.0, 0.0]) * 0.12 * rods**2 / 12
     motor = (
-        disc((0, 0, 0), 1, 0.05, 0.13, DARK),
-        block((-base_radius / 2, 0, 0.06), (base_radius + 0.06, 0.12, 0.05), WHITE),
-        disc((-base_radius, 0, 0.08), 2, 0.8 * base_radius, 0.06, WHITE),
+        disc((0, 0, 0), 1, 0.05, 0.13, "dark"),
+        block((-base_radius / 2, 0, 0.06), (base_radius + 0.06, 0.12, 0.05), "white"),
+        disc((-base_radius, 0, 0.08), 2, 0.8 * base_radius, 0.06, "white"),
     )
-    upper = tube((0.02, 0, 0), (arm, 0, 0), 0.024, ORANGE), disc((0, 0, 0), 1, 0.04, 0.06, ORANGE)
-    rod = tube((0, 0, -rods), (0, 0, 0), 0.009, DARK), ball((0, 0, 0), 0.016, STEEL), ball((0, 0, -rods), 0.016, STEEL)
+    upper = tube((0.02, 0, 0), (arm, 0, 0), 0.024, "orange"), disc((0, 0, 0), 1, 0.04, 0.06, "orange")
+    rod = (
+        tube((0, 0, -rods), (0, 0, 0), 0.009, "dark"),
+        ball((0, 0, 0), 0.016, "steel"),
+        ball((0, 0, -rods), 0.016, "steel"),
+    )
     links = [
         Link("motor", visuals=motor),
         Link("arm", 0.9, np.array([0.4 * arm, 0.0, 0.0]), cylinder(0.9, 0.025, arm, 0), upper),
-        Link("elbow_bar", visuals=(disc((0, 0, 0), 1, 0.011, width, STEEL),)),
+        Link("elbow_bar", visuals=(disc((0, 0, 0), 1, 0.011, width, "steel"),)),
         *(Link(f"rod{k}", 0.12, np.array([0.0, 0.0, -rods / 2]), thin, rod) for k in (1, 2)),
     ]
     other = make_pose(p=[0.0, -width / 2, 0.0])
@@ -162,9 +152,9 @@ def delta(
         at = _around(platform_radius, angle) @ make_pose(p=[0.0, width / 2, 0.0])
         stand = _around(base_radius, angle)
         legs.append(Leg(f"leg{k + 1}", leg, "tip", at[:3, 3], "spherical", ("shoulder",), stand, start))
-    tool = [disc((0, 0, 0), 2, platform_radius + 0.03, 0.02, WHITE), disc((0, 0, -0.03), 2, 0.02, 0.05, DARK)]
+    tool = [disc((0, 0, 0), 2, platform_radius + 0.03, 0.02, "white"), disc((0, 0, -0.03), 2, 0.02, 0.05, "dark")]
     ears = [_around(platform_radius, 2 * math.pi / 3 * k)[:3] for k in range(3)]
-    pins = [tube(ear @ [0, -width / 2, 0, 1], ear @ [0, width / 2, 0, 1], 0.01, STEEL) for ear in ears]
+    pins = [tube(ear @ [0, -width / 2, 0, 1], ear @ [0, width / 2, 0, 1], 0.01, "steel") for ear in ears]
     inertia = cylinder(0.2 + payload, platform_radius, 0.05, 2)
     platform = Link("platform", 0.2 + payload, np.zeros(3), inertia, (*tool, *pins))
     return ParallelRobot(platform, legs, home, "translation", name="delta")
@@ -176,7 +166,7 @@ def three_rrr(
     """Return a planar robot with three arms of two bars (3-RRR), whose platform moves in the x-y plane.
 
     The arms are driven at their bases, ``base_radius`` (m) from the centre. Bars of length ``upper`` and ``lower`` (m)
-    have 2 kg/m. The platform is a disc of the ``mass`` (kg). Gravity is along -z, normal to the plane.
+    have a mass of 2 kg/m. The platform is a disc of the given ``mass`` (kg). Gravity is along -z, normal to the plane.
 
     Example:
         >>> robot = three_rrr()
@@ -200,7 +190,7 @@ def three_rrr(
         Joint("elbow", "revolute", "upper", "lower", make_pose(p=[upper, 0.0, 0.0])),
     ]
     tip = Frame("tip", "lower", make_pose(p=[lower, 0.0, 0.0]))
-    stand = Link("stand", visuals=(disc((0, 0, -0.03), 2, 0.05, 0.04, DARK),))
+    stand = Link("stand", visuals=(disc((0, 0, -0.03), 2, 0.05, 0.04, "dark"),))
     leg = build("leg", [stand, bar("upper", upper, 0), bar("lower", lower, 1)], joints, [tip])
     legs = []
     for k in range(3):
@@ -208,6 +198,6 @@ def three_rrr(
         place = _around(base_radius, angle, angle + math.pi)  # x points to the centre
         at = _around(platform_radius, angle)[:3, 3]
         legs.append(Leg(f"leg{k + 1}", leg, "tip", at, "revolute", ("shoulder",), place, np.array([shoulder, elbow])))
-    top = disc((0, 0, 0.035), 2, platform_radius + 0.025, 0.018, SILVER), disc((0, 0, 0.05), 2, 0.02, 0.03, DARK)
+    top = disc((0, 0, 0.035), 2, platform_radius + 0.025, 0.018, "silver"), disc((0, 0, 0.05), 2, 0.02, 0.03, "dark")
     platform = Link("platform", mass, np.zeros(3), cylinder(mass, platform_radius, 0.02, 2), top)
     return ParallelRobot(platform, legs, np.zeros(3), "planar", name="three_rrr")

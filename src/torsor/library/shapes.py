@@ -1,4 +1,4 @@
-"""Simple bodies of the library robots: inertias, visual shapes, and size checks."""
+"""Simple bodies for the library robots: inertias, visual shapes, and size checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,13 +14,13 @@ from torsor.spatial import axis_frame, make_pose
 
 SLENDERNESS = 0.05  # radius of a bar over its length
 FLATNESS = 0.35  # thickness of a drawn bar over its width
-# Colours of the visuals: red, green, blue.
-WHITE, SILVER, GREY, DARK = (0.93, 0.94, 0.95), (0.74, 0.76, 0.79), (0.55, 0.58, 0.62), (0.17, 0.19, 0.22)
-BLUE, ORANGE, YELLOW, STEEL = (0.36, 0.60, 0.80), (0.93, 0.45, 0.13), (0.96, 0.72, 0.15), (0.62, 0.66, 0.72)
-COPPER, GREEN = (0.78, 0.48, 0.28), (0.30, 0.58, 0.42)
+Colour = str | tuple[float, float, float]  # a name of COLOURS, or red, green, blue
+COLOURS = {
+    "white": (0.93, 0.94, 0.95), "silver": (0.74, 0.76, 0.79), "grey": (0.55, 0.58, 0.62), "dark": (0.17, 0.19, 0.22),
+    "blue": (0.36, 0.60, 0.80), "orange": (0.93, 0.45, 0.13), "yellow": (0.96, 0.72, 0.15), "steel": (0.62, 0.66, 0.72),
+    "copper": (0.78, 0.48, 0.28), "green": (0.30, 0.58, 0.42),
+}  # fmt: skip
 BAR_COLOURS = ((0.25, 0.47, 0.72), (0.90, 0.49, 0.18), (0.33, 0.60, 0.38), (0.55, 0.41, 0.66))
-
-Colour = tuple[float, float, float]
 
 
 def cylinder(mass: float, radius: float, length: float, along: int) -> Array:
@@ -48,35 +48,39 @@ def check_positive(where: str, **sizes: float) -> None:
 _ALONG = tuple(axis_frame(axis) for axis in np.eye(3))  # rotations that turn z along x, y and z
 
 
+def _rgba(colour: Colour) -> tuple[float, float, float, float]:
+    return *(COLOURS[colour] if isinstance(colour, str) else colour), 1.0
+
+
 def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape: str = "cylinder") -> Visual:
     """Return a cylinder or a capsule between two points (m)."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     return Visual(
-        shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), (*colour, 1.0)
+        shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), _rgba(colour)
     )
 
 
 def disc(centre: ArrayLike, axis: int, radius: float, length: float, colour: Colour, shape: str = "cylinder") -> Visual:
     """Return a cylinder or a capsule about a point, along the axis 0, 1 or 2."""
-    return Visual(shape, (radius, length), make_pose(_ALONG[axis], centre), (*colour, 1.0))
+    return Visual(shape, (radius, length), make_pose(_ALONG[axis], centre), _rgba(colour))
 
 
 def block(centre: ArrayLike, sizes: Sequence[float], colour: Colour, rotation: Array | None = None) -> Visual:
     """Return a box about a point (m)."""
-    return Visual("box", tuple(sizes), make_pose(rotation, centre), (*colour, 1.0))
+    return Visual("box", tuple(sizes), make_pose(rotation, centre), _rgba(colour))
 
 
 def ball(centre: ArrayLike, radius: float | Sequence[float], colour: Colour) -> Visual:
     """Return a sphere, or an ellipsoid with three radii (m)."""
     if isinstance(radius, float | int):
-        return Visual("sphere", (radius,), make_pose(p=centre), (*colour, 1.0))
-    return Visual("ellipsoid", tuple(radius), make_pose(p=centre), (*colour, 1.0))
+        return Visual("sphere", (radius,), make_pose(p=centre), _rgba(colour))
+    return Visual("ellipsoid", tuple(radius), make_pose(p=centre), _rgba(colour))
 
 
 def plate(
     start: ArrayLike, end: ArrayLike, width: float, colour: Colour, hinge: int = 2, level: float = 0.0
 ) -> list[Visual]:
-    """Return a flat bar between two hinges whose axes are the axis ``hinge`` (0, 1, 2).
+    """Return a flat bar between two revolute joints whose axes are parallel to the axis ``hinge`` (0, 1, 2).
 
     ``level`` shifts it along that axis, in thicknesses, so that neighbours do not lie in one plane.
     """
@@ -88,7 +92,7 @@ def plate(
     x = way / length
     rotation = np.column_stack([x, np.cross(normal, x), normal])
     eyes = [disc(point, hinge, width / 2, thickness, colour) for point in (a, b)]
-    pins = [disc(point, hinge, 0.22 * width, 1.3 * thickness, DARK) for point in (a, b)]
+    pins = [disc(point, hinge, 0.22 * width, 1.3 * thickness, "dark") for point in (a, b)]
     return [block((a + b) / 2, (length, width, thickness), colour, rotation), *eyes, *pins]
 
 

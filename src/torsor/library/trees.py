@@ -21,9 +21,9 @@ MOVING = ("revolute", "continuous", "prismatic", "helical", "planar", "spherical
 def planar_chain(
     n: int, length: float = 1.0, mass: float = 1.0, gravity: ArrayLike = (0.0, -9.81, 0.0), name: str = "planar_chain"
 ) -> Robot:
-    """Return n thin rods hinged end to end about z, each of the given length (m) and mass (kg).
+    """Return n thin rods joined end to end by revolute joints about z, each of the given length (m) and mass (kg).
 
-    A rod's frame is at its hinge, x along the rod. With q = 0 the chain lies along x.
+    A rod's frame is at its joint, with x along the rod. With q = 0 the chain lies along x.
 
     Example:
         >>> planar_chain(3).center_of_mass([0.0, 0.0, 0.0]).round(9).tolist()
@@ -39,11 +39,12 @@ def planar_chain(
 def random_tree(
     n: int, seed: int = 0, types: tuple[str, ...] = MOVING, branching: float = 0.3, extras: bool = True
 ) -> Robot:
-    """Return a reproducible random tree of n moving links with the given joint types.
+    """Return a reproducible random tree with n moving links and the given joint types.
 
     ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are those of random
-    point masses, so they are consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint axes off
-    the link origins, springs, and rigid and elastic motors on any link. A tree with n >= len(types) has all types.
+    point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint axes
+    off the link origins, springs, and rigid and elastic motors on any link. A tree with n >= len(types) contains all
+    types.
 
     Example:
         >>> robot = random_tree(9, seed=1)

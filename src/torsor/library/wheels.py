@@ -3,7 +3,7 @@
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.library.shapes import BLUE, DARK, GREY, ORANGE, SILVER, block, check_positive, cylinder, disc, tube
+from torsor.library.shapes import block, check_positive, cylinder, disc, tube
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -13,8 +13,8 @@ _AXLE = np.array([0.0, 1.0, 0.0])  # to the left: a positive rate rolls forwards
 
 
 def _wheel(name: str, mass: float, radius: float, width: float) -> Link:
-    tyre = disc((0, 0, 0), 1, radius, width, DARK), disc((0, 0, 0), 1, 0.6 * radius, 1.06 * width, SILVER)
-    spoke = block((0, 0, 0), (0.16 * radius, 1.1 * width, 1.1 * radius), GREY)  # it shows the rotation
+    tyre = disc((0, 0, 0), 1, radius, width, "dark"), disc((0, 0, 0), 1, 0.6 * radius, 1.06 * width, "silver")
+    spoke = block((0, 0, 0), (0.16 * radius, 1.1 * width, 1.1 * radius), "grey")  # it shows the rotation
     return Link(name, mass, np.zeros(3), cylinder(mass, radius, width, 1), (*tyre, spoke))
 
 
@@ -25,8 +25,8 @@ def _at(x: float, y: float, z: float) -> Array:
 def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robot:
     """Return a caster to attach to a robot: a wheel in a swivelling fork, ``trail`` (m) behind the swivel axis.
 
-    The base is the ground point below the swivel, whose axis is z. ``radius`` is in m. ``mass`` (kg) is that of fork
-    and wheel together. The joints are "swivel" and "roll".
+    The base is the ground point below the swivel, whose axis is z. ``radius`` is in m. ``mass`` (kg) is the mass of
+    fork and wheel together. The joints are "swivel" and "roll".
 
     Example:
         >>> at = torsor.spatial.make_pose(p=[-0.3, 0, 0])
@@ -37,10 +37,10 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
     check_positive("caster", radius=radius, trail=trail, mass=mass)
     light = 0.4 * mass
     prongs = (
-        tube((0, side * 0.25 * radius, 1.15 * radius), (-trail, side * 0.25 * radius, 0), 0.1 * radius, GREY)
+        tube((0, side * 0.25 * radius, 1.15 * radius), (-trail, side * 0.25 * radius, 0), 0.1 * radius, "grey")
         for side in (-1, 1)
     )
-    fork = disc((0, 0, 1.25 * radius), 2, 0.45 * radius, 0.3 * radius, GREY), *prongs
+    fork = disc((0, 0, 1.25 * radius), 2, 0.45 * radius, 0.3 * radius, "grey"), *prongs
     links = [
         Link("mount"),
         Link("fork", light, np.array([-trail / 2, 0.0, 0.0]), cylinder(light, radius / 4, trail, 0), fork),
@@ -56,9 +56,10 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
 def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0.05) -> Robot:
     """Return a mobile robot with two driven wheels on one axle and a caster in front: x is forwards.
 
-    ``radius`` (m) is that of the wheels, ``track`` (m) their distance, and ``trail`` (m) that of the ``caster``, whose
-    wheel has half their radius. The chassis of 10 kg moves in the plane (joint "planar"). Its origin is on the ground
-    between the wheels, and its centre of mass is 0.1 m ahead. The active coordinates are "left" and "right".
+    ``radius`` (m) is the wheel radius, ``track`` (m) the distance between the wheels, and ``trail`` (m) the trail of
+    the ``caster``, whose wheel has half the radius. The 10 kg chassis moves in the plane (joint "planar"). Its origin
+    is on the ground between the wheels, and its centre of mass is 0.1 m ahead. The active coordinates are "left" and
+    "right".
 
     Example:
         >>> robot = differential_drive()
@@ -70,10 +71,10 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
     """
     check_positive("differential_drive", radius=radius, track=track, trail=trail)
     body = [
-        block((0.12, 0, 1.2 * radius), (0.5, 0.8 * track, 0.9 * radius), BLUE),
-        block((0.12, 0, 1.7 * radius), (0.44, 0.7 * track, 0.14 * radius), DARK),
-        disc((0.2, 0, 2.0 * radius), 2, 0.05, 0.5 * radius, ORANGE),
-        disc((0, 0, radius), 1, 0.15 * radius, track, GREY),
+        block((0.12, 0, 1.2 * radius), (0.5, 0.8 * track, 0.9 * radius), "blue"),
+        block((0.12, 0, 1.7 * radius), (0.44, 0.7 * track, 0.14 * radius), "dark"),
+        disc((0.2, 0, 2.0 * radius), 2, 0.05, 0.5 * radius, "orange"),
+        disc((0, 0, radius), 1, 0.15 * radius, track, "grey"),
     ]
     links = [
         Link("ground"),
@@ -96,9 +97,9 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
 def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
     """Return a single-track car model with a driven rear wheel and a steered front wheel: x is forwards.
 
-    ``radius`` (m) is that of the wheels, ``wheelbase`` (m) their distance. The chassis of 1000 kg moves in the plane
-    (joint "planar"). Its origin is on the ground below the rear axle, and its centre of mass is midway between the
-    axles. The active coordinates are "rear" (the drive) and "steer".
+    ``radius`` (m) is the wheel radius. ``wheelbase`` (m) is the distance between the axles. The 1000 kg chassis moves
+    in the plane (joint "planar"). Its origin is on the ground below the rear axle, and its centre of mass is midway
+    between the axles. The active coordinates are "rear" (the drive) and "steer".
 
     Example:
         >>> car = bicycle_car()
@@ -111,10 +112,10 @@ def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
     middle = np.array([wheelbase / 2, 0.0, 0.5])
     size = np.array([wheelbase, wheelbase, radius])  # the body grows with the wheelbase, its height with the wheels
     body = [
-        block(size * (0.5, 0, 1.75), (1.0 * wheelbase, 0.42 * wheelbase, 0.9 * radius), BLUE),
-        block(size * (0.5, 0, 2.4), (1.56 * wheelbase, 0.42 * wheelbase, 0.7 * radius), BLUE),
-        block(size * (0.45, 0, 3.3), (0.8 * wheelbase, 0.38 * wheelbase, 1.2 * radius), DARK),
-        block(size * (0.45, 0, 3.95), (0.7 * wheelbase, 0.38 * wheelbase, 0.14 * radius), BLUE),
+        block(size * (0.5, 0, 1.75), (1.0 * wheelbase, 0.42 * wheelbase, 0.9 * radius), "blue"),
+        block(size * (0.5, 0, 2.4), (1.56 * wheelbase, 0.42 * wheelbase, 0.7 * radius), "blue"),
+        block(size * (0.45, 0, 3.3), (0.8 * wheelbase, 0.38 * wheelbase, 1.2 * radius), "dark"),
+        block(size * (0.45, 0, 3.95), (0.7 * wheelbase, 0.38 * wheelbase, 0.14 * radius), "blue"),
     ]
     links = [
         Link("ground"),
@@ -136,7 +137,7 @@ def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
 
 
 def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0) -> Robot:
-    """Return a homogeneous disc, such as a coin, that rolls on its edge without slipping; its axle is y of the disc.
+    """Return a homogeneous disc, such as a coin, that rolls on its edge without slipping; its axle is its y axis.
 
     ``radius`` and ``thickness`` are in m, ``mass`` in kg; the thickness affects the inertia only. The base is floating,
     and the contact leaves three of its six velocities free. The disc stands at
@@ -151,8 +152,8 @@ def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0)
     check_positive("rolling_disc", radius=radius, mass=mass)
     width = max(thickness, 0.06 * radius)
     faces = (
-        disc((0, 0, 0), 1, radius, width, SILVER),
-        block((0, 0, 0), (1.3 * radius, 1.05 * width, 0.3 * radius), ORANGE),
+        disc((0, 0, 0), 1, radius, width, "silver"),
+        block((0, 0, 0), (1.3 * radius, 1.05 * width, 0.3 * radius), "orange"),
     )
     body = Link("disc", mass, np.zeros(3), cylinder(mass, radius, thickness, 1), faces)
     return build("rolling_disc", [body], [], base="floating").with_wheel("rim", "disc", radius, axis=_AXLE)

@@ -12,14 +12,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
-from torsor.base.checks import name_of, number, one_of
+from torsor.base.arrays import IDENTITY, Array
+from torsor.base.checks import MAX_NUMBER, frozen_pose, name_of, number, one_of
 from torsor.base.errors import ModelError, warn
 from torsor.mechanism.edit_loops import with_joint_ends
 from torsor.mechanism.loops import Closure, Loop
 from torsor.mechanism.mechanism import Mechanism, check_unique, checked_postures
 from torsor.mechanism.names import unused_name
-from torsor.mechanism.parts import Frame, Joint, Link, Shape
+from torsor.mechanism.part import changed
+from torsor.mechanism.parts import Frame, Joint, Link, Shape, Visual
 from torsor.spatial import composite, from_rpy, inverse_pose, make_pose, move_inertia, to_rpy
 
 # Angles that were written with few digits become exact: 1.5708 becomes pi/2, and products with its cosine vanish.
@@ -137,10 +138,11 @@ def build(
         if isinstance(loop, Loop):  # its ends may be joints, including fixed ones, whose links are now frames
             mechanism, loop = with_joint_ends(mechanism, loop, joints)
         closures.append(loop)
-    table = {} if posture_table is None else posture_table
-    postures = checked_postures(table, mechanism.joints, mechanism.position_names, where)
-    closed: dict[str, Any] = {"loops": tuple(closures), "active": tuple(active), "posture_table": postures}
-    mechanism = replace(mechanism, **closed, allowed_collisions=tuple(allowed_collisions))
+    if closures or active or posture_table or allowed_collisions:
+        table = {} if posture_table is None else posture_table
+        postures = checked_postures(table, mechanism.joints, mechanism.position_names, where)
+        closed: dict[str, Any] = {"loops": tuple(closures), "active": tuple(active), "posture_table": postures}
+        mechanism = replace(mechanism, **closed, allowed_collisions=tuple(allowed_collisions))
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
@@ -254,7 +256,7 @@ def _merge(
     where: str,
 ) -> Mechanism:
     """Merge each link of a fixed joint into the moving link (or base) that carries it; it remains as a frame."""
-    carrier = {root: (root, np.eye(4))}  # by link: the link that it is merged into, and its pose there
+    carrier = {root: (root, IDENTITY)}  # by link: the link that it is merged into, and its pose there
     members: dict[str, list[str]] = {root: [root]}
     moving = []
     clamps = {joint.parent for joint in joints if joint.flexible is not None}
@@ -266,9 +268,12 @@ def _merge(
             carrier[joint.child] = owner, placement
             members[owner].append(joint.child)
         else:
-            carrier[joint.child] = joint.child, np.eye(4)
+            carrier[joint.child] = joint.child, IDENTITY
             members[joint.child] = [joint.child]
-            moving.append(replace(joint, parent=owner, placement=placement))
+            if owner != joint.parent:
+                at = frozen_pose(placement, f"{where}: joint {joint.name!r}", "placement", most=MAX_NUMBER)
+                joint = changed(joint, parent=owner, placement=at)
+            moving.append(joint)
     for k, joint in enumerate(moving):  # a motor is on the link that its carrier was merged into
         motor = joint.motor
         if motor is not None and motor.carrier not in carrier:
@@ -296,18 +301,27 @@ def _merge(
 def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndarray]]) -> Link:
     if len(group) == 1:
         return group[0]
-    mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))
-    visuals = tuple(
-        replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
-    )
-    shapes = list[Shape]()  # they keep the link that is now a frame
+    bodies = [link for link in group if link.mass or link.inertia.any()]
+    mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in bodies))
+    visuals, shapes = list[Visual](), list[Shape]()
     for link in group:
-        pose, old = carrier[link.name][1], link.shapes
-        moved = (replace(item, pose=pose @ item.pose, link=item.link or link.name) for item in old)
-        shapes += old if link.name == owner else moved
+        pose = carrier[link.name][1]
+        if link.name == owner:
+            visuals += link.visuals
+            shapes += link.shapes
+        else:
+            visuals += (changed(item, pose=_moved(pose, item, link)) for item in link.visuals)
+            # They keep the link that is now a frame.
+            for item in link.shapes:
+                shapes.append(changed(item, pose=_moved(pose, item, link), link=item.link or link.name))
     # Each link was checked separately, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
-    return Link(owner, mass, com, inertia, visuals, strict, group[0].source, tuple(shapes))
+    return Link(owner, mass, com, inertia, tuple(visuals), strict, group[0].source, tuple(shapes))
+
+
+def _moved(pose: np.ndarray, item: Visual | Shape, link: Link) -> np.ndarray:
+    """Return the pose of a visual or a shape in the axes of the link that its own one is merged into."""
+    return frozen_pose(pose @ item.pose, f"link {link.name!r}", "pose", most=MAX_NUMBER)
 
 
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:

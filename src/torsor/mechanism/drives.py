@@ -3,7 +3,7 @@
 import ast
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from reprlib import repr as short
 from typing import Any
@@ -16,10 +16,12 @@ from torsor.base.checks import MAX_NUMBER, direction, name_of, number
 from torsor.base.errors import ModelError, warn
 from torsor.mechanism.part import Part
 
-# Nonlinear stiffness: a function of the deflection x, stored as text so that it can be compared and saved.
+# Nonlinear stiffness, a function of the deflection x, and friction models, functions of the velocity v, are stored as
+# text so that they can be compared and saved.
 #
-# An example is ``"100 + 500 * x**2"``. A CasADi expression of one symbol is converted to text. The parser allows only
-# arithmetic and the named functions, so files from unknown sources are safe.
+# Examples are ``"100 + 500 * x**2"`` and ``"0.4 * sign(v) * exp(-(v / 0.1)**2)"``. A stiffness may be a CasADi
+# expression of one symbol, which is converted to text. The parser allows only arithmetic and the named functions, so
+# files from unknown sources are safe.
 
 PANELS = 12  # of the quadrature in energy_at
 MAX_FUNCTION_LENGTH = (
@@ -37,6 +39,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Pow: operator.pow,
 }
 _ALLOWED = f"numbers, x, + - * / **, {', '.join([*_UNARY, *_BINARY])}"
+_FRICTION_ALLOWED = _ALLOWED.replace(" x,", " v,") + ", sign"
+_PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError, TypeError)
 # The text of each CasADi operation.
 _TEXTS: dict[int, str] = {
     ca.OP_ADD: "({} + {})",
@@ -74,27 +78,53 @@ def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring"
     if not isinstance(stiffness, str):
         return stiffness
     try:
-        return _evaluate(ast.parse(stiffness.strip(), mode="eval").body, x)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError, TypeError) as error:
+        return _evaluate(ast.parse(stiffness.strip(), mode="eval").body, {"x": x}, _UNARY)
+    except _PARSE_ERRORS as error:
         message = f"{short(stiffness)} cannot be parsed ({error})"
         raise ModelError(message, argument="stiffness", where=where, allowed=_ALLOWED) from None
 
 
-def _evaluate(node: ast.expr, x: ca.SX) -> Any:
-    """Return the value of a syntax tree at x; syntax that is not listed here raises an error."""
+def checked_friction(value: Any, where: str) -> str:
+    """Return the text of a friction force as a function of the velocity v; "" is none."""
+    if not isinstance(value, str):
+        allowed = "text in v, such as '0.4 * sign(v) * exp(-(v / 0.1)**2)'"
+        raise ModelError(argument="friction_model", value=value, where=where, allowed=allowed)
+    if len(value) > MAX_FUNCTION_LENGTH:
+        message = f"has {len(value)} characters"
+        raise ModelError(message, argument="friction_model", where=where, allowed=f"{MAX_FUNCTION_LENGTH}")
+    for v in (0.0, 1.0, -1.0) if value else ():
+        force = float(ca.evalf(ca.SX(friction_at(value, ca.SX(v), 0.0, where))))
+        if not math.isfinite(force):
+            message = f"{short(value)} is {force} at v = {v:g}"
+            raise ModelError(message, argument="friction_model", where=where, allowed="finite forces")
+    return value
+
+
+def friction_at(model: str, v: ca.SX, smooth: float = 0.0, where: str = "friction") -> Any:
+    """Return the friction force of a model at a velocity v; sign(v) is tanh(v / smooth) if ``smooth`` is not 0."""
+    sign = (lambda s: ca.tanh(s / smooth)) if smooth else ca.sign
+    try:
+        return _evaluate(ast.parse(model.strip(), mode="eval").body, {"v": v}, _UNARY | {"sign": sign})
+    except _PARSE_ERRORS as error:
+        message = f"{short(model)} cannot be parsed ({error})"
+        raise ModelError(message, argument="friction_model", where=where, allowed=_FRICTION_ALLOWED) from None
+
+
+def _evaluate(node: ast.expr, symbols: Mapping[str, ca.SX], unary: Mapping[str, Callable[[Any], Any]]) -> Any:
+    """Return the value of a syntax tree with ``symbols``; syntax that is not listed here raises an error."""
     match node:
         case ast.Constant(value=float() | int() as constant) if not isinstance(constant, bool):
             return ca.SX(float(constant))
-        case ast.Name(id="x"):
-            return x
+        case ast.Name(id=name) if name in symbols:
+            return symbols[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_evaluate(operand, x)
+            return -_evaluate(operand, symbols, unary)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_evaluate(left, x), _evaluate(right, x))
-        case ast.Call(func=ast.Name(id=name), args=[one], keywords=[]) if name in _UNARY:
-            return _UNARY[name](_evaluate(one, x))
+            return _OPERATORS[type(op)](*(_evaluate(item, symbols, unary) for item in (left, right)))
+        case ast.Call(func=ast.Name(id=name), args=[one], keywords=[]) if name in unary:
+            return unary[name](_evaluate(one, symbols, unary))
         case ast.Call(func=ast.Name(id=name), args=[one, two], keywords=[]) if name in _BINARY:
-            return _BINARY[name](_evaluate(one, x), _evaluate(two, x))
+            return _BINARY[name](*(_evaluate(item, symbols, unary) for item in (one, two)))
     raise ValueError(f"{ast.unparse(node)!r} is not allowed")
 
 

@@ -115,15 +115,20 @@ def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
 
 
 def with_friction(
-    robot: M, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
+    robot: M,
+    joint: str | None = None,
+    coulomb: Maybe = None,
+    viscous: Maybe = None,
+    smooth: float | None = None,
+    friction_model: str | None = None,
 ) -> M:
     """Return a copy with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
 
     Without a joint, the friction applies to all joints. A single number applies to all except free joints, because a
     floating base has no bearing. An array has one entry per joint velocity; motors of elastic joints are not included,
     and joints that follow others keep their friction. Arguments that are None keep their values. ``smooth`` (rad/s or
-    m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. "joint/motor" is the friction of the joint's
-    motor, at the output of the gear.
+    m/s) replaces sign(v) with tanh(v / smooth); 0 is Coulomb friction. ``friction_model`` is text that adds a function
+    of the joint velocity v; "" removes it. "joint/motor" is the friction of the joint's motor, after the gear.
 
     Example:
         >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
@@ -131,14 +136,20 @@ def with_friction(
         [3.5, 0.0]
         >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
         [1.0, 0.5]
+        >>> robot = torsor.library.two_link().with_friction("joint1", friction_model="2 * sign(v) * exp(-(v / 0.1)**2)")
+        >>> robot.friction_force([0.1, 0.0]).round(3).tolist()
+        [0.736, 0.0]
     """
-    friction = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
+    friction = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth, "friction_model": friction_model}
     changes: dict[str, Any] = {name: value for name, value in friction.items() if value is not None}
     if joint is None:
         return _with_friction_everywhere(robot, changes)
     motors = {f"{item.name}/motor": (item.name, item.motor) for item in robot.joints if item.motor is not None}
     if isinstance(joint, str) and joint in motors:
         name, motor = motors[joint]
+        if friction_model is not None:
+            where = f"{robot.name}: {joint}"
+            raise ModelError("a motor cannot have a friction_model", where=where, fix=f"give it to {name!r}")
         return _with_joint(robot, name, lambda old: replace(old, motor=replace(motor, **changes)))
     return _with_joint(robot, joint, lambda old: replace(old, **changes))
 
@@ -146,7 +157,7 @@ def with_friction(
 def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
     """Return a copy with friction at all joints; a single number skips free joints, which have no bearing."""
     count, where = sum(joint.nv for joint in robot.joints if not joint.follows), f"{robot.name}: with_friction"
-    friction = {name: value for name, value in changes.items() if name != "smooth"}
+    friction = {name: value for name, value in changes.items() if name not in ("smooth", "friction_model")}
     split = {name: positive_vector(value, count, where, name, or_zero=True) for name, value in friction.items()}
     joints, start = [], 0
     for joint in robot.joints:
@@ -168,7 +179,8 @@ def without_friction(robot: M) -> M:
         False
     """
     none: dict[str, Any] = {"coulomb": 0.0, "viscous": 0.0}
-    joints = (replace(joint, motor=joint.motor and replace(joint.motor, **none), **none) for joint in robot.joints)
+    without = ((joint, joint.motor and replace(joint.motor, **none)) for joint in robot.joints)
+    joints = (replace(joint, motor=motor, friction_model="", **none) for joint, motor in without)
     return replace(robot, joints=tuple(joints))
 
 
@@ -319,9 +331,10 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
 
 
 # What a joint of another type cannot keep, because its numbers have other units or another length.
-_LOST_LIMITS = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+_LOST_LIMITS: dict[str, Any] = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 _LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {
-    "ratio": 1.0
+    "ratio": 1.0,
+    "friction_model": "",
 }
 
 

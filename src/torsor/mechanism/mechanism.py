@@ -93,10 +93,12 @@ def checked_postures(
     table: object, joints: Iterable[Joint], names: Iterable[str], where: str
 ) -> dict[str, dict[str, float]]:
     """Return postures with finite numbers and positions among ``names``; raise ModelError for other input."""
-    turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
-    known = set(names)
     if not isinstance(table, Mapping) or not all(isinstance(item, Mapping) for item in table.values()):
         raise ModelError("postures must be a table", where=where, allowed="{name: {position: number}}")
+    if not table:
+        return {}
+    turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
+    known = set(names)
     result = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
@@ -178,10 +180,13 @@ class Mechanism(Part):
                 raise ModelError(message, where=self.name, allowed=allowed)
         self._check_loops()
         self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
-        self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
+        if self.allowed_collisions != ():
+            self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
 
     def _check_loops(self) -> None:
         """Raise ModelError if loops or ``active`` name unknown frames or coordinates, or if a name is duplicate."""
+        if not self.loops and not self.active:
+            return
         check_unique((loop.name for loop in self.loops), "loops", self.name)
         positions = set(self.position_names)
         both = [name for name in self.coordinate_names if name in positions]
@@ -296,22 +301,22 @@ class Mechanism(Part):
     def _motor_names(self) -> tuple[str, ...]:
         return tuple(f"{joint.name}/motor" for joint in self.elastic)
 
-    @property
+    @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, in the order of ``links``."""
         return tuple(joint.name for joint in self.joints)
 
-    @property
+    @cached_property
     def link_names(self) -> tuple[str, ...]:
         """Names of the moving links."""
         return tuple(link.name for link in self.links)
 
-    @property
+    @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
         """Names of the velocities and generalised forces, in the order of v."""
         return tuple(name for joint in self._leaders for name in joint.velocity_names) + self._motor_names
 
-    @property
+    @cached_property
     def position_names(self) -> tuple[str, ...]:
         """Names of the positions, in the order of q."""
         return tuple(name for joint in self._leaders for name in joint.position_names) + self._motor_names

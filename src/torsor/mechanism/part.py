@@ -1,7 +1,7 @@
 """Base class of the parts of a mechanism: frozen dataclasses that compare by value, arrays included."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,3 +32,13 @@ class Part:
         """Set fields of the frozen dataclass; for ``__post_init__`` only."""
         for name, value in values.items():  # -0.0 becomes 0.0: equal parts have equal bits in files and cache keys
             object.__setattr__(self, name, value + 0.0 if type(value) is float else value)
+
+
+P = TypeVar("P", bound=Part)
+
+
+def changed(part: P, **values: Any) -> P:
+    """Return a copy of a part with other values, which are not checked: for values that have been."""
+    made = part.__class__.__new__(part.__class__)
+    made.__dict__.update(part.__getstate__(), **values)
+    return made

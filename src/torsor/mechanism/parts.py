@@ -3,8 +3,10 @@
 Each part validates its numbers on creation, so a part that exists is valid.
 """
 
+import math
+import sys
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +26,7 @@ from torsor.base.checks import (
 )
 from torsor.base.errors import ModelError
 from torsor.base.faults import refuse_or_warn
-from torsor.mechanism.drives import Motor, Spring
+from torsor.mechanism.drives import Motor, Spring, checked_friction
 from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
@@ -32,6 +34,8 @@ from torsor.spatial import axis_frame, is_physical, make_pose
 
 # Number of values in the size of each shape.
 SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "plane": 0, "mesh": 3}
+ORIGIN = frozen_array(np.zeros(3), (3,), "", "")  # of most joints: one shared read-only array
+SHAPE_KINDS = tuple(SHAPE_SIZES)
 ALL_BITS = 2**31 - 1  # of contype and conaffinity, which are signed 32-bit masks
 
 
@@ -76,11 +80,11 @@ class Shape(Part):
 
     def __post_init__(self) -> None:
         where = f"shape {self.name!r}" if self.name else "shape"
-        one_of(self.shape, tuple(SHAPE_SIZES), where, "shape")
+        one_of(self.shape, SHAPE_KINDS, where, "shape")
         for key in ("name", "link"):
             instance_of(getattr(self, key), str, where, key, allowed="text")
-        size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}", most=MAX_NUMBER)
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
+        size = _size(self.size, SHAPE_SIZES[self.shape], where, f"size of a {self.shape}", MAX_NUMBER)
+        self._set(size=size, pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
         for key in ("contype", "conaffinity"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         wrong = _wrong_size(self.shape, self.size)
@@ -95,6 +99,13 @@ class Shape(Part):
             True
         """
         return bool(self.contype & other.conaffinity or other.contype & self.conaffinity)
+
+
+def _size(value: ArrayLike, count: int, where: str, what: str, most: float) -> tuple[float, ...]:
+    """Return ``count`` numbers as floats, at most ``most`` in size."""
+    if isinstance(value, tuple) and list(map(type, value)) == [float] * count and all(0 <= x <= most for x in value):
+        return value  # as readers give them
+    return tuple(frozen_array(value, (count,), where, what, most=most).tolist())
 
 
 def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
@@ -150,6 +161,7 @@ def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
 
 # Number of values in the size of each shape.
 VISUAL_SIZES = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3, "mesh": 3}
+VISUAL_KINDS = tuple(VISUAL_SIZES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +179,7 @@ class Visual(Part):
 
     shape: str
     size: tuple[float, ...]
-    pose: Array = field(default_factory=lambda: np.eye(4))
+    pose: Array = field(default_factory=lambda: IDENTITY)
     color: tuple[float, ...] | None = None
     mesh: str | None = None
     path: str | None = None
@@ -176,11 +188,14 @@ class Visual(Part):
 
     def __post_init__(self) -> None:
         where = f"visual {self.name!r}"
-        one_of(self.shape, tuple(VISUAL_SIZES), where, "shape")
-        size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
+        one_of(self.shape, VISUAL_KINDS, where, "shape")
+        size = _size(self.size, VISUAL_SIZES[self.shape], where, f"size of a {self.shape}", sys.float_info.max)
+        self._set(size=size, pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
+        wrong = _wrong_size(self.shape, self.size)
+        if wrong:
+            raise ModelError(f"of a {self.shape} is {self.size}", argument="size", where=where, allowed=wrong)
         if self.color is not None:
-            frozen_array(self.color, (4,) if np.shape(self.color) == (4,) else (3,), where, "color")
+            _size(self.color, 4 if np.size(self.color) == 4 else 3, where, "color", sys.float_info.max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +212,7 @@ class Link(Part):
 
     name: str
     mass: float = 0.0
-    com: Array = field(default_factory=lambda: np.zeros(3))
+    com: Array = field(default_factory=lambda: ORIGIN)
     inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
     visuals: tuple[Visual, ...] = ()
     strict: bool = field(default=True, compare=False, repr=False)
@@ -210,7 +225,10 @@ class Link(Part):
         mass = number(self.mass, where, "mass", least=0, most=MAX_NUMBER)
         com = frozen_array(self.com, (3,), where, "centre of mass", most=MAX_NUMBER)
         inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=MAX_NUMBER)
-        if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
+        (_, xy, xz), (yx, _, yz), (zx, zy, _) = inertia.tolist()
+        if (xy, xz, yz) != (yx, zx, zy) and not np.allclose(
+            inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max()
+        ):
             raise ModelError("is not symmetric", argument="inertia", value=inertia, where=where)
         shapes = tuple(instance_of(shape, Shape, where, "one of its shapes") for shape in self.shapes)
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals), shapes=shapes)
@@ -253,6 +271,17 @@ def link_of(
     return link
 
 
+_JOINT_TYPES = (*KINDS, "flexible")
+
+
+@lru_cache(maxsize=256)  # most are 0 or infinity, the defaults of the seven numbers of a joint
+def _filled(value: float, count: int) -> Array:
+    """Return a read-only array (count,) of one number."""
+    array = np.full(count, value + 0.0)  # -0.0 becomes 0.0
+    array.setflags(write=False)
+    return array
+
+
 @dataclass(frozen=True, eq=False)
 class Joint(Part):
     """A joint between the link ``parent`` and the link ``child`` that it moves.
@@ -278,7 +307,8 @@ class Joint(Part):
     The limits ``lower`` and ``upper`` have one number per position. ``velocity_limit``, ``effort_limit``, the friction
     ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, reflected to the joint) have one per velocity. A single
     number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction with tanh(v /
-    smooth). A joint with one degree of freedom may have a ``spring`` and a ``motor``.
+    smooth). A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``: text that
+    gives further friction (N m or N) as a function of its velocity v, such as "0.4 * sign(v) * exp(-(v / 0.1)**2)".
 
     Example:
         >>> Joint("elbow", "revolute", "upper", "lower", make_pose(p=[0, 0, 0.4]), axis=(0, 1, 0)).nv
@@ -289,9 +319,9 @@ class Joint(Part):
     type: str
     parent: str
     child: str
-    placement: Array = field(default_factory=lambda: np.eye(4))
+    placement: Array = field(default_factory=lambda: IDENTITY)
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
-    point: Array = field(default_factory=lambda: np.zeros(3))
+    point: Array = field(default_factory=lambda: ORIGIN)
     pitch: float = 0.0
     coordinate: str = ""
     ratio: float = 1.0
@@ -303,6 +333,7 @@ class Joint(Part):
     coulomb: ArrayLike = 0.0
     viscous: ArrayLike = 0.0
     smooth: float = 0.0
+    friction_model: str = ""
     rotor_inertia: ArrayLike = 0.0
     spring: Spring | None = None
     motor: Motor | None = None
@@ -312,39 +343,45 @@ class Joint(Part):
     def __post_init__(self) -> None:
         name_of(self.name, "joint", self.source)
         where = f"{self.source}: joint {self.name!r}" if self.source else f"joint {self.name!r}"
-        one_of(self.type, (*KINDS, "flexible"), where, "joint type")
+        one_of(self.type, _JOINT_TYPES, where, "joint type")
         self._check_flexible(where)
         self._set(
             placement=frozen_pose(self.placement, where, "placement", most=MAX_NUMBER),
             axis=direction(self.axis, where, "axis"),
-            point=frozen_array(self.point, (3,), where, "point", most=MAX_NUMBER),
+            point=ORIGIN if self.point is ORIGIN else frozen_array(self.point, (3,), where, "point", most=MAX_NUMBER),
             coordinate=self.coordinate or self.name,
         )
-        for name, least in (("pitch", -MAX_NUMBER), ("ratio", -MAX_NUMBER), ("offset", -MAX_NUMBER), ("smooth", 0.0)):
-            self._set(**{name: number(getattr(self, name), where, name, least=least, most=MAX_NUMBER)})
-        if self.follows and self.nv != 1 and self.flexible is None:
+        least = {"pitch": -MAX_NUMBER, "ratio": -MAX_NUMBER, "offset": -MAX_NUMBER, "smooth": 0.0}
+        self._set(**{key: number(getattr(self, key), where, key, least=least[key], most=MAX_NUMBER) for key in least})
+        nq, nv = self.nq, self.nv
+        if self.follows and nv != 1 and self.flexible is None:
             result = f"a {self.type} joint cannot follow {self.coordinate!r}"
             raise ModelError(result, value=self.coordinate, where=where, allowed="1-dof joints")
-        if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
+        if (self.ratio, self.offset) != (1.0, 0.0) and not nq == nv == 1:
             result = f"{self.offset} and ratio {self.ratio} are given for a {self.type} joint"
             allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
             raise ModelError(result, argument="offset", where=where, allowed=allowed)
         if abs(self.ratio) < 1 / MAX_NUMBER and not self.is_fixed:
             allowed, fix = f"other numbers, from {1 / MAX_NUMBER:g} in size", "make it a fixed joint"
             raise ModelError(argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix)
-        self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
-        if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
-            raise ModelError(f"limit {self.lower} is above the upper limit {self.upper}", argument="lower", where=where)
+        lower, upper = self._expand("lower", nq, where), self._expand("upper", nq, where)
+        self._set(lower=lower, upper=upper)
+        if any(low > high for low, high in zip(lower.tolist(), upper.tolist(), strict=True)):
+            raise ModelError(f"limit {lower} is above the upper limit {upper}", argument="lower", where=where)
         for name in ("velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia"):
-            values = self._expand(name, self.nv, where)
-            if (values < 0).any():
+            values = self._expand(name, nv, where)
+            if any(value < 0 for value in values.tolist()):
                 raise ModelError(argument=name, value=values, where=where, allowed="0 or more")
             self._set(**{name: values})
+        self._set(friction_model=checked_friction(self.friction_model, where))
+        if self.friction_model and not self.nq == self.nv == 1:
+            message = f"a {self.type} joint cannot have a friction_model"
+            raise ModelError(message, where=where, allowed="1-dof joints", fix="use coulomb and viscous")
         for name, part in (("spring", Spring), ("motor", Motor)):
             result = getattr(self, name)
             if result is not None and not isinstance(result, part):
                 raise ModelError(argument=name, value=result, where=where, allowed=f"a {part.__name__} or None")
-            if result is not None and not self.nq == self.nv == 1:
+            if result is not None and not nq == nv == 1:
                 raise ModelError(f"a {self.type} joint cannot have a {name}", where=where, allowed="1-dof joints")
         if self.is_elastic and self.follows:
             result = f"a joint that follows {self.coordinate!r} cannot have a motor behind a spring"
@@ -365,6 +402,9 @@ class Joint(Part):
     def _expand(self, name: str, count: int, where: str) -> Array:
         """Return ``count`` numbers from one shared number or one per entry; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
+        bound = math.inf if infinite else MAX_NUMBER
+        if type(value) is float and -bound <= value <= bound:
+            return _filled(value, count)
         if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
             value = np.full(count, frozen_array(value, (), where, name, finite=not infinite, most=MAX_NUMBER))
         return frozen_array(value, (count,), where, name, finite=not infinite, most=MAX_NUMBER)
@@ -434,7 +474,7 @@ class Frame(Part):
 
     name: str
     link: str
-    pose: Array = field(default_factory=lambda: np.eye(4))
+    pose: Array = field(default_factory=lambda: IDENTITY)
 
     def __post_init__(self) -> None:
         name_of(self.name, "frame")

@@ -103,7 +103,9 @@ def solve_from_starts(
         problem.program.value(x), problem.program.jacobian(x)
         problem.program.hessian(x, np.zeros(problem.program.m), 1.0)
     progress = settings.progress if workers == 1 else False
-    work = _Work(problem, starts, replace(settings, check=False, progress=progress))
+    # Motions with the same control points have comparable objectives.
+    refine = False if settings.refine is None else settings.refine
+    work = _Work(problem, starts, replace(settings, check=False, progress=progress, refine=refine))
     if workers > 1 and START_METHOD != "fork":
         try:
             pickle.dumps(work)

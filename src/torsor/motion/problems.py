@@ -30,7 +30,7 @@ from torsor.robot.robot import Robot
 VARIANTS = ("printed", "reordered", "without-offset")
 
 
-def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
+def two_link_time(points: int | None = None, nodes: Any = None) -> MotionProblem:
     """Return the minimum-time motion of the two-link arm of Barman 2020, (0, -2) to (1, -1) rad at rest, with 10 N m.
 
     Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
@@ -42,7 +42,7 @@ def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
     return MotionProblem(library.two_link(), phase, Time(), [*ends, Torques(upper=10.0)], name="two-link-time")
 
 
-def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> MotionProblem:
+def slide_link(u: float = 0.01, points: int | None = None, variant: str = "printed") -> MotionProblem:
     """Return the motion of Barman's slide with a hinged link that minimises a mix of time and effort.
 
     Tables 4.3 and 4.4, eqs. 4.18 and 4.19: minimise the integral of (1 - u) + u (f1^2 + tau2^2), ``u`` from 0 to 1,
@@ -130,7 +130,7 @@ _WAY = (
 def ur5_time(
     start: Any = (0.0, -1.5, 1.0, -1.0, -1.5, 0.0),
     end: Any = (1.5, -0.5, 0.5, -1.5, -1.0, 1.0),
-    points: int = 12,
+    points: int | None = None,
     torque_rates: Any = None,
     obstacles: Sequence[Any] = (),
 ) -> MotionProblem:
@@ -148,7 +148,7 @@ def ur5_time(
 def panda_time(
     start: Any = (0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8),
     end: Any = (1.2, 0.3, -0.3, -1.5, 0.4, 1.9, 0.2),
-    points: int = 12,
+    points: int | None = None,
     torque_rates: Any = 1000.0,
     obstacles: Sequence[Any] = (),
 ) -> MotionProblem:
@@ -164,7 +164,7 @@ def _from_rest_to_rest(
     name: str,
     robot: Robot,
     ends: tuple[Any, Any],
-    points: int,
+    points: int | None,
     torque_rates: Any,
     clear: tuple[Sequence[Any], Sequence[Any]] = ((), ()),
     path: Path | None = None,

@@ -1,12 +1,14 @@
-"""Refinement: add nodes and control points where rows are violated on a finer grid, and solve the problem again.
+"""Refinement: add nodes and control points, and solve the problem again.
 
-Inequalities need nodes where they are violated. Equations at more nodes would leave no motion, so they also need
-control points. Both are inserted halfway between existing ones, so that the present motion can still be represented.
+Nodes are added where rows are violated on a finer grid. Equations at more nodes would leave no motion, so they also
+need control points. Phases without a given number of control points get more where they reduce the objective. All are
+inserted between existing ones, so that the present motion can still be represented.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +17,24 @@ from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
+from torsor.motion.transcription.variables import PhaseLayout
 
 MAX_ROUNDS = 8
 # Largest numbers of nodes and control points, relative to the original problem.
 MAX_NODE_FACTOR, MAX_POINT_FACTOR = 10, 4
 # Factor of the violation below which a round counts as progress, and rounds without progress.
 PROGRESS_FACTOR, MAX_SLOW_ROUNDS = 0.9, 3
+
+# Refinement of control points: estimated relative distance to the refined optimum at which it ends, largest number of
+# rounds, largest number of control points relative to the original one, and nodes between two knots.
+ACCURACY, MAX_POINT_ROUNDS, MAX_GROWTH, NODES_PER_INTERVAL = 0.005, 6, 8, 10
+# Change of a profile's acceleration between two knots, relative to its range, above which two and four intervals
+# follow. A motion that switches between bounds does so within one interval, which loses time.
+HALVED_CHANGE, QUARTERED_CHANGE = 0.4, 0.7
+# Smallest range of a profile's acceleration, relative to the largest one; less is noise of joints that hardly move.
+MIN_RANGE = 1e-3
+INTERVAL_SAMPLES = 5  # moments at which the acceleration of an interval is sampled
+JERK_DEGREE = 5  # spline degree from which jerks are continuous and may switch between bounds
 
 SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
@@ -97,9 +111,99 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
     return replace(result, outcome=outcome, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)
 
 
+def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain) -> Solution:
+    """Return the solution with control points added until the objective is within ``ACCURACY`` of its limit.
+
+    Only phases whose control points are not given are changed (``Phase.is_refinable``). ``solve_again`` and
+    ``iterations`` are those of ``refined``. ``Solution.distance`` estimates the remaining distance.
+    """
+    passes, setup, seconds, why = [_described(result)], result.setup_seconds, result.solve_seconds, ""
+    is_open, points = [phase.is_refinable for phase in result.problem.stages], _size(result.problem)[1]
+    while len(passes) == 1 or result.distance > ACCURACY:
+        layouts = result.program.layout.phases
+        finer = [
+            _with_finer_spline(layout, result.x) if is_free else layout.phase
+            for layout, is_free in zip(layouts, is_open, strict=True)
+        ]
+        problem, size = result.problem.with_phases(*finer), _size(result.problem)[1]
+        more = _size(problem)[1]
+        if more == size:
+            break
+        left = iterations - sum(refinement.iterations for refinement in passes[1:])
+        limits = {
+            result.status: result.is_stopped,
+            f"after {MAX_POINT_ROUNDS} rounds": len(passes) > MAX_POINT_ROUNDS,
+            "at the iteration limit": left < 1,
+            f"{more} control points would follow {size}": more > MAX_GROWTH * points,
+        }
+        why = next((text for text, is_reached in limits.items() if is_reached), "")
+        if why:
+            break
+        better = solve_again(problem, result, left)
+        setup, seconds = setup + better.setup_seconds, seconds + better.solve_seconds
+        if not better.is_feasible or not better.is_solved:
+            why = f"with {more} control points, {better.status}"
+            break
+        passes.append(_described(better))
+        result = replace(better, passes=tuple(passes))
+    outcome = result.outcome
+    if why:
+        far = f"estimated {100 * result.distance:.2g} % from" if len(passes) > 1 else "not compared with"
+        status = f"{outcome.status}; {far} the optimum with more control points, because refinement ended: {why}"
+        outcome = replace(outcome, status=status)
+    shown = tuple(passes) if len(passes) > 1 else ()
+    return replace(result, outcome=outcome, passes=shown, setup_seconds=setup, solve_seconds=seconds)
+
+
+def with_points_of(problem: ProblemStatement, result: Solution) -> ProblemStatement:
+    """Return a problem with the control points that refinement gave a similar one, so that it starts from there."""
+    before = result.problem.stages
+    if not np.isfinite(result.distance) or len(before) != len(problem.stages):
+        return problem
+    phases = [
+        replace(phase, knots=other.knots, nodes=other.nodes)
+        if phase.is_refinable and other.knots is not None and other.degree == phase.degree
+        else phase
+        for phase, other in zip(problem.stages, before, strict=True)
+    ]
+    is_same = all(new is old for new, old in zip(phases, problem.stages, strict=True))
+    return problem if is_same else problem.with_phases(*phases)
+
+
+def _with_finer_spline(layout: PhaseLayout, x: Array) -> Phase:
+    """Return a phase with more knots where accelerations change most, or jerks from degree 5 on.
+
+    Between two knots of a cubic spline, accelerations change linearly, so a switch from one bound to another takes a
+    full interval. A phase whose accelerations are constant is returned as it is.
+    """
+    phase = layout.phase
+    spline, order = phase.spline, 2 if phase.degree < JERK_DEGREE else 3
+    edges = np.concatenate([[0.0], spline.inner, [1.0]])
+    # Derivatives may jump at a knot, so that intervals are sampled up to shortly before their end.
+    parts = np.linspace(0.0, 1.0 - 1e-9, INTERVAL_SAMPLES)
+    s = edges[:-1, None] + np.diff(edges)[:, None] * parts
+    values = layout.profiles(x, s.ravel(), order + 1)[order].reshape(*s.shape, -1)
+    ranges = np.ptp(values, axis=(0, 1))
+    if not ranges.max(initial=0.0) > 0:
+        return phase
+    changes = (np.ptp(values, axis=1) / np.maximum(ranges, MIN_RANGE * ranges.max())).max(axis=1)
+    is_halved = changes > min(HALVED_CHANGE, changes.max() / 2)
+    pieces = np.where(changes > QUARTERED_CHANGE, 4, np.where(is_halved, 2, 1))
+    inner = _divided(edges, pieces)[1:-1]
+    nodes = _divided(np.concatenate([[0.0], inner, [1.0]]), NODES_PER_INTERVAL)
+    return replace(phase, points=None, knots=inner.tolist(), nodes=nodes)
+
+
+def _divided(edges: Array, pieces: Any) -> Array:
+    """Return the edges of intervals that are divided into equal pieces."""
+    counts = np.broadcast_to(pieces, len(edges) - 1)
+    parts = [np.linspace(a, b, count + 1)[:-1] for (a, b), count in zip(pairwise(edges), counts, strict=True)]
+    return np.append(np.concatenate(parts), edges[-1])
+
+
 def _described(result: Solution) -> Pass:
-    nodes = _size(result.problem)[0]
-    return Pass(nodes, result.max_violation_fine, result.objective, result.outcome.iterations)
+    nodes, points = _size(result.problem)
+    return Pass(nodes, result.max_violation_fine, result.objective, result.outcome.iterations, points)
 
 
 def _size(problem: ProblemStatement) -> tuple[int, int]:

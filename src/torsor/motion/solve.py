@@ -3,16 +3,19 @@
 The order is as follows:
 
 - Reject constraints that no motion can satisfy.
+- Scale the smoothing of powers.
 - Find a feasible motion first, if requested, and solve with smoother costs first, if there are any.
-- Solve from there.
+- Solve from there, and again with less smoothing if the powers are much smaller than expected.
 - If the result is infeasible, relax groups of constraints in their order, minimise the sum of violations, solve again
   from there, and diagnose the conflict.
-- If it is feasible, refine the nodes and choose among equally fast motions.
+- Leave saddle points along negative curvature.
+- If it is feasible, add control points and nodes, and choose among equally fast motions.
 - Mark motions that are optimal but violate rows between the nodes.
 """
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -24,12 +27,13 @@ from torsor.base.checks import flag, number, one_of, whole_number
 from torsor.base.errors import ModelError, MotionError
 from torsor.base.interrupts import OutOfTimeError, Stoppable
 from torsor.motion.diagnosis import constant_violation, diagnose_conflict, diagnose_group
-from torsor.motion.refine import refined
-from torsor.motion.results.solution import MIN_TOLERANCE, Solution
+from torsor.motion.refine import refined, with_more_points, with_points_of
+from torsor.motion.results.solution import MIN_TOLERANCE, Solution, value_of
 from torsor.motion.starts import check_start, is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Effort, Time
+from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import (
     SOLVERS,
@@ -86,6 +90,7 @@ def least_effort_problem(found: Solution) -> ProblemStatement:
 
 LARGEST_FLOAT = float(np.finfo(float).max)  # larger integers are not floats
 DEFAULT_REFINEMENT = 1e-4  # default scaled violation at which refinement ends
+REFINEMENT_SOLVER = "condensed"  # adds control points: from a motion nearby, it is several times faster than the others
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class SolveSettings:
     tolerance: float = 1e-6
     iterations: int = 500
     seconds: float = np.inf
-    refine: bool | float = False
+    refine: bool | float | None = None
     progress: bool | None = None
     check: bool = True
     feasible_first: bool = False
@@ -117,7 +122,8 @@ class SolveSettings:
             if values[key] is not None:  # the default of ``progress``
                 flag(values[key], where, key)
         refine = values["refine"]
-        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST_FLOAT):
+        is_tolerance = isinstance(refine, (int, float)) and 0 < refine <= LARGEST_FLOAT
+        if refine is not None and not isinstance(refine, bool) and not is_tolerance:
             allowed = "True, False, or a positive tolerance of the scaled rows"
             raise ModelError(argument="refine", value=refine, where=where, allowed=allowed)
         return cls(**values)
@@ -126,6 +132,12 @@ class SolveSettings:
 DEFAULTS: dict[str, Any] = asdict(SolveSettings())
 
 
+# Saddle points that are left one after the other, distances along negative curvature relative to the variables, and the
+# smallest relative decrease of the objective that counts.
+MAX_SADDLES, SADDLE_DISTANCES, MIN_SADDLE_GAIN = 3, (0.01, -0.1), 1e-4
+MAX_RESCALINGS, MAX_RESCALING_ITERATIONS = 4, 100  # solves with less smoothing, and iterations of each
+RESCALING_SOLVER = "sqp"  # near kinks, interior-point methods chatter
+MIN_POWER = 1e-300  # W, less than any mean power
 LOOSE_TOLERANCE = 1e-2  # tolerance of the problem with smoother costs
 MAX_RELAXING_ITERATIONS = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
@@ -202,6 +214,8 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
     """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
     if settings.tie_break:
         check_tie_break(problem)
+    if isinstance(start, Solution) and settings.refine is not False:
+        problem = with_points_of(problem, start)
     with threadpool_limits(1):  # matrices are small, so linear-algebra threads would only wait for each other
         nothing = np.zeros(0)
         state = SolveState(problem, settings, nothing, nothing, None, perf_counter())
@@ -247,6 +261,46 @@ def find_feasible_first(state: SolveState) -> SolveState:
         return state
     feasible = _solve_from(state, state.x, program=replace(state.problem.program, factor=0.0))
     return replace(state, x=feasible.x, result=_of_problem(state, feasible))
+
+
+def scale_smoothing(state: SolveState) -> SolveState:
+    """Scale the smoothing of powers without a given width by the mean power of the initial guess."""
+    return _with_scaled_smoothing(state, state.x) if state.diagnosis is None else state
+
+
+def rescale_smoothing(state: SolveState) -> SolveState:
+    """Solve again with less smoothing, if the powers of the solution are much smaller than those before it."""
+    for _ in range(MAX_RESCALINGS):
+        result, before = state.result, state.problem
+        if result is None or not result.is_solved or not result.is_feasible:
+            return state
+        state = _with_scaled_smoothing(state, result.x)
+        if state.problem is before:
+            return state
+        begun, iterations = perf_counter(), min(state.settings.iterations, MAX_RESCALING_ITERATIONS)
+        settings = replace(state.settings, iterations=iterations, solver=RESCALING_SOLVER)
+        limited = replace(state, settings=settings, result=None)
+        again = _solve_from(limited, result.x, since=begun)
+        if not again.is_solved or not again.is_feasible:
+            return replace(state, problem=before)
+        setup, seconds = result.setup_seconds, result.solve_seconds + perf_counter() - begun
+        again = replace(_of_problem(state, again), setup_seconds=setup, solve_seconds=seconds)
+        state = replace(state, result=again)
+    return state
+
+
+def _with_scaled_smoothing(state: SolveState, x: Array) -> SolveState:
+    """Return the state with powers smoothed in proportion to their exact means for x (n,)."""
+    problem, costs = state.problem, list[Cost]()
+    for cost in problem.costs:
+        if cost.scaled(MIN_POWER) is not cost:  # its smoothing is not given
+            seconds = sum(layout.seconds(x) for layout in problem.program.layout.phases)
+            power = abs(value_of(problem, x, cost.exact())) / (len(problem.node.force_names) * seconds)
+            costs.append(cost.scaled(power))
+        else:
+            costs.append(cost)
+    is_same = all(one is other for one, other in zip(costs, problem.costs, strict=True))
+    return state if is_same else replace(state, problem=replace(problem, objective=costs))
 
 
 def solve_smoother_first(state: SolveState) -> SolveState:
@@ -325,16 +379,84 @@ def diagnose(state: SolveState) -> SolveState:
 def refine_nodes(state: SolveState) -> SolveState:
     """Add nodes where bounds are violated on a finer grid, if requested, and solve again."""
     setting = state.settings.refine
-    if setting is False or state.result is None or not state.result.is_feasible:
+    if not setting or state.result is None or not state.result.is_feasible:
         return state
-    tolerance = DEFAULT_REFINEMENT if setting is True else float(setting)
+    tolerance, earlier = DEFAULT_REFINEMENT if setting is True else float(setting), state.result.passes[:-1]
+    result = refined(state.result, tolerance, state.settings.iterations, partial(_solve_again, state))
+    return replace(state, result=replace(result, passes=(*earlier, *result.passes)))
+
+
+def leave_saddle(state: SolveState) -> SolveState:
+    """Solve again along negative curvature, if the Lagrangian has any: the motion is then a saddle point.
+
+    From a symmetric start, solvers stop where the slope is 0, even if motions beside it are better.
+    """
+    for _ in range(MAX_SADDLES):
+        result = state.result
+        if result is None or not result.is_feasible or result.curvature is None or result.curvature.is_minimum:
+            return state
+        better = _beside_saddle(state, result)
+        if better is None:
+            words = f"negative curvature {result.curvature.least:.2g} remains, and no better motion was found along it"
+            outcome = replace(result.outcome, status=f"{result.status}; {words}")
+            return replace(state, result=replace(result, outcome=outcome))
+        status = f"{better.status}; a saddle point with the objective {result.objective:.6g} was left"
+        state = replace(state, result=replace(better, outcome=replace(better.outcome, status=status)))
+    return state
+
+
+def _beside_saddle(state: SolveState, saddle: Solution) -> Solution | None:
+    """Return a better solution near a saddle point, from a start on either side, or None."""
+    problem, program, curvature = saddle.problem, saddle.program, saddle.curvature
+    assert curvature is not None and curvature.direction is not None
+    size = max(1.0, float(np.abs(saddle.x).max(initial=0.0))) / float(np.abs(curvature.direction).max())
+    for distance in SADDLE_DISTANCES:
+        x = np.clip(saddle.x + distance * size * curvature.direction, program.lower, program.upper)
+        if not np.isfinite(program.value(x)[0]):
+            continue
+        begun = perf_counter()
+        other = _solve_from(replace(state, problem=problem, result=None), x, since=begun)
+        gain = saddle.objective - other.objective
+        if other.is_solved and other.is_feasible and gain > MIN_SADDLE_GAIN * max(abs(saddle.objective), 1e-300):
+            count = saddle.outcome.iterations + other.outcome.iterations
+            outcome = replace(other.outcome, iterations=count, log=[*saddle.outcome.log, *other.outcome.log])
+            seconds = saddle.solve_seconds + perf_counter() - begun
+            setup, passes = saddle.setup_seconds, saddle.passes
+            return replace(other, outcome=outcome, setup_seconds=setup, solve_seconds=seconds, passes=passes)
+        if other.is_stopped:
+            break
+    return None
+
+
+def refine_points(state: SolveState) -> SolveState:
+    """Add control points to phases that do not give their number, and solve again, unless ``refine`` is False."""
+    result, settings = state.result, state.settings
+    if settings.refine is False or result is None or not result.is_solved or not result.is_feasible:
+        return state
+    if not any(phase.is_refinable for phase in result.problem.stages):
+        return state
 
     def solve_again(problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
-        settings, begun = replace(state.settings, iterations=iterations), perf_counter()
-        x = before.x if is_same_program(problem, before) else read_start(problem, before)
-        return _solve_from(replace(state, problem=problem, settings=settings), x, since=begun)
+        quick = replace(settings, solver=REFINEMENT_SOLVER)
+        better = _solve_again(replace(state, settings=quick), problem, before, iterations)
+        is_done = better.is_solved and better.is_feasible
+        left = iterations - better.outcome.iterations
+        if is_done or better.is_stopped or settings.solver == REFINEMENT_SOLVER or left < 1:
+            return better
+        return _solve_again(state, problem, before, left)
 
-    return replace(state, result=refined(state.result, tolerance, state.settings.iterations, solve_again))
+    finer = with_more_points(result, settings.iterations, solve_again)
+    note = result.status.partition(";")[2]  # about saddle points
+    if note and note not in finer.status:
+        finer = replace(finer, outcome=replace(finer.outcome, status=f"{finer.status};{note}"))
+    return replace(state, result=finer)
+
+
+def _solve_again(state: SolveState, problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
+    """Return the solution of a refined problem, from that of the problem before."""
+    settings, begun = replace(state.settings, iterations=iterations), perf_counter()
+    x = before.x if is_same_program(problem, before) else read_start(problem, before)
+    return _solve_from(replace(state, problem=problem, settings=settings), x, since=begun)
 
 
 def break_ties(state: SolveState) -> SolveState:
@@ -369,13 +491,17 @@ def mark_between_nodes(state: SolveState) -> SolveState:
 
 STRATEGIES: tuple[Strategy, ...] = (
     reject_constant_violations,
+    scale_smoothing,
     find_feasible_first,
     solve_smoother_first,
     solve_from_start,
+    rescale_smoothing,
     relax_groups,
     minimise_violations,
     retry_from_nearest,
     diagnose,
+    leave_saddle,
+    refine_points,
     refine_nodes,
     break_ties,
     mark_between_nodes,

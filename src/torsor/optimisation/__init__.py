@@ -3,8 +3,8 @@
 - ``ipopt``: interior-point method for sparse programs, the default choice
 - ``condensed``: interior-point method for few variables and many inequalities, several times faster on these
 - ``sqp``: sequential quadratic programming. It needs the fewest iterations, especially from a good initial guess. With
-  several phases of free duration, or force rates of a whole arm, it takes hundreds of iterations, and the others far
-  fewer.
+  several phases of free duration, or force rates of a whole arm, it takes hundreds of iterations, whereas the others
+  take far fewer.
 
 Infeasibility measures are programs too: ``MinSumViolation``, ``MinMaxViolation`` and ``SquaredPenalty``.
 """

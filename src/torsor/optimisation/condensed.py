@@ -352,13 +352,13 @@ class _Search:
 
     @property
     def _curvature(self) -> float:
-        """The weight of the constraint curvature, which is small far from feasibility, where multipliers mislead."""
+        """The weight of the constraint curvature, small far from feasibility, where multipliers are unreliable."""
         count = len(self.point.value[1])
         return min(1.0, CLOSE_RESIDUAL * count / max(self.point.theta, 1e-300)) if count and self.is_flat else 1.0
 
     @property
     def _gap(self) -> float:
-        """The smallest gap of the barrier problem, a share of the objective that shrinks as the search settles.
+        """The smallest gap of the barrier problem, a fraction of the objective that shrinks as the search converges.
 
         Without it the adaptive barrier parameter would vanish long before the search is near the optimum, and short
         steps along bounds would follow.

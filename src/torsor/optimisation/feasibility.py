@@ -61,7 +61,7 @@ class MinMaxViolation:
 
     @cached_property
     def _entries(self) -> tuple[Indices, Indices, Indices]:
-        """Rows and columns of the entries in column-major order, and the index of each in the program (-1: by t)."""
+        """Rows and columns of the entries in column-major order, and the index of each in the program (-1 for t)."""
         rows, columns = self.program.structure
         order = np.argsort(rows, kind="stable")
         first = np.searchsorted(rows[order], np.arange(self.program.m + 1))
@@ -263,7 +263,7 @@ def min_sum_violation(
 ) -> LeastViolation:
     """Return the smallest sum of violations near a start (n,), with the variables within their bounds.
 
-    IPOPT is the default solver, because it exploits that most of the many variables appear in only one row.
+    IPOPT is the default solver, because it exploits the fact that most of the many variables appear in only one row.
 
     Example:
         >>> from torsor.optimisation.program import Formula

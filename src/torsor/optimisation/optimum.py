@@ -1,17 +1,19 @@
-"""Optima to rounding accuracy, and their exact sensitivity to the objective (implicit function theorem).
+"""Second-order conditions of optima, optima to machine precision, and their exact sensitivity to the objective.
 
 At an optimum, the active rows (equations, and inequalities at their bounds) and the variables at bounds stay active
-under a small change of the objective. With A the Jacobian of the active rows by the free variables, Z a basis of its
-null space, and H the Hessian of the Lagrangian, the optimum of f + e g moves by
+under a small change of the objective. With A the Jacobian of the active rows with respect to the free variables, Z a
+basis of its null space, and H the Hessian of the Lagrangian, the optimum of f + e g moves by
 
     dx/de = -Z (Z^T H Z)^-1 Z^T grad g
 
-The same matrices give Newton steps to the optimum. If the reduced Hessian Z^T H Z is singular, the optimum is not
-unique: directions without curvature are omitted from the derivative and counted as ``flat``. An inequality at its bound
-whose multiplier is nearly 0 is counted as ``weak``, because the derivative is then one-sided.
+(implicit function theorem). The same matrices give Newton steps to the optimum. If the reduced Hessian Z^T H Z is
+singular, the optimum is not unique: directions without curvature are omitted from the derivative and counted as
+``flat``. An inequality at its bound whose multiplier is nearly 0 is counted as ``weak``, because the derivative is then
+one-sided. If the reduced Hessian has a negative eigenvalue, the point is a saddle point (``curvature_at``).
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,13 +30,22 @@ EQUAL_BOUND_DISTANCE = 1e-14  # distance below which two bounds are equal
 # Distance from a bound that counts as 0; largest relative length of a Newton step.
 NEAR_BOUND_DISTANCE, MAX_STEP_LENGTH = 1e-7, 0.1
 
+# Curvature, relative to the largest entry of the Hessian, below which a point is a saddle point. Less is rounding, or
+# belongs to directions that the optimum leaves undetermined.
+NEGATIVE_CURVATURE = 1e-5
+# Relative decrease of the objective that makes curvature negative, before a bound ends the move along it: near other
+# bounds, moves are so short that they do not matter.
+MIN_DECREASE = 1e-4
+MAX_DIRECTIONS = 20  # directions of negative curvature, from the most negative one, whose moves are computed
+PENALTY = 1e6  # weight of active rows in the test for negative curvature, relative to the Hessian
+
 # ``sides`` (m + n,) states for each row, then for each variable, the bound at which it is held: -1 for the lower bound,
 # 1 for the upper bound, 0 for none. Equations and variables with equal bounds have 1.
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """A point that satisfies the optimality conditions to rounding accuracy.
+    """A point that satisfies the optimality conditions to machine precision.
 
     ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``. ``directions`` (n, d) are
     those in which the point can move, with the ``curvatures`` (d,) of the Lagrangian along them. ``flat`` is the number
@@ -63,6 +74,95 @@ class Optimum:
         curved = self.curvatures > 0
         Z = self.directions[:, curved]
         return np.asarray(-Z @ ((Z.T @ gradients) / self.curvatures[curved][:, None]))
+
+
+class Curvature(NamedTuple):
+    """The second-order conditions at an optimum: the least curvature of the Lagrangian where active rows stay active.
+
+    ``least`` is 0 if there is no negative curvature, or if bounds end a move along it before the objective decreases by
+    1e-4. Otherwise the point is a saddle point, and the objective falls along the unit vector ``direction`` (n,).
+    ``variables`` and ``active`` are the numbers of variables
+    and of equations and inequalities with multipliers, which the direction does not change to first order.
+    """
+
+    least: float
+    variables: int
+    active: int
+    direction: Array | None = None
+
+    @property
+    def is_minimum(self) -> bool:
+        """Whether no direction has negative curvature."""
+        return self.least >= 0
+
+
+def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
+    """Return the least curvature of the Lagrangian at an outcome, from its exact Hessian H.
+
+    With A the Jacobian of the active rows, H is positive definite where A d = 0 if H + p A^T A is for some p (Finsler's
+    lemma), which one Cholesky factorisation shows. Only if that fails, the eigenvalues of Z^T H Z are computed, with Z
+    a basis of the null space of A.
+
+    Example:
+        >>> from torsor.optimisation import Settings, solve_condensed
+        >>> from torsor.optimisation.program import Formula
+        >>> hill = Formula(lambda x: x[0] ** 2 - x[1] ** 2 + x[1] ** 4, n=2)
+        >>> [curvature_at(hill, solve_condensed(hill, [1.0, y], Settings())).is_minimum for y in (0.0, 0.1)]
+        [False, True]
+    """
+    sides = _active_sides(program, outcome, with_multiplier=True)
+    rows, free = np.flatnonzero(sides[: program.m]), np.flatnonzero(sides[program.m :] == 0)
+    active = program.n - len(free) + len(rows)
+    H = padded(program.hessian(outcome.x, outcome.multipliers, 1.0), program.n)[np.ix_(free, free)]
+    size = float(np.abs(H).max(initial=0.0))
+    if not size > 0 or not np.isfinite(size):
+        return Curvature(0.0, program.n, active)
+    H = (H + H.T) / 2
+    place, entries = np.full(program.m, -1), program.jacobian(outcome.x)[1]
+    place[rows] = np.arange(len(rows))
+    kept = place[program.structure[0]] >= 0
+    A = np.zeros((len(rows), program.n))
+    np.add.at(A, (place[program.structure[0][kept]], program.structure[1][kept]), entries[kept])
+    A = A[:, free] / np.maximum(np.linalg.norm(A, axis=1), 1e-300)[:, None]
+    try:
+        np.linalg.cholesky(H + PENALTY * size * A.T @ A + NEGATIVE_CURVATURE * size * np.eye(len(free)))
+    except np.linalg.LinAlgError:
+        pass
+    else:
+        return Curvature(0.0, program.n, active)
+    Z = inverse_and_null_space(A)[1]
+    curvatures, turn = np.linalg.eigh(Z.T @ H @ Z)
+    is_negative = curvatures[:MAX_DIRECTIONS] < -NEGATIVE_CURVATURE * size
+    curvatures, turn = curvatures[:MAX_DIRECTIONS], turn[:, :MAX_DIRECTIONS]
+    directions = np.zeros((program.n, int(is_negative.sum())))
+    directions[free] = Z @ turn[:, is_negative]
+    lengths = _longest_moves(program, outcome.x, sides, directions)
+    decreases = -curvatures[is_negative] * lengths**2 / 2
+    if not decreases.max(initial=0.0) > MIN_DECREASE * max(abs(program.value(outcome.x)[0]), MIN_DECREASE):
+        return Curvature(0.0, program.n, active)
+    best = int(np.argmax(decreases))
+    return Curvature(float(curvatures[best]), program.n, active, directions[:, best] * np.sign(lengths[best]))
+
+
+def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions: Array) -> Array:
+    """Return how far (d,) x can move along directions (n, d), or against them (negative), up to a bound.
+
+    Rows are linearised, those with sides are ignored. Moves end at ``MAX_STEP_LENGTH`` of the variables.
+    """
+    values, lower, upper = _values_and_bounds(program, x)
+    rates = np.zeros((program.m + program.n, directions.shape[1]))
+    entries = program.jacobian(x)[1]
+    np.add.at(rates, program.structure[0], entries[:, None] * directions[program.structure[1]])
+    rates[program.m :] = directions
+    rates, open_sides = rates[sides == 0], (values - lower, upper - values)
+    below, above = (np.maximum(side[sides == 0], 0.0)[:, None] for side in open_sides)
+    most = MAX_STEP_LENGTH * (1.0 + np.abs(x).max(initial=0.0)) / np.maximum(np.abs(directions).max(axis=0), 1e-300)
+    ahead, back = most.copy(), most.copy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for move, rate in ((ahead, rates), (back, -rates)):
+            room = np.where(rate > 0, above / rate, np.where(rate < 0, below / -rate, np.inf))
+            np.minimum(move, room.min(axis=0, initial=np.inf), out=move)
+    return np.asarray(np.where(ahead >= back, ahead, -back))
 
 
 def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
@@ -100,15 +200,20 @@ def _values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
     return np.append(program.value(x)[1], x), lower, upper
 
 
-def _active_sides(program: NonlinearProgram, outcome: Outcome) -> Array:
-    """Return the active sides at an outcome: inequalities whose multiplier exceeds their distance from the bound."""
+def _active_sides(program: NonlinearProgram, outcome: Outcome, *, with_multiplier: bool = False) -> Array:
+    """Return the active sides at an outcome: inequalities whose multiplier exceeds their distance from the bound.
+
+    Inequalities at their bound count without a multiplier too, unless ``with_multiplier``.
+    """
     values, lower, upper = _values_and_bounds(program, outcome.x)
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])
     size = np.abs(z) / max(1.0, np.abs(z).max(initial=0.0))
     below, above = values - lower, upper - values
     side = np.where(below < above, -1.0, 1.0)
     near = np.minimum(below, above)
-    active = (near < NEAR_BOUND_DISTANCE) | ((near < size) & (side * z > 0))
+    active = (near < size) & (side * z > 0)
+    if not with_multiplier:
+        active |= near < NEAR_BOUND_DISTANCE
     return np.where(upper - lower <= EQUAL_BOUND_DISTANCE, 1.0, np.where(active, side, 0.0))
 
 
@@ -168,7 +273,7 @@ def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
 
 
 def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Array) -> Array | None:
-    """Return the sides with the worst one changed: a violated bound is held, or one that pushes outwards released."""
+    """Return the sides with the worst one changed: a violated bound is held, or one pushing outwards is released."""
     values, lower, upper = _values_and_bounds(program, found.x)
     z, changed = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
     violation = np.where(changed == 0, np.maximum(lower - values, values - upper), 0.0)

@@ -1,4 +1,4 @@
-"""The log, the best iterate and the run time of a solver, and the checks and stops that all solvers share."""
+"""The log, best iterate and run time of a solver, and the checks and stopping conditions that all solvers share."""
 
 import math
 import signal
@@ -173,7 +173,7 @@ class Patience:
     """A ``watch`` that also stops a search without progress, for searches that only measure infeasibility.
 
     It raises StoppedError if within ``iterations`` neither the largest violation (down to ``tolerance``) nor the
-    objective fell below ``factor`` times its smallest value before. ``watch`` is called first.
+    objective fell below ``factor`` times its previous smallest value. ``watch`` is called first.
 
     Example:
         >>> patience = Patience(Watch(), tolerance=1e-6, iterations=2)
@@ -196,7 +196,7 @@ class Patience:
         return self.watch.interrupted
 
     def __call__(self, iteration: Iteration, x: Array) -> None:
-        """Pass an iteration on; raise StoppedError after too many without progress."""
+        """Pass on an iteration; raise StoppedError after too many without progress."""
         self.watch(iteration, x)
         self._since += 1
         for kind, value in enumerate((max(iteration.violation, self.tolerance), iteration.objective)):
@@ -260,7 +260,7 @@ class Record:
             raise LimitError("stopped: variables grow without bound")
 
     def check(self) -> None:
-        """Raise an error after the time limit or an interrupt; for long work within an iteration."""
+        """Raise an error after the time limit or an interrupt; for long computations within an iteration."""
         if getattr(self.settings.watch, "interrupted", False):
             raise StoppedError
         if self.seconds > self.settings.seconds:
@@ -279,7 +279,7 @@ class Record:
 def run_solver(
     program: NonlinearProgram, start: Array, settings: Settings, search: Callable[[Record, Array], Outcome]
 ) -> Outcome:
-    """Return the outcome of a solver, or that of the best iterate if it is stopped (also by Ctrl-C) or out of time."""
+    """Return the outcome of a solver, or that of the best iterate if it is stopped (even by Ctrl-C) or out of time."""
     x = np.array(start, dtype=float)
     if x.shape != (program.n,) or not np.isfinite(x).all():
         problem = f"has shape {x.shape}" if x.shape != (program.n,) else "has values that are not finite"

@@ -105,7 +105,7 @@ class _Model:
         }
 
     def step(self, rows: Array, seconds: float) -> _Step | None:
-        """Return the step for given rows, or None if the QP was not solved; raise LimitError if time is too short."""
+        """Return the step for given rows, or None if the QP fails; raise LimitError if too little time is left."""
         if not np.isfinite(seconds):
             return self._solve(rows, QP_ITERATION_LIMITS[0])
         if self._seconds is None:

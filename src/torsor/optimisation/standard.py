@@ -113,7 +113,7 @@ class BlockMatrix:
 
 
 def _cost(rows: Array | float, columns: Array | float) -> Array | float:
-    """Return the number of operations of the product of a block with its transpose."""
+    """Return the number of operations in the product of a block and its transpose."""
     return (rows + ENTRY_COST) * columns**2 + BLOCK_COST
 
 
@@ -162,7 +162,7 @@ class StandardForm:
 
     Variables with equal bounds are constants, and rows without bounds are omitted. f and each row are multiplied by a
     factor of at most 1, so that no gradient at the start exceeds ``MAX_GRADIENT``. ``w_bounds`` (2, w) are the lower
-    and upper bounds of w = (x, slacks of h), and ``inner`` the same, moved inwards by rounding.
+    and upper bounds of w = (x, slacks of h), and ``inner`` the same, moved inwards by the rounding error.
     """
 
     def __init__(self, record: Record, start: Array):
@@ -257,7 +257,7 @@ class StandardForm:
 
 
 def _is_equal(lower: Array, upper: Array) -> Flags:
-    """Return flags of the pairs of bounds that are equal."""
+    """Return which pairs of bounds are equal."""
     with np.errstate(invalid="ignore"):
         return np.asarray(upper - lower <= EQUAL_BOUND_TOLERANCE * _size(lower))
 
@@ -270,7 +270,7 @@ def _size(side: Array) -> Array:
 def restore_feasibility(form: StandardForm, record: Record, start: Array, target: float) -> Array | None:
     """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
 
-    The method is damped least squares over the equations and the violated inequalities. It gives up if the residual
+    The method is damped least squares over the equations and the violated inequalities. It stops if the residual
     falls by less than a twentieth in 30 iterations. At that rate it would take hundreds of iterations to reach the
     target, and convergence to a residual that does not vanish only becomes slower.
     """

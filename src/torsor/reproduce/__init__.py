@@ -1,8 +1,8 @@
-"""The five documents, reproduced: printed values beside computed values, with reasons for differences.
+"""Reproduction of the five documents: printed values beside computed values, with reasons for differences.
 
 ``torsor reproduce`` is the command. ``equations`` implements the equations of the documents, as printed and corrected.
-``errata`` contains the misprints and their decisions, ``documents`` the items of each document, and ``report`` writes
-pages.
+``errata`` contains the misprints and the decisions on them, ``documents`` contains the items of each document, and
+``report`` writes pages.
 
 Example:
     >>> from torsor.reproduce import find, run

@@ -22,7 +22,7 @@ FIRST_NUMBERS_SHOWN = 3
 
 
 class Kind(StrEnum):
-    """The kind of an item in its document."""
+    """The kind of an item."""
 
     ALGORITHM = "algorithm"
     TABLE = "table"
@@ -62,11 +62,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Item:
-    """An algorithm, a table, a figure, a printed number or a misprint of a document.
+    """An algorithm, a table, a figure, a printed number or a misprint in a document.
 
     ``name`` is "document/item", and ``place`` its location in the document. ``compute`` returns an outcome, or rows
     only. ``reason`` explains differences, and ``missing`` names data that the document lacks. ``seconds`` is the
-    approximate time of ``compute`` on one core with compiled kernels, and ``first`` the time including compilation.
+    approximate run time of ``compute`` on one core with compiled kernels, and ``first`` the time including compilation.
 
     Example:
         >>> two = Item("notes/two", "two and two", Kind.NUMBER, "page 1", lambda: [number("sum", "4", 2 + 2)])
@@ -93,9 +93,9 @@ class Item:
 def number(
     what: str, printed: str, ours: float, unit: str = "", tolerance: float | None = None, explained: float = 0.0
 ) -> Row:
-    """Return a row that compares a printed number with ours.
+    """Return a row that compares a printed number with the computed one.
 
-    ``tolerance`` is absolute; the default is half a unit of the last printed digit. The item's reason explains a larger
+    ``tolerance`` is absolute; the default is half a unit in the last printed digit. The item's reason explains a larger
     difference of up to ``explained`` times the printed number. A still larger difference is a failure.
     """
     value = float(printed)
@@ -112,7 +112,7 @@ def number(
 
 
 def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e-11, unit: str = "") -> Row:
-    """Return a row that compares results of the document's equations with ours, relative to the largest component."""
+    """Return a row that compares the document's equations with the library, relative to the largest component."""
     expected, values = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
     size = np.abs(expected).max(initial=0.0) or 1.0
     error = float(np.abs(values - expected).max(initial=0.0) / size)
@@ -121,7 +121,7 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e
 
 
 def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
-    """Return a row that compares several printed numbers with ours; all must be equal."""
+    """Return a row that compares several printed numbers with the computed ones; all must be equal."""
     values = np.asarray(ours, dtype=float) + 0.0
     held = np.allclose(values, [float(each) for each in printed], rtol=0, atol=1e-12)
     shown = ", ".join(f"{x:.6g}" for x in values)
@@ -129,13 +129,13 @@ def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") 
 
 
 def claim(what: str, printed: str, ours: str, holds: bool, is_explained: bool = False) -> Row:
-    """Return a row about a statement of the document; the reason may explain a statement that does not hold."""
+    """Return a row about a statement in the document; the reason may explain why a statement does not hold."""
     other = Verdict.DIFFERS if is_explained else Verdict.FAILS
     return Row(what, printed, ours, "", Verdict.AGREES if holds else other)
 
 
 def only(what: str, ours: str) -> Row:
-    """Return a row with our value only, for which the document prints no value."""
+    """Return a row with only the computed value, where the document prints none."""
     return Row(what, "", ours, "", None)
 
 
@@ -158,7 +158,7 @@ def _half_digit(printed: str) -> float:
 
 
 def _digits(value: float, printed: str) -> str:
-    """Return our value with two digits more than printed."""
+    """Return the computed value with two more digits than printed."""
     mantissa, _, exponent = printed.lower().partition("e")
     significant = len(mantissa.replace(".", "").lstrip("-0")) or 1
     if float(value).is_integer() and "." not in mantissa:
@@ -214,7 +214,7 @@ class Result:
 
     @property
     def because(self) -> str:
-        """The reason of a difference, or the missing data."""
+        """The reason for a difference, or the missing data."""
         if self.verdict is Verdict.MISSING:
             return self.item.missing
         return self.item.reason if self.verdict is Verdict.DIFFERS else ""

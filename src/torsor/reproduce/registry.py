@@ -1,4 +1,4 @@
-"""The registry of documents and items, and their search by name."""
+"""The registry of documents and items, and lookup by name."""
 
 from functools import partial
 from pathlib import Path

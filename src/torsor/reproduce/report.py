@@ -1,4 +1,4 @@
-"""Reports of many items as Markdown or HTML, and the errata page as Markdown."""
+"""Reports on many items as Markdown or HTML, and the errata page as Markdown."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -12,14 +12,17 @@ from torsor.reproduce.errata import ERRATA
 from torsor.reproduce.item import Kind, Result, Row, Verdict
 from torsor.reproduce.registry import DOCUMENTS, Document, deciding_test, percent
 
-TITLE = "The documents, reproduced"
+TITLE = "The papers, reproduced"
 HEAD = ("what", "document", "ours", "difference", "verdict")
+MARKDOWN_HEAD = ("what", "document", "ours (difference)", "verdict")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares every algorithm, table, figure and printed number of the five documents that Torsor implements "
     "with the result of the library. Where a document prints equations but no numbers, its corrected equations are "
-    "evaluated for a random robot. Differences of vectors are relative to their largest component."
+    "evaluated for a random robot. Differences of vectors are relative to the largest component."
 )
+NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
+AGREEING = "Items that agree list what was compared, with the largest difference."
 LEGEND = {
     Verdict.AGREES: "our value rounds to the printed one, or equals the result of the printed equations up to rounding",
     Verdict.DIFFERS: "our value differs, and the reason is given",
@@ -30,7 +33,7 @@ LEGEND = {
 
 
 def summary(results: Iterable[Result]) -> str:
-    """Return a sentence with the number of items of each verdict."""
+    """Return a sentence with the number of items per verdict."""
     verdicts = [result.verdict for result in results]
     parts = [f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Verdict if verdicts.count(verdict)]
     skipped = verdicts.count(None)
@@ -57,7 +60,7 @@ def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[P
 
 
 def document(results: Iterable[Result]) -> dict[str, Any]:
-    """Return items with their rows as plain values, as for JSON."""
+    """Return items with their rows as plain values, suitable for JSON."""
     items = [
         {
             "name": result.item.name,
@@ -87,6 +90,19 @@ def figure_name(result: Result) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     return row.what, row.printed, row.ours, row.difference, "" if row.verdict is None else row.verdict.value
+
+
+def _markdown_cells(row: Row) -> tuple[str, ...]:
+    what, printed, ours, difference, state = _cells(row)
+    return what, printed, ours if difference in ("", "0") else f"{ours} ({difference})", state
+
+
+def _compared(rows: Sequence[Row]) -> str:
+    """Return what was compared, with the largest difference; each percentage follows its quantity."""
+    compared = [f"{row.what}, {row.difference}" if "%" in row.difference else row.what for row in rows]
+    differences = [abs(float(row.difference)) for row in rows if row.difference and "%" not in row.difference]
+    largest = max(differences, default=0.0)
+    return f"{'; '.join(compared)}: {largest:.1e}" if largest else "; ".join(compared)
 
 
 def _grouped(results: Sequence[Result]) -> Iterator[tuple[Document, list[Result], list[Result]]]:
@@ -120,7 +136,7 @@ def _bar(text: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown, after an empty one."""
+    """Return the lines of a Markdown table, preceded by an empty line."""
     lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
     return ["", lines[0], f"|{'---|' * len(head)}", *lines[1:]]
 
@@ -129,35 +145,39 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     def link(text: str, page: str) -> str:  # if the page lies beside the report, as in the folder of the docs
         return f"[{text}]({page})" if page in beside else text
 
-    lines = [f"# {TITLE}", "", INTRODUCTION, ""]
+    lines = [f"# {TITLE}", "", f"{INTRODUCTION} {AGREEING}", ""]
     if beside:
         lines += ["`torsor reproduce --all --report docs/theory/reproduce.md` writes this page."]
-    lines += ["Times are of the computer that wrote it. `torsor reproduce NAME` prints all values of an item."]
+    lines += ["`torsor reproduce NAME` prints all values of an item."]
+    if "bibliography.md" in beside:
+        lines += ["The [bibliography](bibliography.md) lists the documents."]
     counts = [
         [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
     ]
     rows = [[state.value, words, *(str(found.count(state)) for found in counts)] for state, words in LEGEND.items()]
     lines += _table(("verdict", "meaning", "items", "misprints"), rows)
+    first_item = dict[str, str]()  # by reason: several items often share one
     for each, items, wrong in _grouped(results):
-        bibliography = link("the bibliography", "bibliography.md")
-        lines += ["", f"## {_upper(each.cited)}", "", f"{_about(each)} See {bibliography}."]
+        lines += ["", f"## {_upper(each.cited)}"]
+        if "bibliography.md" not in beside:
+            lines += ["", _about(each)]
         for result in items:
             item = result.item
-            where = f"{_upper(item.title)} ({item.place}): **{_state(result)}**.{_because(result)}"
+            because = _because(result)
+            if because and (first := first_item.setdefault(because, item.name)) != item.name:
+                because = f" Reason: see {first}."
+            place = "" if NUMBERED.fullmatch(item.place) else f" ({item.place})"
+            where = f"{_upper(item.title)}{place}: **{_state(result)}**.{because}"
             lines += ["", f"### {item.name}", "", where]
-            if result.rows and result.verdict is Verdict.AGREES:
-                compared = "; ".join(
-                    f"{row.what}, {row.difference}" if row.difference else row.what for row in result.rows
-                )
-                lines += ["", f"Compared, with the difference: {_bar(compared)}."]
+            if result.verdict is Verdict.AGREES:
+                if item.kind is not Kind.TABLE or any(row.difference for row in result.rows):
+                    lines += ["", f"{_bar(_compared(result.rows))}."]
             elif result.rows:
-                lines += _table(HEAD, (list(map(_bar, _cells(row))) for row in result.rows))
+                lines += _table(MARKDOWN_HEAD, (list(map(_bar, _markdown_cells(row))) for row in result.rows))
             if result.has_figure:
                 lines += ["", f"![{item.title}]({folder}/{figure_name(result)})"]
         if wrong:
-            clear = sum(result.verdict is Verdict.DIFFERS for result in wrong)
-            decided = f"**Misprints:** {len(wrong)}, of which a computation decides {clear}"
-            lines += ["", f"{decided}: {link('errata', 'errata.md')}."]
+            lines += ["", f"{len(wrong)} misprints: {link('errata', 'errata.md')}."]
     return "\n".join([*lines, ""])
 
 
@@ -195,7 +215,7 @@ def _html_cells(row: Row) -> list[str]:
 
 
 def _coloured(state: str, text: str = "") -> str:
-    """Return a verdict, or a text in its colour."""
+    """Return a verdict, or text in its colour."""
     return f'<b style="color:{COLOURS.get(state, "inherit")}">{text or state}</b>'
 
 
@@ -209,25 +229,24 @@ def errata_page() -> str:
     lines = [
         "# Errata of the documents",
         "",
-        f"{len(ERRATA)} misprints are known in the five documents that Torsor implements. A test of each evaluates "
-        "both forms: the corrected form agrees with an independent result to 1e-9, and the printed form does not. The "
-        "error of the printed form is relative to the largest component, for a random robot. A wrong statement has an "
-        "error of 100 %. "
-        "`torsor reproduce khalil/eq-57` prints one, `torsor reproduce --kind misprint` lists all, and "
-        "`torsor reproduce --errata docs/theory/errata.md` writes this page. `F` in the test column stands for "
-        f"`{deciding_test(ERRATA[0]).partition('[')[0]}`.",
+        "This page is for readers of the five documents that Torsor implements. They contain "
+        f"{len(ERRATA)} known misprints. A test evaluates both forms "
+        "of each: the corrected form agrees with an independent result to 1e-9, and the printed form does not. Errors "
+        "of the printed forms are relative to the largest component, for a random robot; a wrong statement has an "
+        "error of 100 %. If a printed form cannot be evaluated, the corrected column states what is compared. "
+        f"`F` in the test column stands for `{deciding_test(ERRATA[0]).partition('[')[0]}`.",
         "",
-        "Some printed forms cannot be evaluated, because a symbol is undefined or the dimensions do not match. The "
-        "corrected column then states what is compared.",
+        "`torsor reproduce khalil/eq-57` prints one misprint, `torsor reproduce --kind misprint` lists all, and "
+        "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
     for document in DOCUMENTS:
         misprints = [erratum for erratum in ERRATA if erratum.name.startswith(f"{document.name}/")]
-        lines += ["", f"## {_upper(document.cited)}", "", f"{_about(document)} {len(misprints)} misprints."]
+        lines += ["", f"## {_upper(document.cited)}"]
         rows = []
         for each in misprints:
             cells = (each.place, each.printed, each.corrected, percent(each.decide().printed), each.truth)
             rows.append([*map(_bar, cells), f"`F[{each.name}]`"])
-        head = ("where", "as printed", "corrected", "error of the printed form", "decided by", "test")
+        head = ("where", "as printed", "corrected", "error", "decided by", "test")
         lines += _table(head, rows)
     right = (
         ("the Lie-algebra notes, 3.3", "`[ad_V]ᵀ` has minus signs", "the transpose of a skew matrix is its negative"),

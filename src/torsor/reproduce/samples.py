@@ -1,7 +1,7 @@
-"""Random robots in the conventions of the documents, each with the same robot in the library.
+"""Random robots in the conventions of the documents, each with its library equivalent.
 
-They use every parameter that a table of the document can have, branches and prismatic joints where possible, and a
-state. They are deterministic. The library robots evaluate in the CasADi virtual machine, because each function is
+They use every parameter that a table in the document can have, branches and prismatic joints where possible, and a
+state. They are deterministic. The library robots are evaluated in the CasADi virtual machine, because each function is
 called only once.
 """
 
@@ -24,14 +24,14 @@ MASS, SIZE, ANGLE = (0.5, 3.0), 0.4, 1.4  # kg, m, rad
 
 
 def _inertia(rng: np.random.Generator) -> Array:
-    """Return the inertia (3, 3) of ten random points of 1 kg about their centre of mass."""
+    """Return the inertia (3, 3) of ten random 1 kg point masses about their centre of mass."""
     points = rng.normal(size=(10, 3)) * rng.uniform(0.05, 0.2, 3)
     points -= points.mean(axis=0)
     return np.array(sum(p @ p * np.eye(3) - np.outer(p, p) for p in points))
 
 
 def about_origin(mass: float, com: Array, inertia: Array) -> Array:
-    """Return an inertia about the origin, from that about the centre of mass."""
+    """Return an inertia about the origin from the inertia about the centre of mass."""
     return np.array(inertia + mass * (com @ com * np.eye(3) - np.outer(com, com)))
 
 
@@ -131,7 +131,7 @@ def screws() -> Screws:
 
 
 class Tree(NamedTuple):
-    """A tree in six parameters, a state, and the loads of the links on their environment; also on a free base."""
+    """A tree in six parameters, on a fixed and a free base, with a state and the loads on the environment."""
 
     data: khalil.Robot
     robot: Robot
@@ -143,7 +143,7 @@ class Tree(NamedTuple):
 
     @property
     def wrenches(self) -> Array:
-        """The loads of the links on their environment, (force, moment)."""
+        """The loads that links exert on their environment, (force, moment)."""
         return np.hstack([self.fe, self.me])
 
     @property
@@ -154,7 +154,7 @@ class Tree(NamedTuple):
 
 @cache
 def tree(n: int = 6) -> Tree:
-    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a quarter of the joints is prismatic."""
+    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; one joint in four is prismatic."""
     rng = np.random.default_rng(4)
     m, c, inertia = _bodies(rng, n)
     parents = np.array([-1, *((j - 1) // 2 for j in range(1, n))])
@@ -195,7 +195,7 @@ class Mixed(NamedTuple):
 
 @cache
 def mixed() -> Mixed:
-    """Return the chain of Hua et al. 2022: joints 2 and 4 are elastic, and no motor is on the link that it drives."""
+    """Return the chain of Hua et al. 2022: joints 2 and 4 are elastic, and no motor is on the link it drives."""
     rng, n = np.random.default_rng(5), 4
     m, c, inertia = _bodies(rng, n)
     Rfix = np.array([from_rpy(rng.uniform(-1, 1, 3)) for _ in range(n)])

@@ -1,4 +1,4 @@
-"""Inertial and friction parameters, which forces depend on linearly, and the identifiable base parameters."""
+"""Inertial and friction parameters, on which forces depend linearly, and the identifiable base parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -82,12 +82,12 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
 
 
 def motions_needed(p: int, forces: int) -> int:
-    """Return the number of random motions that determine the base parameters of p parameters from some forces each."""
+    """Return how many random motions, with some forces each, determine the base parameters of p parameters."""
     return 4 * p // max(forces, 1) + 10
 
 
 def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters from a regressor (N, n, p) over random motions, of a tree or of loop drives."""
+    """Return the base parameters from the regressor (N, n, p) of a tree or of loop drives over random motions."""
     names, p = parameter_names(robot), regressor.shape[-1]
     Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
     # Masses come last: among dependent parameters, moments are kept and masses are regrouped.

@@ -30,7 +30,7 @@ class Centroidal:
         return self._kernels.call("centroidal_momentum_matrix", q, out=out)
 
     def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the time derivative (..., 6, nv) of ``momentum_matrix``; the momentum changes at A a + A' v.
+        """Return the time derivative (..., 6, nv) of ``momentum_matrix``; the momentum changes at the rate A a + A' v.
 
         Example:
             >>> robot, q, v = torsor.library.two_link(), [0.3, 0.5], [1.0, 2.0]

@@ -1,4 +1,4 @@
-"""Inertial and friction parameters of a robot, which its forces depend on linearly: ``robot.inertial``."""
+"""Inertial and friction parameters of a robot, on which its forces depend linearly: ``robot.inertial``."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Kernels:
         self._functions: dict[Hashable, ca.Function] = {}
 
     def __reduce__(self) -> Any:
-        """Raise PicklingError and say why."""
+        """Raise PicklingError with the reason."""
         message = "the compiled functions of a model cannot be pickled, because they belong to one process"
         raise pickle.PicklingError(f"{message}; fix: pickle the robot or the problem itself, or one Kernel")
 
@@ -155,7 +155,7 @@ class Kernels:
 
 
 def _told(key: Hashable) -> AbstractContextManager[None]:
-    """Return a context that shows what compiles, if it takes long."""
+    """Return a context that shows what is being compiled, if it takes long."""
     return compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
 
 

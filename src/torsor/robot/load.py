@@ -25,7 +25,7 @@ def robot_names() -> tuple[str, ...]:
 
 
 def named_robot(name: str) -> object:
-    """Return the robot with a name: a ``Robot`` or a ``ParallelRobot``."""
+    """Return the robot with a given name: a ``Robot`` or a ``ParallelRobot``."""
     robot: object = registered("robots", "library")[name]()
     return robot
 
@@ -48,12 +48,12 @@ def load(
     | .xacro, with the arguments ``xacro``; it is a program, so load only trusted files | ``torsor[xacro]`` |
     | USD stages (.usda, .usd, .usdc, .usdz) | ``torsor[usd]`` |
     | ``robot_descriptions:NAME``, a robot of that package | ``torsor[robots]`` |
-    | a name without suffix, such as "panda": a robot of ``torsor.library``, unless such a file exists | |
+    | a name without a suffix, such as "panda": a robot of ``torsor.library``, unless such a file exists | |
 
-    ``world.sdf#arm`` selects the model ``arm`` of a file with several, and ``scene.usda#/World/arm`` one of several
-    articulations. ``search`` lists folders of packages and models in which ``package://`` and ``model://`` are resolved
-    before those of the environment. Closed loops are read from TOML, from the equality constraints of MJCF, from
-    Drake's loop joints in URDF, and from links with two parents in SDF.
+    ``world.sdf#arm`` selects the model ``arm`` of a file with several, ``world.sdf#cell/arm`` a nested one, and
+    ``scene.usda#/World/arm`` one of several articulations. ``search`` lists folders of packages and models in which
+    ``package://`` and ``model://`` are resolved before those of the environment. Closed loops are read from TOML, from
+    the equality constraints of MJCF, from Drake's loop joints in URDF, and from links with two parents in SDF.
 
     ``base="floating"`` adds a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
     (omega, v of the base in its own axes, joint rates).
@@ -63,8 +63,9 @@ def load(
     visuals, stray tags and transmissions in URDF and SDF, and to MJCF features without a counterpart here, such as
     tendons. The error lists all faults of the file.
 
-    ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of
-    pi/12 become exact, which removes the operations of their tiny components. Lengths, masses and limits are kept.
+    ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within this tolerance of
+    multiples of pi/12 become exact, which removes the operations on their tiny components. Lengths, masses and limits
+    are kept.
 
     Example:
         >>> import tempfile
@@ -163,8 +164,8 @@ def from_screws(
 
     G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any result of
     ``torsor.spatial.spatial_inertia``. Axes (omega, v) are in the space frame at home, or in the link frame with
-    ``frame="body"``. |omega| = 1, or omega = 0 and |v| = 1 for a sliding joint; omega . v is the pitch of a helical
-    joint. ``parents`` defines a tree; by default each link hangs on the one before. ``base="floating"`` is as in
+    ``frame="body"``. |omega| = 1, or omega = 0 and |v| = 1 for a prismatic joint; omega . v is the pitch of a helical
+    joint. ``parents`` defines a tree; by default each link is attached to the one before. ``base="floating"`` is as in
     ``from_dh``.
 
     Example:

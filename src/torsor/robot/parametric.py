@@ -189,7 +189,7 @@ _OF_INPUTS = ("jvp", "vjp", "sparse")  # of derivatives: methods with the name a
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParametricAccessor:
-    """An accessor of a parametric robot: the methods of the robot's accessor, with p as last argument.
+    """An accessor of a parametric robot: the methods of the robot's accessor, with p as the last argument.
 
     ``jvp``, ``vjp`` and ``sparse`` of ``derivatives`` have p as the last input, and its tangent or gradient last.
 

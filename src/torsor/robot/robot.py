@@ -70,7 +70,9 @@ class Robot(Mechanism):
     @classmethod
     def of(cls, mechanism: Mechanism) -> Self:
         """Return a robot with the parts of a mechanism."""
-        return cls(**{f.name: getattr(mechanism, f.name) for f in fields(Mechanism)})
+        robot = cls.__new__(cls)  # without the checks of a mechanism, which has passed them
+        robot.__dict__.update({f.name: getattr(mechanism, f.name) for f in fields(Mechanism)}, target=Target())
+        return robot
 
     @cached_property
     def kernels(self) -> RobotKernels:
@@ -151,7 +153,7 @@ class Robot(Mechanism):
         - ``device``: "cpu" (compiled code), "cuda" (an NVIDIA GPU with CuPy arrays, see docs/deploy/gpu.md; needs the
           extra ``gpu``) or "casadi" (CasADi's virtual machine, which compiles nothing and is slow).
 
-        Arguments that are None keep their present value. Accelerations in float32 lose digits in proportion to the
+        None leaves a setting unchanged. Accelerations in float32 lose digits in proportion to the
         condition number of the mass matrix. A warning is issued if fewer than two digits remain at the neutral position
         or at one of 24 other positions within the limits.
 
@@ -347,7 +349,7 @@ class Robot(Mechanism):
         return self.kernels.call("mass_matrix", q, loops=loops, out=out)
 
     def bias_force(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
-        """Return the bias forces (..., nv) at zero acceleration: C(q, v) v + g(q) + friction(v).
+        """Return the bias forces (..., nv) at zero acceleration: C(q, v) v + g(q) + friction(v) + springs(q).
 
         Example:
             >>> torsor.library.two_link().bias_force([0.0, np.pi / 2], [1.0, 0.0]).round(9).tolist()
@@ -365,7 +367,7 @@ class Robot(Mechanism):
         return self.kernels.call("gravity_force", q, loops=loops, out=out)
 
     def friction_force(self, v: ArrayLike, out: Out = None) -> Array:
-        """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v.
+        """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v, and friction models.
 
         Example:
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
@@ -374,7 +376,7 @@ class Robot(Mechanism):
         return self.kernels.call("friction_force", v, out=out)
 
     def spring_force(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the spring force (..., nv) on each coordinate: K(x) x for springs in joints and behind motors.
+        """Return the spring force (..., nv) on each coordinate: K(x) x for joint springs and motor-to-joint springs.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-3, stiffness=100.0)
@@ -541,9 +543,9 @@ class Robot(Mechanism):
         return self.kernels.call("kinetic_energy", q, v, out=out)
 
     def potential_energy(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the potential energy (...) in J due to gravity.
+        """Return the potential energy (...) in J of gravity and springs.
 
-        It is zero if the centre of mass is at the base origin.
+        It is zero if the centre of mass is at the base origin and all springs are at rest.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -653,13 +655,14 @@ class Robot(Mechanism):
 
         - "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
         - "joints.JOINT.origin" (3: of the child frame in the parent frame), ".turn" (3: a rotation vector applied after
-          the rotation of the placement), ".point" (3: a point of the axis, in child axes), ".rotor_inertia",
+          the rotation of the placement), ".point" (3: a point on the axis, in child axes), ".rotor_inertia",
           ".coulomb", ".viscous", ".stiffness";
         - "gravity" (3).
 
         LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes what fixed
-        joints weld to it. A mapping gives names to the inputs. A {path: coefficient} mapping in place of a path is one
-        number that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original robot.
+        joints weld to it. A mapping gives names to the inputs. A {path: coefficient} mapping in place of a path defines
+        one input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original
+        robot.
 
         Example:
             >>> robot = torsor.library.two_link()

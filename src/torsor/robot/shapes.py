@@ -33,7 +33,7 @@ class Shapes:
         ``pairs`` are pairs of link, frame or shape names, or an allowed collision matrix. The default is all pairs
         except those in ``allowed``. ``gradient=True`` adds the derivatives with respect to the coordinates (..., P,
         nv), which are exact where the nearest points are unique. ``within`` (m) skips pairs whose bounding spheres are
-        farther apart: they get the distance of these spheres, which is a lower bound.
+        farther apart: they get the distance between these spheres, which is a lower bound.
 
         Compiled pairs are: spheres and capsules with each other, planes with everything except meshes, and spheres with
         boxes and cylinders. All others are computed by coal (the extra ``collision``). See docs/compute/shapes.md.

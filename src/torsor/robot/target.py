@@ -24,9 +24,9 @@ class Target:
         threads: int | str | None = None,
         loops: bool = False,
     ) -> "Target":
-        """Return another, checked target; arguments that are None keep their present value.
+        """Return a validated copy with changes; None leaves a setting unchanged.
 
-        ``loops`` tells whether the robot has closed loops, whose methods check numbers on the host. "cuda" raises
+        ``loops`` is True if the robot has closed loops, whose methods check numbers on the host. "cuda" raises
         ImportError without CuPy, or RuntimeError without a GPU.
 
         Example:
@@ -55,7 +55,7 @@ class Target:
         return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
     def __str__(self) -> str:
-        """Return what differs from the default, as text.
+        """Return the differences from the default as text.
 
         Example:
             >>> str(Target("float32", "casadi", 4)), str(Target())

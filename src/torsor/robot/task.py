@@ -83,7 +83,7 @@ class Task:
     def manipulability_gradient(
         self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
     ) -> Array:
-        """Return the derivative (..., nv) of ``manipulability`` along ``integrate``; NaN where J loses rank.
+        """Return the derivative (..., nv) of ``manipulability`` along ``integrate``; 0 where J loses rank.
 
         Example:
             >>> arm = torsor.library.two_link()

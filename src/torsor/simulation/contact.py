@@ -1,7 +1,7 @@
 """Contact in simulations: which shapes may touch, and the contact model. See docs/simulate/contact.md."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ KINDS = ("compliant", "hard")
 # The parameters that only one kind has.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
 _WHERE = "contact"
+STEEPEST = 0.1  # vertical component of its normal from which on a plane of the base is ground: others are walls
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
 
@@ -39,10 +40,11 @@ class Touch(NamedTuple):
 class Contact:
     """Unilateral contact with friction between the shapes of a robot and the ground, and between shapes.
 
-    ``ground`` is True for the plane z = 0 of the base, a ``Shape`` that is fixed to the base (a plane with a pose, for
-    a slope), or False for none. Planes and other shapes of the base are also ground. ``shapes`` are the
-    names of shapes, links or frames that touch the ground; None for all moving shapes. ``pairs`` are pairs of names
-    whose shapes touch each other, or "all" for all pairs that are not allowed collisions.
+    ``ground`` is True for the ground plane of the base (MJCF scenes have one) or else the plane z = 0, a ``Shape`` that
+    is fixed to the base (a plane with a pose, for a slope), or False for none. All shapes of the base, such as tables
+    and walls, are touched too. ``shapes`` are the names of shapes, links or frames that touch the ground; None for all
+    moving shapes. ``pairs`` are pairs of names whose shapes touch each other, or "all" for all pairs that are not
+    allowed collisions.
 
     ``kind="compliant"``: the normal force at a point with depth x (m) and approach velocity x' (m/s) is that of Hunt
     and Crossley (1975), k x^n max(0, 1 + d x'), with the ``stiffness`` k (N/m^n), ``exponent`` n and ``dissipation`` d
@@ -52,9 +54,10 @@ class Contact:
 
     ``kind="hard"``: impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They are
     found by ``sweeps`` of projected Gauss-Seidel. Points are as stiff as a spring (``stiffness``, N/m), and penetration
-    decays within ``relaxation`` (s); any values are stable. There is no restitution, and sticking contacts
-    do not creep. Steps have a fixed length, order 2 without contact and 1 with it. Parameters of the other kind raise
-    ModelError.
+    decays within ``relaxation`` (s); any values are stable. There is no restitution, and sticking contacts do not
+    creep. ``trajectory.settings["contact"]`` has the ``residual``, the largest velocity (m/s) that the sweeps leave at
+    a point, and the ``mean_residual``; ``simulate`` warns if that exceeds 1 mm/s. Steps have a fixed length, order 2
+    without contact and 1 with it. Parameters of the other kind raise ModelError.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
@@ -111,16 +114,17 @@ class Contact:
         if all(each.link < 0 for each in placed):
             fix = 'load the robot with `base="floating"`, or give shapes to links that move'
             raise ModelError("no moving link has a collision shape", where=f"{robot.name}: {_WHERE}", fix=fix)
-        fixed = [each for each in placed if each.link < 0]
-        if self.ground:
-            plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
-            fixed.insert(0, Placed(replace(plane, name="ground"), -1, "ground", "ground"))
+        fixed = [k for k, each in enumerate(placed) if each.link < 0]
+        shapes = (*placed, *self._ground(robot, [placed[k] for k in fixed]))
+        fixed = [*range(len(placed), len(shapes)), *fixed]
         named = list(range(len(placed)))
         if self.shapes is not None:
             named = [k for name in several(self.shapes) for k in named_shapes(robot, placed, name)]
         chosen = dict.fromkeys(k for k in named if placed[k].link >= 0)
-        found = [Touch(under, placed[k]) for under in fixed for k in chosen]
-        found += [Touch(placed[a], placed[b]) for a, b in self._pairs(robot, placed)]
+        once = dict[frozenset[int], Touch]()  # a shape of the base may also be named in pairs
+        for a, b in [*((under, k) for under in fixed for k in chosen), *self._pairs(robot, placed)]:
+            once.setdefault(frozenset((a, b)), Touch(shapes[a], shapes[b]))
+        found = list(once.values())
         if not found:
             fix = "give ground=True, shapes that move, or pairs"
             raise ModelError("no pair of shapes may touch", where=f"{robot.name}: {_WHERE}", fix=fix)
@@ -131,6 +135,18 @@ class Contact:
                 what = f"contact is not supported between {text}"
                 raise ModelError(what, where=f"{robot.name}: {_WHERE}", fix=fix)
         return tuple(found)
+
+    def _ground(self, robot: Robot, fixed: Sequence[Placed]) -> list[Placed]:
+        """Return the ground, unless there is none or the base has one: a plane that faces up."""
+        floors = [each for each in fixed if each.shape.shape == "plane" and each.shape.pose[2, 2] > STEEPEST]
+        if not self.ground or (isinstance(self.ground, bool) and floors):
+            return []
+        plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
+        if floors and plane.shape == "plane":
+            found = f"there are two grounds: the given plane, and {floors[0].name!r} of the base"
+            fix = "give `ground=True`, which is that of the base, or remove its plane: robot.with_shapes(base, [])"
+            raise ModelError(found, where=f"{robot.name}: {_WHERE}", allowed="one", fix=fix)
+        return [Placed(replace(plane, name="ground"), -1, "ground", "ground")]
 
     def _pairs(self, robot: Robot, placed: tuple[Placed, ...]) -> list[tuple[int, int]]:
         if isinstance(self.pairs, str):
@@ -361,3 +377,24 @@ def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: 
     decay = contact.friction * weight / contact.slip * np.linalg.eigvalsh(compliance).max()
     damping = contact.dissipation * weight * frequency**2 / slope
     return float(STABLE / max(frequency, decay, damping, 1e-300))
+
+
+# m/s: the mean velocity that sweeps may leave. A body that should stick creeps by up to 1 mm in a second; those that
+# slide are as wrong, which matters less.
+CREEP = 1e-3
+
+
+def residual_facts(residual: Array) -> dict[str, float]:
+    """Return the largest and the mean residual (m/s) of hard contact, for the settings of a trajectory."""
+    known = residual[np.isfinite(residual)]
+    return {"residual": float(known.max(initial=0.0)), "mean_residual": float(known.mean()) if known.size else 0.0}
+
+
+def warn_of_creep(robot: Robot, settings: Mapping[str, Any]) -> None:
+    """Warn if the sweeps of hard contact did not converge."""
+    contact = settings.get("contact", {})
+    if contact.get("mean_residual", 0.0) > CREEP:
+        mean, largest, sweeps = (contact[name] for name in ("mean_residual", "residual", "sweeps"))
+        found = f"hard contact is not solved: {sweeps} sweeps leave velocities of {mean:.2g} m/s, {largest:.2g} at most"
+        fix = f"`sweeps={max(4 * sweeps, 10)}`, or a shorter step"
+        warn(found, where=robot.name, allowed=f"{CREEP:g} m/s", fix=fix)

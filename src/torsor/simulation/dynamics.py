@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import casadi as ca
 
+from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.compiler.llvm.target import host
@@ -23,20 +25,43 @@ def held_inputs(controller: Source, external: Source, sampled: bool) -> tuple[bo
     return controlled or sampled, external.array is not None or external.call is not None
 
 
+def windowed(controller: Source, external: Source, sampled: bool) -> list[Source]:
+    """Return the sources of a step that need the window of a signal: one input each, after the held forces."""
+    both = [] if sampled else [controller]
+    return [source for source in (*both, external) if source.window is not None]
+
+
+def windows(sources: tuple[Source, Source, bool], start: Any, end: Any) -> list[Array]:
+    """Return the windows (..., rows, columns) of the sources that need one, from ``start`` (...) to ``end`` (...)."""
+    return [source.window(start, end) for source in windowed(*sources) if source.window is not None]
+
+
+def window_sizes(sources: tuple[Source, Source, bool]) -> list[tuple[int, ...]]:
+    """Return the shapes of the windows."""
+    return [source.function.size_in(3) for source in windowed(*sources) if source.function is not None]
+
+
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
-    """Return the acting forces: (t, q, v, [tau], [external]) -> tau (nv x 1), and external (L x 6) if there is any.
+    """Return the acting forces: (t, q, v, [tau], [external], [windows]) -> tau (nv x 1), and external (L x 6) if any.
 
     Forces that are traced, or zero, are not inputs. ``sampled``: the controller is sampled at its own rate, so that its
-    force is always an input.
+    force is always an input. A source of samples needs its window.
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
     inputs = {"t": t, "q": q, "v": v}
+    parts: dict[str, list[ca.SX]] = {}
+    for name, source in (("window", controller), ("external_window", external)):
+        parts[name] = []
+        if source.window is not None and source.function is not None and not (sampled and source is controller):
+            parts[name] = [ca.SX.sym(name, *source.function.size_in(3))]
     holds_tau, holds_external = held_inputs(controller, external, sampled)
     if holds_tau:
         inputs["tau"] = tau
     else:
-        tau = ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v)
+        tau = (
+            ca.SX.zeros(robot.nv, 1) if controller.function is None else controller.function(t, q, v, *parts["window"])
+        )
     if controller.limit is not None:
         tau = saturated_force(tau, controller.limit)
     if controller.added is not None:
@@ -46,10 +71,11 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
         inputs["external"] = wrenches
         acting["acting_external"] = wrenches
     elif external.function is not None:
-        acting["acting_external"] = external.function(t, q, v)
+        acting["acting_external"] = external.function(t, q, v, *parts["external_window"])
     if external.added is not None:
         more = external.added(t, q, v)
         acting["acting_external"] = acting.get("acting_external", 0) + more
+    inputs |= {name: part[0] for name, part in parts.items() if part}
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
 
 
@@ -157,7 +183,7 @@ def compiled(
 
     def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
         nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
-        known: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
+        known: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin", "residual"), ())
         known |= dict.fromkeys(("q", "q_next", "chart"), (nq,))
         known |= dict.fromkeys(("v", "v_next", "tau", "controller", "u"), (nv,))
         known |= {"given": (3, nv), "stages": (9, nv)}
@@ -165,6 +191,8 @@ def compiled(
         known |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}
         known |= dict.fromkeys(("external", "contact"), (len(robot.links), 6))
         known |= {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}
+        sizes = dict(zip(signature.names_in, signature.sizes_in, strict=True))
+        known |= {name: sizes[name] for name in ("window", "external_window") if name in sizes}
         known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs

@@ -121,7 +121,7 @@ def _of_archive(archive: Archive, robot: Robot | None) -> Samples:
 
 
 def check(samples: Samples) -> Samples:
-    """Return the samples of a file; raise ValueError where its arrays do not fit together."""
+    """Return the samples of a file; raise ValueError if its arrays are inconsistent."""
     robot, times = samples.robot, samples.times
     batch, count = samples.q.shape[:-2], len(np.atleast_1d(times))
     shapes: dict[str, tuple[int, ...]] = {"times": (count,), "q": (*batch, count, robot.nq)}

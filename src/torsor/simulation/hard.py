@@ -20,12 +20,16 @@ p^T G p / 2 and what friction and spring take. The rest of the step changes it b
 order h where points that touch are accelerated by velocity products: docs/simulate/contact.md has their size.
 
 The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every point
-that touches sticks, one factorisation of G = J M^-1 J^T. Then sweeps of projected Gauss-Seidel over the points: the
+that touches sticks, one factorisation of G = J M^-1 J^T. Several points of one body share the tangential load in any
+way; the guess is repeated with shares in proportion to the normal impulses, and without points that pull, so that each
+is as far from its cone as the body is. Otherwise points with little weight slip, and sweeps pass their load on slowly:
+bodies near tipping would creep. Then sweeps of projected Gauss-Seidel over the points: the
 normal impulse, then the tangential one with a step of 1 over the larger eigenvalue of its block of G, projected onto
 the disc mu p_n. Every subproblem is convex, and all of it is a fixed sequence of operations, for batches as for a
 single motion.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -93,17 +97,23 @@ class Mobility:
 _REGULAR = 1e-6
 # Relative to the diagonal of G, the compliance in the first guess of a point that does not touch.
 _AWAY = 1e9
+# Rounds in which tangential impulses are spread in proportion to the normal ones, and points that pull are let go: a
+# box on one edge needs all of them.
+ROUNDS = 3
+# The least share of a point in the normal impulse, relative to the largest, that counts.
+_LEAST_SHARE = 1e-4
 # 1/kg: that of a point that cannot move in some direction. Also keeps derivatives of square roots finite at zero.
 _IMMOBILE = 1e-12
 
 
 def impulses(
-    contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX
-) -> tuple[ca.SX, ca.SX]:
-    """Return the impulses of a step of length h, and those that cancel the velocities ``given`` of points that touch.
+    contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX, rounds: int
+) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Return the impulses of a step, those that cancel the velocities ``given`` of points that touch, and the residual.
 
-    Both are (3 K x 1). ``free`` (3 K x 1) are the velocities of the points without impulses, normal and two
-    tangents each, ``distance`` (K x 1) what h times the normal velocity at the end is added to.
+    Impulses are (3 K x 1), the residual is in m/s, and the length of the step is h. ``free`` (3 K x 1) are the
+    velocities of the points without impulses, normal and two tangents each, ``distance`` (K x 1) what h times the
+    normal velocity at the end is added to. The first guess is repeated ``rounds`` times.
     """
     count, mu, spring = distance.numel(), contact.friction, contact.stiffness * h * (h + contact.relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
@@ -119,7 +129,37 @@ def impulses(
     held -= stuck_by(left)  # what rests shall not move by what makes G regular
     added[::3] += 1 / spring
     guess = -mobility.sticking(added)(wanted)
-    return _swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring), held
+    for _ in range(rounds):
+        guess = -mobility.sticking(_loaded(blocks, guess[::3], 1 / spring, mu))(wanted)
+    p = _swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring)
+    return p, held, _residual(mobility, blocks, wanted, p, 1 / spring, mu)
+
+
+def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: float) -> ca.SX:
+    """Return what makes G regular, and spreads tangential impulses in proportion to the ``normal`` ones (K x 1)."""
+    largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
+    for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
+        side = (G[1, 1] + G[2, 2]) / 2  # the same in both directions, so that the spread has the direction of the load
+        diagonal = ca.vertcat(G[0, 0], side, side) + _IMMOBILE
+        share = ca.fmax(p / largest, _LEAST_SHARE)
+        tangential = _REGULAR / share if mu else _AWAY
+        stuck = ca.vertcat(_REGULAR, tangential, tangential)
+        added.append(ca.if_else(p > 0, stuck, _AWAY) * diagonal + ca.vertcat(soft, 0, 0))
+    return ca.vertcat(*added)
+
+
+def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: float) -> ca.SX:
+    """Return the largest velocity (m/s) that is left at a point: what another sweep would change it by."""
+    u, left = mobility.read @ (mobility.write @ p) + wanted, []
+    for n, G in zip(range(0, p.numel(), 3), blocks, strict=True):
+        rate = 1 / (G[0, 0] + soft)
+        pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), 0)
+        left.append(ca.fabs(pushed - p[n]) / rate)
+        if mu:
+            slow = 1 / (G[1, 1] + G[2, 2] + _IMMOBILE)
+            x, y = _on_disc(p[n + 1] - slow * u[n + 1], p[n + 2] - slow * u[n + 2], mu * p[n])
+            left.append(ca.sqrt((x - p[n + 1]) ** 2 + (y - p[n + 2]) ** 2) / slow)
+    return ca.mmax(ca.vertcat(*left))
 
 
 def _swept(
@@ -236,7 +276,7 @@ def tangents(normal: ca.SX) -> ca.SX:
 
 def hard_step(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one step of length h (s) with hard contact."""
-    free, kick, shift, _ = _solved(robot, acting, contact)
+    free, kick, shift, _, _ = _solved(robot, acting, contact)
     q_next = robot.function("chart")(free.q, shift)
     v_next = turned(Tree.of(robot), free.q, q_next, free.v + kick)
     return step_function("hard", robot, free.inputs, q_next, v_next, None)
@@ -253,14 +293,14 @@ def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contac
 
 
 def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
-    """Return the contact wrenches (L x 6) in the step from (t, q, v, [tau], [external], h): impulses / h."""
-    free, _, _, wrenches = _solved(robot, acting, contact)
-    values = [ca.cse(ca.densify(wrenches))]
-    return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), ["contact"])
+    """Return the contact wrenches (L x 6) in the step from (t, q, v, [tau], [external], h), and the residual (m/s)."""
+    free, _, _, wrenches, residual = _solved(robot, acting, contact)
+    values, names = ca.cse([ca.densify(wrenches), residual]), ["contact", "residual"]
+    return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), names)
 
 
-def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX]:
-    """Return a step without contact, what impulses change its velocities and positions by, and wrenches (L x 6)."""
+def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return a step without contact, what impulses change velocities and positions by, wrenches (L x 6), residual."""
     free = free_motion(robot, acting)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
@@ -270,7 +310,9 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     mobility = Mobility(mass_matrix(lean(Tree.of(robot)), free.q), J)
     u, change = J @ free.v, J @ free.change
     distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * change[::3]
-    p, held = impulses(contact, mobility, u, distance, change, h)
+    links = Counter(tuple(side.link for side in each.touch) for each in state.points)
+    rounds = ROUNDS if max(links.values()) > 1 else 0  # the load of one point is its own
+    p, held, residual = impulses(contact, mobility, u, distance, change, h, rounds)
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces)
+    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces), residual

@@ -17,68 +17,11 @@ from torsor.base.arrays import Array, Shape
 from torsor.base.checks import arrays, real_array
 from torsor.base.errors import ModelError, SimulationError, listing, warn
 from torsor.robot.robot import Robot
+from torsor.simulation.signals import Signal, check_duration, motion_signal, polynomial, sampled_times
 
-# Curves through samples: positions, velocities and accelerations at any time between them.
+# Sources of forces and wrenches: zero, a constant array, samples over time, a Python function, or a CasADi function.
 
-CUBIC = 4  # points that determine a cubic
-
-
-class Curve(NamedTuple):
-    """Positions, velocities and accelerations (T, n each) at increasing ``times`` (T,), with quintics in between."""
-
-    times: Array
-    q: Array
-    v: Array
-    a: Array
-
-    @classmethod
-    def through(cls, times: Array, q: Array) -> "Curve":
-        """Return the cubic spline through positions (T, n); its end slopes are those of cubics through four points."""
-        # A quintic with the values, slopes and accelerations of a cubic at both ends is that cubic.
-        h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
-        slopes = np.empty_like(q)
-        slopes[0], slopes[-1] = _slope(times[:CUBIC], q[:CUBIC], 0), _slope(times[-CUBIC:], q[-CUBIC:], -1)
-        # Continuous accelerations: h_k m_k-1 + 2 (h_k-1 + h_k) m_k + h_k-1 m_k+1 is known; eliminated from the left.
-        factors = np.zeros_like(h)
-        for k in range(1, len(times) - 1):
-            before, after = h[k - 1, 0], h[k, 0]
-            known = 3 * (after * steep[k - 1] + before * steep[k]) - after * slopes[k - 1]
-            pivot = 2 * (before + after) - after * factors[k - 1, 0]
-            slopes[k], factors[k] = known / pivot, before / pivot
-        for k in reversed(range(1, len(times) - 1)):
-            slopes[k] -= factors[k] * slopes[k + 1]
-        a = np.empty_like(q)
-        a[:-1] = (6 * steep - 4 * slopes[:-1] - 2 * slopes[1:]) / h
-        a[-1] = (-6 * steep[-1] + 2 * slopes[-2] + 4 * slopes[-1]) / h[-1]
-        return cls(times, q, slopes, a)
-
-    def at(self, t: float) -> tuple[Array, Array, Array]:
-        """Return the position, velocity and acceleration (n,) at a time."""
-        k = int(np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2))
-        h = self.times[k + 1] - self.times[k]
-        s = (t - self.times[k]) / h
-        (q0, q1), (v0, v1), (a0, a1) = self.q[k : k + 2], h * self.v[k : k + 2], h**2 * self.a[k : k + 2]
-        # q0 + v0 s + a0 s^2 / 2 + c3 s^3 + c4 s^4 + c5 s^5, which has q1, v1 and a1 at s = 1.
-        left, slope, bend = q1 - q0 - v0 - a0 / 2, v1 - v0 - a0, a1 - a0
-        c3, c4, c5 = 10 * left - 4 * slope + bend / 2, -15 * left + 7 * slope - bend, 6 * left - 3 * slope + bend / 2
-        q = q0 + s * (v0 + s * (a0 / 2 + s * (c3 + s * (c4 + s * c5))))
-        v = v0 + s * (a0 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)))
-        a = a0 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5))
-        return q, v / h, a / h**2
-
-
-def _slope(times: Array, q: Array, end: int) -> Array:
-    """Return the slope (n,) at one of some points of the polynomial through all of them (Lagrange's formula)."""
-    t, weights = times[end], np.zeros(len(times))
-    for j in np.delete(np.arange(len(times)), end).tolist():
-        rest = np.delete(times, [j, end])
-        weights[j] = np.prod(t - rest) / (np.prod(times[j] - rest) * (times[j] - t))
-    weights[end] = -weights.sum()
-    return np.asarray(weights @ q)
-
-
-# Sources of forces and wrenches: zero, a constant array, a Python function, or a traced CasADi function.
-
+Window = Callable[[Any, Any], Array]
 Law = Callable[[float, Array, Array], Array]
 
 
@@ -86,7 +29,8 @@ class Source(NamedTuple):
     """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
 
     ``added`` is a function of (t, q, v) whose forces act as well: those of contact, or of stops. ``limit`` are the
-    largest forces (nv,) that the controller's drives give.
+    largest forces (nv,) that the controller's drives give. With a ``window``, the function has a fourth input: the
+    result of ``window(start, end)`` for the time of a step.
     """
 
     array: Array | None = None
@@ -94,21 +38,25 @@ class Source(NamedTuple):
     function: ca.Function | None = None
     added: ca.Function | None = None
     limit: Array | None = None
+    window: Window | None = None
 
     @classmethod
-    def of(cls, robot: Robot, given: Any, what: str, core: Shape) -> "Source":
+    def of(cls, robot: Robot, given: Any, what: str, core: Shape, duration: float) -> "Source":
         """Return the source for an argument of ``simulate``; ``core`` is the shape of its value for one rollout."""
         if given is None:
             return cls()
-        function = casadi_function(given)
         active = _active(robot) if what == "controller" else []
+        if is_sampled(given, core):
+            return cls._of_samples(robot, given, what, core, active, duration)
+        function = casadi_function(given)
         if function is not None:
             size = (core[0], core[1] if len(core) > 1 else 1)
             if active and function.n_out() == 1 and function.size_out(0) == (len(active), 1):
                 inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
                 whole = ca.DM.eye(robot.nv)[:, active] @ function.call(inputs)[0]
                 function = ca.Function(function.name(), inputs, [whole])
-            return cls(function=traced(robot, function, what, size))
+            window = getattr(given, "window", None)
+            return cls(function=traced(robot, function, what, size, window is not None), window=window)
         if callable(given):
             return cls(call=_checked(given, robot, what, core, active))
         if active and np.shape(given)[-1:] == (len(active),):
@@ -117,6 +65,28 @@ class Source(NamedTuple):
             allowed = f"(..., {core[0]}), or (..., {len(active)}) of the active coordinates"
             raise ModelError(f"has shape {np.shape(given)}", argument=what, where=robot.name, allowed=allowed)
         return cls(array=arrays(given, core, robot.name, what))
+
+    @classmethod
+    def _of_samples(
+        cls, robot: Robot, given: Any, what: str, core: Shape, active: list[int], duration: float
+    ) -> "Source":
+        """Return the source of samples (times, values), which are linear in time between them."""
+        where = f"{robot.name}: {what}"
+        times, values = sampled_times(given[0], where), real_array(given[1], where, what)
+        if active and values.shape[1:] == (len(active),):
+            values = _expand(values, core[0], active)
+        if values.shape != (len(times), *core):
+            allowed = f"{(len(times), *core)}, a row for each time"
+            raise ModelError(f"samples of shape {values.shape}", where=where, allowed=allowed)
+        if not np.isfinite(values).all():
+            raise ModelError("the samples are not finite", where=where, allowed="finite numbers")
+        check_duration(times, duration, where)
+        signal = Signal.joined(times, [values.reshape(len(times), -1)])
+        t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+        window = ca.SX.sym("window", *signal.size)
+        now = ca.reshape(polynomial(t, window), *reversed((*core, 1)[:2])).T  # rows first, as in arrays
+        inputs = [t, q, v, window]
+        return cls(function=ca.Function(what, inputs, [now], ["t", "q", "v", "window"], [what]), window=signal.window)
 
 
 def _active(robot: Robot) -> list[int]:
@@ -141,18 +111,31 @@ def casadi_function(given: Any) -> ca.Function | None:
     return found if isinstance(found, ca.Function) else None
 
 
-def traced(robot: Robot, function: ca.Function, what: str, size: tuple[int, int]) -> ca.Function:
+def is_sampled(given: Any, core: Shape) -> bool:
+    """Return whether an argument is (times, values): two arrays, the second with one axis more than one value."""
+    try:
+        return isinstance(given, tuple) and [np.ndim(each) for each in given] == [1, 1 + len(core)]
+    except ValueError:  # rows of different lengths
+        return False
+
+
+def traced(
+    robot: Robot, function: ca.Function, what: str, size: tuple[int, int], has_window: bool = False
+) -> ca.Function:
     """Return a CasADi function of (t, q, v) as one of scalar operations; raise ModelError for other sizes."""
     inputs = [function.size_in(k) for k in range(function.n_in())]
     outputs = [function.size_out(k) for k in range(function.n_out())]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
-    if inputs != wanted or outputs != [size]:
+    if inputs[: 3 if has_window else None] != wanted or outputs != [size]:
         found = f"{what} {function.name()} takes {inputs} and returns {outputs}"
-        raise ModelError(found, where=robot.name, allowed=f"(t, q, v) of sizes {wanted} -> one of size {size}")
-    t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+        fix = "pass the controller itself, which has the samples" if "window" in function.name_in() else ""
+        allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
+        raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
+    names = ["t", "q", "v", *["window"] * has_window]
+    symbols = [ca.SX.sym(name, *each) for name, each in zip(names, inputs, strict=True)]
     try:
         scalar = function if function.is_a("SXFunction") else function.expand()
-        value = ca.Function(what, [t, q, v], [ca.densify(scalar(t, q, v))], ["t", "q", "v"], [what])
+        value = ca.Function(what, symbols, [ca.densify(scalar(*symbols))], names, [what])
     except RuntimeError:
         value = None
     # Solvers, interpolation tables and external functions remain calls, which the compiler cannot translate.
@@ -197,6 +180,8 @@ def words(given: Any, what: str, constant: str) -> str:
     function = casadi_function(given)
     if function is not None:
         return f"{what} {function.name()}"
+    if is_sampled(given, (1,)) or is_sampled(given, (1, 1)):
+        return f"sampled {constant}"
     return f"{what} {getattr(given, '__name__', type(given).__name__)}" if callable(given) else f"constant {constant}"
 
 
@@ -357,18 +342,6 @@ def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
 
 def _of_samples(given: tuple[Any, ...], count: int, duration: float, where: str) -> Motion:
     """Return the motion through samples: a cubic spline through positions, or quintics through q, v and a."""
-    if len(given) not in (2, 4):
-        raise ModelError(f"{len(given)} arrays", where=where, allowed="(times, q) or (times, q, v, a)")
-    times = real_array(given[0], where, "times")
-    if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
-        raise ModelError(f"times of shape {times.shape}", where=where, allowed="2 or more increasing times")
-    if times[0] > 0 or times[-1] < duration * (1 - 1e-12):
-        found = f"samples from {times[0]:g} s to {times[-1]:g} s"
-        raise ModelError(found, where=where, allowed=f"from 0 to the duration, {duration:g} s")
-    rows = [real_array(each, where, name) for name, each in zip(("q", "v", "a"), given[1:], strict=False)]
-    rows = [each[:, None] if each.ndim == 1 and count == 1 else each for each in rows]
-    for each in rows:
-        if each.shape != (len(times), count):
-            allowed = f"({len(times)}, {count}), a row for each time"
-            raise ModelError(f"samples of shape {each.shape}", where=where, allowed=allowed)
-    return (Curve.through(times, rows[0]) if len(rows) == 1 else Curve(times, *rows)).at
+    signal = motion_signal(given, count, where)
+    check_duration(signal.breaks, duration, where)
+    return lambda t: tuple(signal.at(t))

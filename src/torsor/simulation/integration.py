@@ -10,19 +10,30 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.errors import SimulationError
+from torsor.base.errors import SimulationError, warn
 from torsor.base.progress import Bar
 from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.repeat import can_repeat, repeat
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.simulation import dynamics
+from torsor.simulation.contact import residual_facts
 from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.files import Crossings
 from torsor.simulation.hard import hard_step, hard_wrenches
+from torsor.simulation.inputs import Source
 from torsor.simulation.limits import limits_of
 from torsor.simulation.loop_projection import ClosureMonitor, LoopStep, project
 from torsor.simulation.methods import STEPS
-from torsor.simulation.setup import FASTEST, WHOLE, Setup, divergence, normalised, python_controller
+from torsor.simulation.setup import (
+    FASTEST,
+    WHOLE,
+    Setup,
+    divergence,
+    is_whole_quotient,
+    normalised,
+    python_controller,
+    traced_law,
+)
 from torsor.simulation.trajectory import Trajectory, forward_dynamics, needed
 
 # Bytes of q, v, a and tau up to which every step is recorded, without ``record``.
@@ -89,22 +100,23 @@ class Recorder:
 
     def trajectory(self, status: str, events: tuple[Crossings, ...]) -> Trajectory:
         """Return the samples so far; traced forces and the accelerations are evaluated here."""
-        robot, count = self.setup.robot, self.count
+        robot, count, about = self.setup.robot, self.count, dict(self.setup.about)
         times, q, v = self.times[:count], self.q[..., :count, :], self.v[..., :count, :]
         tau = None if self.tau is None else self.tau[..., :count, :]
         external = None if self.external is None else self.external[..., :count, :, :]
         controller, environment = self.setup.controller.function, self.setup.external.function
         if tau is None:
             still = np.broadcast_to(np.zeros(robot.nv), v.shape)
-            tau = still if controller is None else _evaluate(self.setup, controller, times, q, v)
+            tau = still if controller is None else _evaluate(self.setup, self.setup.controller, times, q, v)
         if external is None and environment is not None:
-            external = _evaluate(self.setup, environment, times, q, v)
+            external = _evaluate(self.setup, self.setup.external, times, q, v)
         contact = self.setup.external.added
         if contact is not None:
-            wrenches = _evaluate(self.setup, contact, times, q, v)
+            wrenches = _evaluate(self.setup, Source(function=contact), times, q, v)
             external = wrenches if external is None else external + wrenches
         if self.setup.hard is not None:
-            wrenches = self._hard(times, q, v, tau, external)
+            wrenches, residual = self._hard(times, q, v, tau, external)
+            about["contact"] = {**about["contact"], **residual_facts(residual)}
             external = wrenches if external is None else external + wrenches
         limits, prescribed = limits_of(self.setup.about), self.setup.prescribed
         if self.setup.controller.limit is not None:
@@ -116,10 +128,10 @@ class Recorder:
             a, tau = needed(prescribed, times, q, v, tau, external)
         holding = self.tau is not None and prescribed is None, self.external is not None and contact is None
         holding = holding[0], holding[1] and self.setup.hard is None
-        return Trajectory(robot, times, q, v, a, tau, status, events, external, holding, self.setup.about)
+        return Trajectory(robot, times, q, v, a, tau, status, events, external, holding, about)
 
-    def _hard(self, times: Array, q: Array, v: Array, tau: Array, external: Array | None) -> Array:
-        """Return the wrenches of hard contact in the steps that begin at the samples."""
+    def _hard(self, times: Array, q: Array, v: Array, tau: Array, external: Array | None) -> tuple[Array, Array]:
+        """Return the wrenches of hard contact in the steps that begin at the samples, and their residuals (m/s)."""
         setup, contact = self.setup, self.setup.hard
         assert contact is not None
         robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
@@ -130,14 +142,14 @@ class Recorder:
             return hard_wrenches(robot, dynamics.forces(robot, *sources), contact)
 
         kernel = dynamics.closed(robot, f"hard contact {contact.key(robot)}", sources, make)
-        found: Array = kernel(times, q, v, *held, np.array(setup.settings.steps[0][2]))
-        return found
+        h = setup.settings.steps[0][2]
+        wrenches, residual = kernel(times, q, v, *held, *dynamics.windows(sources, times, times + h), np.array(h))
+        return wrenches, residual
 
 
-def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Array) -> Array:
+def _evaluate(setup: Setup, source: Source, times: Array, q: Array, v: Array) -> Array:
     """Return the traced controller, environment or contact along the samples."""
-    kernel = dynamics.compiled(setup.robot, function.name_out(0), (function,), lambda: function)
-    return np.asarray(kernel(times, q, v))
+    return traced_law(setup.robot, source)(times, q, v)
 
 
 # Fixed steps without Python between them: many in one call of machine code, where nothing in Python is asked.
@@ -148,7 +160,7 @@ MAX_STEPS = 2048  # steps of one call, times the rollouts: after some 10 ms Ctrl
 def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, bar: Bar) -> str:
     """Integrate, record every ``every``-th step, and return the status."""
     count, robot, law = math.prod(setup.batch), setup.robot, python_controller(setup)
-    most = max(1, MAX_STEPS // count)
+    most, sources = max(1, MAX_STEPS // count), (setup.controller, setup.external, setup.is_sampled)
     q, v = (np.empty((most + 1, count, size)) for size in (robot.nq, robot.nv))
     q[0], v[0], done = setup.q.reshape(count, -1), setup.v.reshape(count, -1), 0
     tau, external = setup.controller.array, setup.external.array
@@ -161,7 +173,11 @@ def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, b
             t: Array = start + h * np.arange(first, first + steps, dtype=float)
             given = [np.broadcast_to(each, (steps, *each.shape)) for each in held]
             times, length = (np.broadcast_to(each, (steps, count)) for each in (t[:, None], h))
-            inputs = [times, q[:steps], v[:steps], *given, length]
+            parts = [
+                np.broadcast_to(each[:, None], (steps, count, *each.shape[1:]))
+                for each in dynamics.windows(sources, t, t + h)
+            ]
+            inputs = [times, q[:steps], v[:steps], *given, *parts, length]
             repeat(kernel, inputs, [q[1 : steps + 1], v[1 : steps + 1]])
             failed = ~(np.abs(v[1 : steps + 1]) < FASTEST).all(axis=(1, 2))
             good = int(np.argmax(failed)) if failed.any() else steps
@@ -218,6 +234,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
     prescribed = setup.prescribed
     law, law_external = python_controller(setup), setup.external.call
     continuous = None if setup.is_sampled else law
+    sources = setup.controller, setup.external, setup.is_sampled
     tau: Array | None = None
 
     # Derivatives of Python functions are not known: LSODA then approximates the Jacobian by finite differences.
@@ -229,7 +246,7 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
 
     def inputs(t: float, y: Array) -> list[Any]:
         q = normalised(robot, y[:nq]) if calls else y[:nq]
-        given = [] if prescribed is None else [prescribed.at(t)]
+        given = dynamics.windows(sources, t, t) + ([] if prescribed is None else [prescribed.at(t)])
         return [np.array(t), y, *(each for each in forces(t, q, y[nq:]) if each is not None), *given]
 
     def begin(start: float, y: Array, end: float) -> Any:
@@ -324,7 +341,12 @@ def samples_of(setup: Setup) -> tuple[int, int]:
     steps = setup.settings.steps
     total = sum(count for _, count, _ in steps)
     record = setup.settings.record
-    every = thinning(setup, total) if record is None else max(1, round(record / steps[0][2]))
+    h = steps[0][2]
+    every = thinning(setup, total) if record is None else max(1, round(record / h))
+    if record is not None and not is_whole_quotient(record, h):  # only with a control period
+        found = f"is {record:g} s, which is not a whole number of steps of {h:g} s in the control period"
+        fix = f"use a multiple of {h:g} s, such as the control period"
+        warn(f"{found}: samples are recorded every {every * h:g} s", argument="record", where=setup.robot.name, fix=fix)
     return every, math.ceil(total / every) + 2  # plus the end, and the last state before a failure
 
 
@@ -338,7 +360,7 @@ def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetec
     law, law_external = python_controller(setup), setup.external.call
     tau, external = setup.controller.array, setup.external.array
     q, v, done = setup.q, setup.v, 0
-    few = v.size < MANY
+    few, sources = v.size < MANY, (setup.controller, setup.external, setup.is_sampled)
     detector.start(0.0, q, v)
     for start, count, h in setup.settings.steps:
         length = np.array(h)
@@ -353,8 +375,9 @@ def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetec
             if done % every == 0:
                 recorder.add(t, q, v, tau, external)
             forces = [each for each in (tau, external) if each is not None]
+            parts = dynamics.windows(sources, t, t + h)
             try:
-                q_next, v_next = step(np.array(t), q, v, *forces, length)
+                q_next, v_next = step(np.array(t), q, v, *forces, *parts, length)
             except SimulationError:
                 recorder.add(t, q, v, tau, external)
                 raise
@@ -364,7 +387,7 @@ def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetec
                 recorder.add(t, q, v, tau, external)
                 raise error
             if detector.events:
-                state_at = _interpolation(setup, step_of, t, (q, v), (tau, external))
+                state_at = _interpolation(setup, step_of, t, (q, v), (tau, external), parts)
                 stop = detector.step(t, t + h, q_next, v_next, state_at)
                 if stop is not None:
                     recorder.add(stop[0], *stop[1], tau, external)
@@ -408,12 +431,17 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
         return plain, lambda index: plain, compiled(None)
     cores = (robot.nv,), (len(robot.links), 6)
     held = [core for core, holds in zip(cores, dynamics.held_inputs(*sources), strict=True) if holds]
-    step = LoopStep(setup.choices, kernel, setup.q, held)
+    step = LoopStep(setup.choices, kernel, setup.q, held + dynamics.window_sizes(sources))
     return step, step.of, None
 
 
 def _interpolation(
-    setup: Setup, step_of: Callable[[Index], Step], start: float, state: State, held: tuple[Array | None, Array | None]
+    setup: Setup,
+    step_of: Callable[[Index], Step],
+    start: float,
+    state: State,
+    held: tuple[Array | None, Array | None],
+    parts: list[Array],
 ) -> StateAt:
     """Return the state of one rollout at a time within a step, by a shorter step from its start."""
     cores = (setup.robot.nv,), (len(setup.robot.links), 6)
@@ -422,6 +450,6 @@ def _interpolation(
     def state_at(t: float, index: Index) -> State:
         pairs = zip(held, shapes, strict=True)
         own = [np.broadcast_to(each, shape)[index] for each, shape in pairs if each is not None]
-        return step_of(index)(np.array(start), *(each[index] for each in state), *own, np.array(t - start))
+        return step_of(index)(np.array(start), *(each[index] for each in state), *own, *parts, np.array(t - start))
 
     return state_at

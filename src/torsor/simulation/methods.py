@@ -9,6 +9,7 @@ from torsor.base.errors import ModelError
 from torsor.dynamics import Tree, lean, midpoint_step, sdirk_step
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.implicit_steps import GAMMA, Forces
+from torsor.mechanism.friction import jumps
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, imposed, step_function, step_inputs, symbols
 from torsor.simulation.inputs import Prescribed
@@ -115,9 +116,11 @@ def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:
         found = f"is {method!r}, which does not support prescribed motion"
         raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
     for joint in robot.joints:
-        for where, part in ((joint.name, joint), (f"{joint.name}/motor", joint.motor)):
-            if part is not None and np.any(part.coulomb) and not part.smooth:
-                found = f"is {method!r}, and Coulomb friction of {where!r} is discontinuous at rest"
+        motor = joint.motor
+        rough = {joint.name: jumps(joint).any(), f"{joint.name}/motor": motor and motor.coulomb and not motor.smooth}
+        for where, is_rough in rough.items():
+            if is_rough:
+                found = f"is {method!r}, and friction of {where!r} is discontinuous at rest"
                 fix = f'make it smooth: with_friction({where!r}, smooth=1e-3), or use `method="rk4"`'
                 raise ModelError(found, argument="method", value=method, where=robot.name, fix=fix)
 

@@ -26,12 +26,12 @@ from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, added_contact, check_start
-from torsor.simulation.dynamics import compiled, forces, symbols
+from torsor.simulation.dynamics import compiled, forces, symbols, windows
 from torsor.simulation.files import Samples, check, columns
 from torsor.simulation.hard import contact_step
-from torsor.simulation.inputs import Source, casadi_function, traced, words
+from torsor.simulation.inputs import Source, casadi_function, is_sampled, traced, words
 from torsor.simulation.methods import STEPS
-from torsor.simulation.setup import WHOLE
+from torsor.simulation.setup import WHOLE, check_rollouts
 from torsor.simulation.trajectory import plot, summary
 
 if TYPE_CHECKING:
@@ -191,13 +191,13 @@ def rollout(
     """Return motions in fixed steps, from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
     Unlike ``simulate``, it neither checks nor copies its results: on the GPU (``robot.to(device="cuda")``), all states
-    stay there, and no step waits for the previous one. ``controller`` is the generalised forces (nv) and
-    ``external`` the wrenches (L, 6): a constant array (..., nv) or (..., L, 6), or a ``casadi.Function`` of (t, q, v),
-    which is compiled into the step. ``contact`` is as in ``simulate`` and is differentiated too. Shapes that overlap
-    at the start raise an error, except on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) that returns one
-    number: a rollout stops once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in
-    ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state is returned, and the last one. Robots
-    with loops raise ModelError.
+    stay there, and no step waits for the previous one. ``controller`` is the generalised forces (nv) and ``external``
+    the wrenches (L, 6): a constant array with the leading axes of the start, samples (times, values), or a
+    ``casadi.Function`` of (t, q, v), which is compiled into the step. ``contact`` is as in ``simulate`` and is
+    differentiated too. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is a
+    ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
+    is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state
+    is returned, and the last one. Robots with loops raise ModelError.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -211,8 +211,9 @@ def rollout(
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
-    law, tau = _source(robot, controller, "controller", (robot.nv,))
-    wrenches, loads = _source(robot, external, "external", (len(robot.links), 6))
+    law, tau = _source(robot, controller, "controller", (robot.nv,), duration)
+    wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration)
+    sources = law, wrenches, False
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
     wrenches = wrenches._replace(added=added_contact(robot, contact))
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
@@ -243,7 +244,11 @@ def rollout(
     if contact is not None and xp is np:
         check_start(robot, contact, np.asarray(q, dtype=float), None)
     cores = [1, 1, *([1] if tau is not None else []), *([2] if loads is not None else [])]
-    batch = np.broadcast_shapes(*(each.shape[:-core] for each, core in zip((q, v, *held), cores, strict=True)))
+    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+    for name, array, axes in (("controller", tau, 1), ("external", loads, 2)):
+        if array is not None:
+            check_rollouts(robot, name, tuple(array.shape), axes, batch)
+    parts = [xp.asarray(each, dtype) for each in windows(sources, instants[:-1], instants[1:])]
     samples = [k for k in range(count + 1) if k % record == 0 or k == count]
     states = [xp.empty((len(samples), *batch, size), dtype) for size in (robot.nq, robot.nv)]
     for whole, start in zip(states, (q, v), strict=True):
@@ -252,7 +257,7 @@ def rollout(
     here, at = [whole[0] for whole in states], {k: j for j, k in enumerate(samples)}
     for k in range(count):
         there = [whole[at[k + 1]] for whole in states] if k + 1 in at else spare[k % 2]
-        kernel(t[k], *here, *held, h, out=tuple(there))
+        kernel(t[k], *here, *held, *(part[k] for part in parts), h, out=tuple(there))
         here = there
 
     def pull(q_bar: Any, v_bar: Any) -> tuple[Any, ...]:
@@ -267,9 +272,9 @@ def rollout(
         own = (each.shape[each.ndim - core :] for each, core in zip(held, cores[2:], strict=True))
         total = [xp.zeros((*batch, *shape), dtype) for shape in own]
         for k in reversed(range(count)):
-            _, *found, _ = back(t[k], *(whole[k] for whole in states), *held, h, *bars)
+            _, *found, _ = back(t[k], *(whole[k] for whole in states), *held, *(part[k] for part in parts), h, *bars)
             bars = [each + bar[k] for each, bar in zip(found[:2], given, strict=True)]
-            total = [each + more for each, more in zip(total, found[2:], strict=True)]
+            total = [each + more for each, more in zip(total, found[2:], strict=False)]  # not of windows
         return (*bars, *total)
 
     times: Array = np.array(instants[samples], dtype=float)
@@ -280,16 +285,15 @@ def rollout(
     return Rollout(times, q, v, pull, robot, settings)
 
 
-def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...]) -> tuple[Source, Any]:
+def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...], duration: float) -> tuple[Source, Any]:
     """Return a source, and the array if it is one; the source of an array holds its place only."""
     if given is None:
         return Source(), None
-    function = casadi_function(given)
-    if function is not None:
-        return Source.of(robot, function, what, core), None
+    if casadi_function(given) is not None or is_sampled(given, core):
+        return Source.of(robot, given, what, core, duration), None
     if callable(given):
         allowed, fix = (
-            "an array, or a casadi.Function of (t, q, v)",
+            "an array, samples (times, values), or a casadi.Function of (t, q, v)",
             "torsor.simulate supports Python functions",
         )
         raise ModelError("is a Python function", argument=what, where=robot.name, allowed=allowed, fix=fix)

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -77,18 +77,33 @@ class Settings:
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """Start and end of each control period; without one, of the whole simulation."""
-        if self.control_period is None:
-            return [(0.0, self.duration)]
-        count = math.ceil(self.duration / self.control_period - WHOLE)
-        edges = [*(k * self.control_period for k in range(count)), self.duration]
+        """Start and end of each control period; without one, of the whole simulation, or of each time between samples.
+
+        Fixed steps end at the samples where ``record`` is not a whole number of the steps of the whole simulation.
+        """
+        period = self.control_period
+        if period is None:
+            (_, _, h), *_ = self._steps([(0.0, self.duration)])
+            if self.record is None or self.method == "adaptive" or is_whole_quotient(self.record, h):
+                return [(0.0, self.duration)]
+            period = self.record
+        count = math.ceil(self.duration / period - WHOLE)
+        edges = [*(k * period for k in range(count)), self.duration]
         return list(pairwise(edges))
 
     @property
     def steps(self) -> list[tuple[float, int, float]]:
         """Start, number of steps and length of a step of each segment: equal steps, no longer than ``step``."""
-        counts = [(start, end, max(1, math.ceil((end - start) / self.step - WHOLE))) for start, end in self.segments]
+        return self._steps(self.segments)
+
+    def _steps(self, segments: list[tuple[float, float]]) -> list[tuple[float, int, float]]:
+        counts = [(start, end, max(1, math.ceil((end - start) / self.step - WHOLE))) for start, end in segments]
         return [(start, count, (end - start) / count) for start, end, count in counts]
+
+
+def is_whole_quotient(length: float, part: float) -> bool:
+    """Return whether a length of time is a whole number of parts, to rounding."""
+    return abs(length / part - round(length / part)) <= WHOLE * max(length / part, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,18 +162,18 @@ class Setup:
         where, settings = robot.name, settings.checked(robot.name)
         if (settings.method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
             robot = robot.to(dtype="float64")  # float32 is too coarse for error control and for closed loops
-        law = Source.of(robot, controller, "controller", (robot.nv,))
-        wrenches = Source.of(robot, external, "external", (len(robot.links), 6))
+        law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration)
+        wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration)
         wrenches = wrenches._replace(added=added_contact(robot, contact))
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1]}
+        batch = common_shape(where, **shapes)
         for name, source, axes in (("controller", law, 1), ("external", wrenches, 2)):
             if source.array is not None:
-                shapes[name] = source.array.shape[:-axes]
-        batch = common_shape(where, **shapes)
+                check_rollouts(robot, name, source.array.shape, axes, batch)
         if 0 in batch:
             raise ModelError(f"the batch is empty: its axes are {batch}", where=where, allowed="1 or more")
         q = np.ascontiguousarray(np.broadcast_to(normalised(robot, q), (*batch, robot.nq)))
@@ -197,6 +212,22 @@ class Setup:
             return setup
         q, v = project_start(robot, setup.choices, setup.q, setup.v)
         return replace(setup, q=q, v=v)
+
+
+def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, batch: tuple[int, ...]) -> None:
+    """Raise ModelError if constant forces have leading axes that the start has not: they may be samples over time."""
+    core = shape[len(shape) - axes :]
+    try:
+        if np.broadcast_shapes(shape[: len(shape) - axes], batch) == batch:
+            return
+    except ValueError:
+        pass
+    starts = f"the start (q0, v0) has the leading axes {batch}" if batch else "the start (q0, v0) is one state"
+    allowed = f"{core} or {(*batch, *core)}" if batch else f"{core}"
+    fix = (
+        f"samples over time are `{name}=(times, values)`; for constants of many rollouts, q0 has the same leading axes"
+    )
+    raise ModelError(f"has shape {shape}, and {starts}", argument=name, where=robot.name, allowed=allowed, fix=fix)
 
 
 def normalised(robot: Robot, q: Array) -> Array:
@@ -281,10 +312,16 @@ def python_controller(setup: Setup) -> Law | None:
 def _law(setup: Setup) -> Law | None:
     source = setup.controller
     if source.function is not None and setup.is_sampled:
-        function = source.function
-        kernel = compiled(setup.robot, "controller", (function,), lambda: function)
-        return lambda t, q, v: kernel(t, q, v)
+        return traced_law(setup.robot, source)
     if source.array is not None:
         array = source.array
         return lambda t, q, v: array
     return source.call
+
+
+def traced_law(robot: Robot, source: Source) -> Callable[[Any, Array, Array], Array]:
+    """Return the compiled function of a source, of (t, q, v) alone: it looks up the window of its signal."""
+    function, window = source.function, source.window
+    assert function is not None
+    kernel = compiled(robot, function.name_out(0), (function,), lambda: function)
+    return lambda t, q, v: np.asarray(kernel(t, q, v, *([] if window is None else [window(t, t)])))

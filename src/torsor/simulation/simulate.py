@@ -14,7 +14,7 @@ from torsor.base.arrays import Maybe
 from torsor.base.errors import ModelError, SimulationError, missing
 from torsor.base.progress import Bar
 from torsor.robot.robot import Robot
-from torsor.simulation.contact import Contact
+from torsor.simulation.contact import Contact, warn_of_creep
 from torsor.simulation.events import EventDetector, read_events
 from torsor.simulation.integration import Recorder, run_adaptive, run_fixed, sample_times, samples_of
 from torsor.simulation.limits import Limits
@@ -50,7 +50,8 @@ def simulate(
 
     ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
 
-    - a constant array;
+    - a constant array, whose leading axes are those of the start;
+    - samples (times, tau), with tau (T, nv), which are linear in time between them;
     - a Python function ``controller(t, q, v)`` of the arrays of all rollouts. Fixed-step methods call it once per step
       and hold its force; "adaptive" calls it at every evaluation;
     - a ``casadi.Function`` of (t, q, v), or an object with one as its attribute ``function``. It is compiled into the
@@ -58,7 +59,7 @@ def simulate(
 
     With a ``control_period``, any controller is sampled once per period and held (zero-order hold). Its force acts
     after ``delay``, a whole number of periods, and is zero before that. ``external`` is the wrench (..., L, 6) of the
-    environment on each link, given in the same three ways; it is never sampled.
+    environment on each link, given in the same ways; it is never sampled.
 
     ``limits`` (``torsor.simulation.Limits``) saturates drives at their ``effort_limit`` and adds stops at position
     limits. Without ``limits``, neither is enforced; a warning, and ``overloads`` of the result, name the drives whose
@@ -89,12 +90,13 @@ def simulate(
     - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``, also for stiff
       systems. Rollouts are integrated one after the other, and functions get the arrays of one rollout.
 
-    Samples are recorded every ``record`` seconds, to the nearest step. By default, every step is recorded, or as many
-    as fit into 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign
-    changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
-    ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
-    time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
-    a ``SimulationError`` whose ``trajectory`` contains the samples so far.
+    Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end there. With a
+    control period, the nearest step is recorded, with a warning. By default, every step is recorded, or as many as fit
+    into 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign changes from
+    one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and ``direction``, as in
+    SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long time and stderr is a
+    terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises a ``SimulationError``
+    whose ``trajectory`` contains the samples so far.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -127,6 +129,7 @@ def simulate(
         error.trajectory = recorder.trajectory("failed", detector.crossings()) if recorder.count else None
         raise
     trajectory = recorder.trajectory(status, detector.crossings())
+    warn_of_creep(robot, trajectory.settings)
     warn_of_overloads(trajectory, trajectory.overloads)
     return trajectory
 

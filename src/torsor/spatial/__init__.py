@@ -1,6 +1,6 @@
 """Vectors, rotations, poses and inertias. Most functions take numbers (NumPy) or symbols (CasADi SX).
 
-Functions of vectors, poses and exponentials take arrays with leading (batch) axes, which broadcast. Spatial vectors
+Vector, pose and exponential functions take arrays with leading (batch) axes, which broadcast. Spatial vectors
 have the angular part first: twist (omega, v), wrench (moment, force).
 """
 

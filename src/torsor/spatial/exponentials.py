@@ -1,15 +1,15 @@
 """The exponential and the logarithm of rotations (SO(3)) and poses (SE(3)), and their derivatives.
 
-A rotation vector w (axis times angle, rad) is an element of so(3), a twist V = (w, v) one of se(3). With K = [w] and t
-= |w|^2,
+A rotation vector w (axis times angle, rad) is an element of so(3), and a twist V = (w, v) an element of se(3). With K =
+[w] and t = |w|^2,
 
     exp(w) = 1 + A K + B K^2        J(w) = 1 + B K + C K^2        J(w)^-1 = 1 - K/2 + D K^2
     exp(V) = [[exp(w), J(w) v], [0, 1]]
 
-where A, B, C and D are functions of t. Near zero they are power series, which avoids cancellation. J is the left
-Jacobian, exp(w + d) = exp(J(w) d) exp(w) for small d, and the right one is J(-w). The Jacobian of se(3) is the same
-series in the matrix ad(V) = [[K, 0], [[v], K]] in place of K: its diagonal blocks are J(w), and the block below them is
-the derivative of J at w in the direction v. The same holds for its inverse.
+where A, B, C and D are functions of t. Near zero they are evaluated as power series to avoid cancellation. J is the
+left Jacobian, exp(w + d) = exp(J(w) d) exp(w) for small d, and the right one is J(-w). The Jacobian of se(3) is the
+same series with the matrix ad(V) = [[K, 0], [[v], K]] in place of K: its diagonal blocks are J(w), and the block below
+them is the derivative of J at w in the direction v. The same holds for its inverse.
 """
 
 import math
@@ -66,7 +66,7 @@ class _Angle:
         return choose(self._small, total, closed)
 
     def _closed(self) -> tuple[Any, Any, Any, Any]:
-        """Return A, B, C and (angle/2) cot(angle/2) by their closed forms."""
+        """Return A, B, C and (angle/2) cot(angle/2) from their closed forms."""
         angle, t = self._angle, self._far
         sine, half, cosine = self._library.sin(angle), self._library.sin(angle / 2), self._library.cos(angle / 2)
         return sine / angle, 2 * half * half / t, (angle - sine) / (angle * t), angle * cosine / (2 * half)
@@ -115,9 +115,9 @@ def exp_so3(w: Vector) -> Matrix:
 
 
 def log_so3(R: Matrix) -> Vector:
-    """Return the rotation vector (..., 3) of rotations R (..., 3, 3), angle from 0 to pi; inverse of ``exp_so3``.
+    """Return the rotation vector (..., 3) of rotations R (..., 3, 3), with angles from 0 to pi; inverse of ``exp_so3``.
 
-    It is exact near 0 and near pi. At pi, where w and -w are the same rotation, either is returned.
+    It is accurate near 0 and near pi. At pi, where w and -w are the same rotation, either is returned.
 
     Example:
         >>> log_so3(exp_so3([0.1, 0.2, 3.0])).round(12).tolist()
@@ -140,7 +140,7 @@ def exp_se3(V: Vector) -> Matrix:
 
 
 def log_se3(T: Matrix) -> Vector:
-    """Return the twist (..., 6) with ``exp_se3`` = T (..., 4, 4), with an angle from 0 to pi.
+    """Return the twist (..., 6) whose ``exp_se3`` is T (..., 4, 4), with an angle from 0 to pi.
 
     Example:
         >>> log_se3(exp_se3([0.1, 0.2, 3.0, 1.0, 2.0, 3.0])).round(12).tolist()
@@ -222,7 +222,7 @@ def inverse_right_jacobian(x: Vector) -> Matrix:
 
 
 def _halves(x: Vector) -> tuple[Vector, Vector]:
-    """Return the angular and the linear part; the latter is None for a rotation vector."""
+    """Return the angular and linear parts; the linear part is None for a rotation vector."""
     if is_symbolic(x):
         return x[:3], x[3:] if x.numel() == 6 else None
     return x[..., :3], x[..., 3:] if x.shape[-1] == 6 else None
@@ -233,7 +233,7 @@ def _dot(a: Vector, b: Vector) -> Any:
 
 
 def _columns(x: Any, what: str, sizes: tuple[int, ...]) -> Vector:
-    """Return an array (..., n) or a column of n symbols, with n one of ``sizes``."""
+    """Return an array (..., n) or a column of n symbols, where n is one of ``sizes``."""
     allowed = " or ".join(f"(..., {size})" for size in sizes)
     if is_symbolic(x):
         if x.size2() != 1 or x.size1() not in sizes:

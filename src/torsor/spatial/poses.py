@@ -1,4 +1,4 @@
-"""Poses as 4 x 4 matrices, and the transformation of twists, wrenches and inertias by a pose."""
+"""Poses as 4 x 4 matrices, and transformations of twists, wrenches and inertias by a pose."""
 
 import numpy as np
 from numpy.typing import ArrayLike

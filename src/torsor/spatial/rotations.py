@@ -29,13 +29,13 @@ def _cos_sin(angle: float) -> tuple[float, float]:
 
 
 def from_rpy(rpy: ArrayLike) -> Array:
-    """Return Rz(yaw) Ry(pitch) Rx(roll), the rotation of URDF's ``rpy``, angles in radians.
+    """Return Rz(yaw) Ry(pitch) Rx(roll), the rotation of URDF's ``rpy``, with angles in radians.
 
     Example:
         >>> from_rpy([0, 0, np.pi / 2]) @ np.array([1.0, 0, 0])
         array([0., 1., 0.])
     """
-    (cr, sr), (cp, sp), (cy, sy) = (_cos_sin(float(angle)) for angle in np.asarray(rpy, dtype=float))
+    (cr, sr), (cp, sp), (cy, sy) = map(_cos_sin, np.asarray(rpy, dtype=float).tolist())
     R = [
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
@@ -69,7 +69,7 @@ def about_z(angle: Any) -> Matrix:
 
 
 def axis_frame(axis: ArrayLike) -> Array:
-    """Return a rotation whose third column is the unit vector along ``axis``; the first column has a zero component.
+    """Return a rotation whose third column is the unit vector along ``axis``, and whose first has a zero component.
 
     Axes along x, y and z give permutation matrices (z the identity), which cost no operations after tracing.
 
@@ -89,7 +89,7 @@ def axis_frame(axis: ArrayLike) -> Array:
 
 
 def from_quaternion(quaternion: Any) -> Matrix:
-    """Return the rotation of a quaternion (x, y, z, w), which need not have length 1.
+    """Return the rotation of a quaternion (x, y, z, w), which need not be normalised.
 
     Example:
         >>> from_quaternion(np.array([0, 0, 1.0, 1.0])).round(12).tolist()
@@ -174,7 +174,7 @@ def quaternion_exp(rotation_vector: Vector) -> Vector:
 
 
 def log_rotation(quaternion: Vector) -> Vector:
-    """Return the rotation vector (angle of at most pi) of a quaternion (x, y, z, w), which need not have length 1.
+    """Return the rotation vector (angle at most pi) of a quaternion (x, y, z, w), which need not be normalised.
 
     Example:
         >>> log_rotation(np.array([0, 0, 1.0, 1.0])).round(12).tolist()

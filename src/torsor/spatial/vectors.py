@@ -1,4 +1,4 @@
-"""Vectors of three or six components and the cross product, for numbers or symbols.
+"""Vectors with three or six components and the cross product, for numbers or symbols.
 
 Numbers may be arrays with leading (batch) axes; symbols are one vector or matrix.
 """
@@ -20,7 +20,7 @@ def is_symbolic(*values: Any) -> bool:
 
 
 def stack(*parts: Any) -> Vector:
-    """Return a column of scalars and columns, stacked vertically.
+    """Return scalars and columns stacked vertically into one column.
 
     Example:
         >>> stack(1.0, 2.0, 3.0)
@@ -30,7 +30,7 @@ def stack(*parts: Any) -> Vector:
 
 
 def components(a: Vector) -> list[Any]:
-    """Return the components of a column: scalars, or arrays of the leading axes.
+    """Return the components of a column: scalars, or arrays over the leading axes.
 
     Example:
         >>> [part.tolist() for part in components(np.array([[1.0, 2.0], [3.0, 4.0]]))]
@@ -117,7 +117,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def skew(a: Vector) -> Matrix:
-    """Return the matrix of the cross product with a: [a] b = a x b.
+    """Return the cross-product matrix of a: [a] b = a x b.
 
     Example:
         >>> skew(np.array([1.0, 2.0, 3.0])) @ np.array([4.0, 5.0, 6.0])
@@ -130,7 +130,7 @@ def skew(a: Vector) -> Matrix:
 
 
 def ad(V: Vector) -> Matrix:
-    """Return the 6 x 6 matrix of the Lie bracket with a twist V: the rate of a twist that moves with V.
+    """Return the 6 x 6 matrix of the Lie bracket with a twist V, which gives the rate of a twist that moves with V.
 
     Example:
         >>> (ad(np.array([0, 0, 1.0, 0, 0, 0])) @ np.array([1.0, 0, 0, 0, 0, 0])).tolist()

@@ -1,4 +1,4 @@
-"""Bearing loads of joints: axial and radial force, tilting moment, with peak and RMS over a motion."""
+"""Bearing loads of joints: axial force, radial force and tilting moment, with peak and RMS values over a motion."""
 
 from typing import NamedTuple
 
@@ -17,10 +17,11 @@ COLUMNS = ("axial force (N)", "radial force (N)", "tilting moment (N m)")
 
 
 class BearingLoads(NamedTuple):
-    """Bearing loads (..., L) of the joints: forces in N, moments in N·m about the point of each joint.
+    """Bearing loads (..., L) of the joints: forces in N, and moments in N·m about each joint point.
 
-    ``axial`` is the signed force along the joint axis, ``radial`` the magnitude of the force normal to it, ``tilting``
-    the magnitude of the moment normal to it. For joints without an axis (spherical, free), all force is radial.
+    ``axial`` is the signed force along the joint axis, ``radial`` the magnitude of the force normal to it, and
+    ``tilting`` the magnitude of the moment normal to it. For joints without an axis (spherical, free), the whole force
+    is radial.
 
     Example:
         >>> robot = torsor.library.six_axis_arm()
@@ -49,8 +50,8 @@ class BearingLoads(NamedTuple):
 def bearing_loads(robot: Mechanism, wrenches: ArrayLike) -> BearingLoads:
     """Return bearing loads from joint wrenches (..., L, 6), as returned by ``Robot.joint_wrenches``.
 
-    A wrench (n, f) at the link origin becomes n - p x f at the joint point p, in the joint frame, whose z axis is the
-    joint axis.
+    A wrench (n, f) at the link origin becomes (n - p x f, f) at the joint point p. It is then expressed in the joint
+    frame, whose z axis is the joint axis.
 
     Example:
         >>> robot = torsor.library.planar_chain(1)  # a rod of 1 kg and 1 m, hanging at x = 0, gravity along -y

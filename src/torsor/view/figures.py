@@ -14,10 +14,10 @@ from torsor.robot.robot import Robot
 
 
 def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:
-    """Save a figure of a motion: robot postures, drive forces, and joint reactions.
+    """Save a figure of a motion with robot postures, drive forces and joint reactions.
 
     ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). Each joint has its own colour. Dotted lines mark the
-    force jumps of Coulomb friction, where a joint velocity changes its sign.
+    force jumps of Coulomb friction, where a joint velocity changes sign.
     """
     times, q, v = (np.asarray(values, dtype=float) for values in (times, q, v))
     tau, wrenches, poses = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a), robot.poses(q)

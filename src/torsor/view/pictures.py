@@ -39,12 +39,12 @@ def draw(
     elevation: float = 20.0,
     azimuth: float = -50.0,
 ) -> Any:
-    """Return a figure of a robot in the posture ``q`` (nq,), by default at home; ``path`` saves it (.png, .svg, .pdf).
+    """Return a figure of a robot in the posture ``q`` (nq,), by default home; ``path`` saves it (.png, .svg, .pdf).
 
     A motion (trajectory, motion, stride, identification) is shown at five instants. The last one is the most opaque
-    and has arrows of ground reaction forces (green) and external forces (red); the weight is a third of the robot's
-    size. Links are drawn as in the viewer; meshes need trimesh (extra ``view``). ``elevation`` and ``azimuth`` are
-    those of the camera, in degrees.
+    and has arrows for ground reaction forces (green) and external forces (red). A force equal to the weight is drawn as
+    a third of the robot's size. Links are drawn as in the viewer; meshes need trimesh (extra ``view``). ``elevation``
+    and ``azimuth`` are the camera angles, in degrees.
 
     Example:
         >>> figure = draw(torsor.library.two_link(), [0.3, 0.6])
@@ -96,9 +96,9 @@ def animate(
     """Write an animation of a motion as .gif, or as .mp4 if ffmpeg is installed, and return the path.
 
     ``result`` is a trajectory, a motion, a stride or an identification. ``rate`` is the number of frames per second,
-    ``slower`` the factor of slow motion; ``progress`` is True, False, or None for a bar on a terminal. ``elevation``
-    and ``azimuth`` are those of the camera, in degrees. Human motions are drawn from the side and the front, as by
-    ``torsor.human.animate``.
+    and ``slower`` the slow-motion factor. ``progress`` is True, False, or None to show a progress bar only in a
+    terminal. ``elevation`` and ``azimuth`` are the camera angles, in degrees. Human motions are drawn from the side
+    and the front, as by ``torsor.human.animate``.
 
     Example:
         >>> import tempfile
@@ -176,7 +176,7 @@ class Drawing:
         self.axes.tick_params(labelsize="small", colors="0.4")
 
     def show(self, postures: Array, forces: Array | None = None) -> None:
-        """Draw the surfaces in postures (K, nq), the last one the most opaque, and arrows (n, 7) of ``arrows``."""
+        """Draw the surfaces in postures (K, nq), the last one most opaque, and the arrows (n, 7) from ``arrows``."""
         triangles, colors = self.placed(postures)
         self.surface.set_verts(triangles)
         self.surface.set_facecolor(colors)

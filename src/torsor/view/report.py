@@ -1,4 +1,4 @@
-"""Reports of robots and results: one HTML file that opens offline, with tables, figures and an animation."""
+"""Reports on robots and results: one offline HTML file with tables, figures and an animation."""
 
 from collections.abc import Iterable
 from html import escape
@@ -29,11 +29,11 @@ def write_report(
     figures: Iterable[Any] = (),
     q: Array | None = None,
 ) -> Path:
-    """Write a report of a robot or a result: tables, figures, loads of the bearings, and the motion in 3D.
+    """Write a report on a robot or a result: tables, figures, bearing loads, and the motion in 3D.
 
-    ``what`` is a robot (shown with sliders; bearings carry it at rest in the posture ``q``), a trajectory, a motion, or
-    an identification. ``tables`` and ``figures`` (matplotlib) come before those that every report has. Bearings are
-    those of the tree; forces of the ground and of loops are taken into account where the result has them.
+    ``what`` is a robot (shown with sliders; bearing loads are those at rest in the posture ``q``), a trajectory, a
+    motion, or an identification. ``tables`` and ``figures`` (matplotlib) precede those that every report contains.
+    Bearings are those of the tree; ground and loop forces are taken into account if the result has them.
 
     Example:
         >>> import tempfile

@@ -1,4 +1,4 @@
-"""Tables of a robot for the terminal (rich)."""
+"""Robot tables for the terminal (rich)."""
 
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,7 @@ def _stiffness(value: float | str) -> str:
 
 
 def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table:
-    """Return the forces and reactions of one state, joint by joint."""
+    """Return the forces and reactions in one state, joint by joint."""
     forces = robot.inverse_dynamics(q, v, a), robot.gravity_force(q)
     wrenches = robot.joint_wrenches(q, v, a)
     columns = ("joint", "drive", "gravity", "moment on link", "force on link")
@@ -99,7 +99,7 @@ def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table
 
 
 def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
-    """Return the algorithms that ``count_table`` lists: of a closed mechanism those that close its loops."""
+    """Return the algorithms that ``count_table`` lists: for a closed mechanism, those that close its loops."""
     if isinstance(robot, ParallelRobot):
         return COUNTED_PARALLEL
     if not robot.loops:
@@ -108,7 +108,7 @@ def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
 
 
 def count_table(robot: Robot | ParallelRobot) -> Table:
-    """Return the scalar operations of the traced algorithms, for one state; of closed mechanisms, their own."""
+    """Return the scalar operation counts of the traced algorithms for one state; closed mechanisms have their own."""
     table = titled_table("Operations for one state", "algorithm", "multiplications", "additions", "sin/cos", "other")
     for name in counted(robot):
         table.add_row(name, *(str(number) for number in robot.operation_count(name)))
@@ -116,7 +116,7 @@ def count_table(robot: Robot | ParallelRobot) -> Table:
 
 
 def motion_table(trajectory: "Trajectory") -> Table:
-    """Return a summary of one rollout: duration, change of energy, largest speed, and closing error of the loops."""
+    """Return a summary of one rollout: duration, energy change, maximum speed, and loop-closure error."""
     table = titled_table(f"Motion of {escape(trajectory.robot.name)}", "what", "value")
     energy, speeds = trajectory.energy, np.abs(trajectory.v).max(axis=0, initial=0.0)
     rows = {

@@ -376,3 +376,53 @@ def test_elastic_coordinates_have_names_limits_and_places() -> None:
     assert robot.jacobian(np.zeros(4), "tip").shape == (6, 4)
     assert not robot.jacobian(np.zeros(4), "tip")[:, 3].any()
     assert robot.fix("joint3", 0.2).nv == 2
+
+
+# Friction models: text in the joint velocity
+
+MODEL = "0.2 + 0.4 * sign(v) * exp(-(v / 0.7)**2) + 0.05 * fmax(fmin(v, 2), -2)**3 + 0.3 * sign(v) * abs(v)**1.5"
+
+
+def rubbing(smooth: float = 0.0) -> torsor.Robot:
+    robot = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8, smooth)
+    return robot.with_friction("joint1", friction_model=MODEL)
+
+
+def test_a_friction_model_adds_its_force_to_that_of_coulomb_and_viscous_friction() -> None:
+    v = np.linspace(-3, 3, 50)
+    clipped, power = np.clip(v, -2, 2), np.abs(v) ** 1.5
+    model = 0.2 + 0.4 * np.sign(v) * np.exp(-((v / 0.7) ** 2)) + 0.05 * clipped**3 + 0.3 * np.sign(v) * power
+    assert_close(rubbing().friction_force(np.stack([v, v], axis=1))[:, 0], 0.5 * np.sign(v) + 0.8 * v + model)
+    assert not rubbing().without_friction().friction_force([1.0, 1.0]).any()
+
+
+@pytest.mark.parametrize("smooth", [0.0, 0.1])
+def test_dynamics_and_derivatives_include_the_friction_model(smooth: float) -> None:
+    robot, (q, v, a) = rubbing(smooth), random_state(torsor.library.planar_chain(2))
+    tau = robot.inverse_dynamics(q, v, a)
+    frictionless = robot.without_friction().inverse_dynamics(q, v, a)
+    assert_close(tau, frictionless + robot.friction_force(v))
+    assert_close(robot.forward_dynamics(q, v, tau), a)
+    _, dv = robot.derivatives.inverse_dynamics(q, v, a)[:2]
+    steps = 1e-6 * np.eye(2)
+    slopes = [(robot.inverse_dynamics(q, v + h, a) - robot.inverse_dynamics(q, v - h, a)) / 2e-6 for h in steps]
+    assert_close(dv, np.stack(slopes, axis=1), 1e-7)
+
+
+def test_a_follower_rubs_with_its_own_velocity() -> None:
+    """A joint that turns c times as fast takes the power c v F(c v) from its coordinate."""
+    robot = torsor.library.planar_chain(2)
+    joints = (robot.joints[0], replace(robot.joints[1], coordinate="joint1", ratio=3.0, friction_model="v**3"))
+    assert_close(replace(robot, joints=joints).friction_force([0.5]), np.array([3 * 1.5**3]))
+
+
+@pytest.mark.parametrize("text", ["v +", "x", "1 / v", "__import__('os')", "v" * 2001, 3.0, "log(v)"])
+def test_a_friction_model_that_is_no_force_is_refused(text: object) -> None:
+    with refused(argument="friction_model", where="joint 'joint1'"):
+        torsor.library.planar_chain(2).with_friction("joint1", friction_model=text)
+
+
+def test_only_joints_with_one_degree_of_freedom_have_friction_models() -> None:
+    robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
+    with refused(what="cannot have a friction_model", allowed="1-dof joints"):
+        robot.with_friction("joint2", friction_model="v**3")

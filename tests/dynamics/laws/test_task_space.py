@@ -46,6 +46,29 @@ def test_the_gradient_is_that_of_differences_on_quaternions_too() -> None:
         np.testing.assert_allclose(gradient, (up - down) / (2 * h), rtol=0, atol=1e-8)
 
 
+WRIST = torsor.library.six_axis_arm().to(device="casadi")  # singular where its fifth angle is 0
+
+
+@pytest.mark.parametrize("angle", [1e-2, 1e-5, 1e-8])
+def test_next_to_a_singularity_the_gradient_is_that_of_differences(angle: float) -> None:
+    q, place, h = np.random.default_rng(3).normal(size=6), WRIST.link_names[-1], 1e-3 * angle
+    q[4] = angle
+    up, down = (WRIST.task.manipulability(q + s * h * np.eye(6), place) for s in (1, -1))
+    gradient = WRIST.task.manipulability_gradient(q, place)
+    np.testing.assert_allclose(gradient[4], WRIST.task.manipulability(q, place) / np.tan(angle), rtol=1e-7)
+    np.testing.assert_allclose(gradient, (up - down) / (2 * h), rtol=0, atol=1e-3 * abs(gradient[4]))
+
+
+def test_where_the_jacobian_loses_rank_the_gradient_is_finite_and_0() -> None:
+    elbow = torsor.library.two_link().to(device="casadi")  # 0.16 m^2 |sin(elbow)|: 0 is between its two slopes
+    assert not elbow.task.manipulability_gradient([0.3, 0.0], "link2", "linear").any()
+    rng, tree = np.random.default_rng(4), torsor.library.random_tree(6, seed=1)  # few joints move its last link
+    for robot in (WRIST, tree.to(device="casadi")):
+        q = robot.integrate(robot.neutral(), rng.integers(-2, 3, size=(200, robot.nv)) * np.pi / 2)
+        assert (robot.task.manipulability(q, robot.link_names[-1]) < 1e-15).any()
+        assert np.isfinite(robot.task.manipulability_gradient(q, robot.link_names[-1])).all()
+
+
 def test_singular_configurations_have_no_manipulability_and_a_right_null_space() -> None:
     robot = torsor.library.two_link().to(device="casadi")
     assert robot.task.manipulability([0.3, 0.0], "link2", "linear") < 1e-15

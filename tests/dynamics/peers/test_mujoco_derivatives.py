@@ -9,7 +9,8 @@ import pytest
 
 from torsor.spatial import from_quaternion, skew
 
-from .test_mujoco import CASES, Twin, mujoco, recent
+mujoco = pytest.importorskip("mujoco")
+from .test_mujoco import CASES, Twin, recent
 
 STEP, TOLERANCE = 1e-6, 1e-6
 

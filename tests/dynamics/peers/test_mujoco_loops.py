@@ -15,8 +15,8 @@ import torsor
 from bench.coordinates import MujocoCoordinates, quaternions
 from robot.closed_loops.closing import closed_near
 
+mujoco = pytest.importorskip("mujoco")
 from .test_mujoco import Twin as Tree
-from .test_mujoco import mujoco
 
 BAR = '<geom type="capsule" fromto="0 0 0 {0} 0 0" size="0.02"/>'
 FOUR_BAR = f"""

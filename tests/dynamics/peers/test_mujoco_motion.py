@@ -1,12 +1,14 @@
 """An arm with elastic joints moves as MuJoCo moves it, where rotors are bodies and springs are tendons."""
 
 import numpy as np
+import pytest
 
 import torsor
 from bench.peers import mujoco_steps, with_rotors
 
 
 def test_an_elastic_arm_moves_as_in_mujoco() -> None:
+    pytest.importorskip("mujoco")
     bare = torsor.library.elastic_seven_axis_arm()
     rng = np.random.default_rng(0)
     q, v = np.tile(rng.uniform(-1, 1, 7), 2), np.tile(rng.normal(size=7), 2)

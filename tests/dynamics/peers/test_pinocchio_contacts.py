@@ -5,10 +5,9 @@ import pytest
 
 from robots import robot_file
 
+pin = pytest.importorskip("pinocchio")
 from .test_pinocchio import Peer
 from .test_pinocchio_loops import accelerations
-
-pin = pytest.importorskip("pinocchio")
 
 TALOS = (
     "talos_reduced.urdf",

@@ -11,9 +11,8 @@ from robot.closed_loops.test_dynamics import with_multipliers
 from robots import robot_file
 from torsor.spatial import from_rpy, inverse_pose, make_pose
 
-from .test_pinocchio import Peer
-
 pin = pytest.importorskip("pinocchio")
+from .test_pinocchio import Peer
 
 KINDS = {"spherical": pin.ContactType.CONTACT_3D, "weld": pin.ContactType.CONTACT_6D}
 

@@ -1,6 +1,8 @@
 """Results: every case is in the file once, reads back as it was, and a study goes on where it was stopped."""
 
 import sqlite3
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +14,9 @@ import pytest
 import torsor
 from refusals import refused
 from study_functions import everything, twice
+from torsor import motion
 from torsor.motion import sweeps
+from torsor.motion.sweeps import fingerprint
 
 try:
     import pyarrow  # noqa: F401
@@ -87,6 +91,48 @@ def test_another_study_does_not_go_on_with_a_file(path: Path) -> None:
         torsor.sweep(twice, [{"a": 2}], output=path, workers=0, resume=True)
     with refused(what="it contains results of 'twice', not of 'everything'"):
         torsor.sweep(everything, [{"a": 1}], output=path, workers=0, resume=True)
+
+
+STUDY = """
+import sys
+import torsor
+
+FACTOR, ARM = {factor}, torsor.library.planar_chain({links})
+def helper(a):
+    return FACTOR * a {comment}
+def figure(a):
+    return helper(a) + len(ARM.links) * {{"a", "b", "c"}}.issuperset("a")
+if __name__ == "__main__":
+    torsor.sweep(figure, [{{"a": k}} for k in range({cases})], output=sys.argv[1], resume=True, workers=0, {options})
+"""
+
+
+def test_a_resumed_study_notices_changed_code_and_nothing_else(path: Path, tmp_path: Path) -> None:
+    def resumed(**changes: object) -> str:
+        given = {"factor": 2.0, "links": 1, "comment": "", "cases": 2, "options": ""} | changes
+        (tmp_path / "study.py").write_text(STUDY.format(**given))
+        command = [sys.executable, str(tmp_path / "study.py"), str(path)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stderr
+
+    assert resumed() == "" and resumed(cases=3, comment="# the same") == ""
+    for change in ({"factor": 3.0}, {"links": 2}, {"options": "settings={'tolerance': 1e-9}"}):
+        assert "before the code, data or settings of 'figure' changed; fix: choose another file" in resumed(**change)
+    assert len(sweeps.read(path)) == 3
+
+
+def test_a_resumed_study_notices_a_changed_problem_or_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reach(limit: float) -> motion.MotionProblem:
+        ends = [motion.Start(q=[0.0], v=0.0), motion.End(q=[1.0], v=0.0), motion.Torques(upper=limit)]
+        return motion.MotionProblem(torsor.library.planar_chain(1), motion.Phase(1.0, 6), motion.Effort(), ends)
+
+    cases = [{"Torques.upper": 20.0}]
+    torsor.sweep(reach(20.0), cases, output=path, workers=0)
+    torsor.sweep(reach(20.0), cases, output=path, workers=0, resume=True)
+    with pytest.warns(torsor.ModelWarning, match="before the code, data or settings of .* changed"):
+        torsor.sweep(reach(30.0), cases, output=path, workers=0, resume=True)
+    monkeypatch.setattr(fingerprint, "__version__", "99.0")
+    with pytest.warns(torsor.ModelWarning, match=f"by Torsor {torsor.__version__}, and this is 99.0; fix"):
+        torsor.sweep(reach(20.0), cases, output=path, workers=0, resume=True)
 
 
 def test_one_study_at_a_time_writes_to_a_file_and_others_read(path: Path) -> None:

@@ -132,6 +132,7 @@ def test_torch_values_and_gradients(torch) -> None:
         close(tensor.grad, expected)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")  # PyTorch calls it
 def test_torch_gradcheck(torch) -> None:
     for name in ("inverse_dynamics", "forward_dynamics"):
         function = to_torch(torsor.library.two_link(), name)
@@ -140,6 +141,7 @@ def test_torch_gradcheck(torch) -> None:
         assert torch.autograd.gradgradcheck(function, tensors)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")  # PyTorch calls it
 def test_torch_gradients_of_broadcast_inputs_and_vmap(torch) -> None:
     tau = to_torch(ROBOT, "inverse_dynamics")
     q, v, a = (torch.tensor(each) for each in state(ROBOT, (4,)))

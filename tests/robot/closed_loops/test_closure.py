@@ -1,10 +1,15 @@
 """Loops close: errors, Jacobians and assembly against closed forms, and errors where loops cannot be closed."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 import torsor
 from refusals import refused
+from torsor.base.arrays import Array
+from torsor.robot.closed_loops.search import Space
 from torsor.spatial import make_pose
 
 from .mechanisms import EQUATIONS, KINDS, chain, closed_chain, four_bar, slider_crank
@@ -53,6 +58,35 @@ def test_a_slider_crank_is_where_geometry_puts_it() -> None:
     v = robot.closed.velocities(q, np.ones(1))
     slope = -0.3 * np.sin(angle) - 0.3**2 * np.sin(angle) * np.cos(angle) / np.sqrt(0.64 - 0.09 * np.sin(angle) ** 2)
     np.testing.assert_allclose(v[:, 2], slope, rtol=0, atol=1e-11)
+
+
+def searching(error: Callable[[Array], Array], jacobian: Callable[[Array], Array]) -> tuple[Space, list[int]]:
+    """Return the configurations of one angle, and a list that has the threads at each evaluation of its Jacobian."""
+    threads = list[int]()
+
+    def counted(q: Array) -> Array:
+        threads.append(max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"))
+        return jacobian(q)
+
+    return Space(error, counted, lambda q, dv: q + dv, np.ones(1)), threads
+
+
+def test_a_search_ends_where_loops_stay_open_and_not_before_they_close() -> None:
+    # A bar of length 1 cannot reach a point at the distance 3: it ends where it points to it.
+    far, threads = searching(
+        lambda q: np.array([np.cos(q[0]) - 3, np.sin(q[0])]), lambda q: np.array([[-np.sin(q[0])], [np.cos(q[0])]])
+    )
+    q, error = far.closest(np.array([1.0]))
+    assert error == pytest.approx(2.0, abs=1e-3) and abs(q[0]) < 0.05
+    assert len(threads) < 20 and set(threads) == {1}
+    # A bar that just reaches a point closes only at a dead point, where the slope of its error vanishes.
+    dead, _ = searching(lambda q: np.array([1 - np.cos(q[0])]), lambda q: np.array([[np.sin(q[0])]]))
+    assert dead.closest(np.array([1.0]))[1] < 1e-12
+
+
+def test_loops_that_cannot_be_closed_are_named() -> None:
+    with refused(what="in 'pin'", fix="check the frames"):
+        four_bar((5.0, 0.4, 0.9, 0.8)).closed.mobility()
 
 
 def test_the_guess_chooses_the_way_of_assembly() -> None:

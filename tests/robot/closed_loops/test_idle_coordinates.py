@@ -83,8 +83,62 @@ def test_a_drive_that_the_loops_hold_is_refused() -> None:
     dead = engine.closed.assemble([0.0]).round(9) + 0.0
     with refused(what="do not determine the other"):
         engine.with_active(["slide"]).closed.inverse_dynamics(dead, np.zeros(3), [1.0], coordinates="all")
-    with refused(what="1 of the 2 active coordinates depend on the others"):
-        engine.with_active(["main", "slide"]).closed.inverse_dynamics(dead, np.zeros(3), [1.0, 0.0], coordinates="all")
+
+
+def test_a_redundant_drive_at_its_dead_point_has_no_force() -> None:
+    engine = slider_crank()
+    dead = engine.closed.assemble([0.0]).round(9) + 0.0
+    both = engine.with_active(["main", "slide"]).closed.inverse_dynamics(
+        dead, np.zeros(3), [1.0, 0.0], coordinates="all"
+    )
+    np.testing.assert_allclose(both, [*engine.closed.inverse_dynamics(dead, [0.0], [1.0]), 0.0], atol=1e-9)
+
+
+FINGER = """<body name="{0}" pos="0 {1} 0.05" quat="{2}"><joint name="{0}" axis="1 0 0" armature="0.005" damping="0.1"/>
+  <geom type="capsule" fromto="0 0 0 0 0.03 0" size="0.005" mass="0.01"/><body name="{0}_coupler" pos="0 0.03 0">
+  <joint name="{0}_coupler" axis="1 0 0" armature="0.001"/>
+  <geom type="capsule" fromto="0 0 0 0 0.01 0.04" size="0.005" mass="0.02"/></body></body>
+  <body name="{0}_link" pos="0 {3} 0.06" quat="{2}">
+  <joint name="{0}_link" axis="1 0 0" stiffness="0.05" springref="2.6" armature="0.001"/>
+  <geom type="capsule" fromto="0 0 0 0 0.055 0.04" size="0.005" mass="0.02"/><body name="{0}_tip" pos="0 0.055 0.04">
+  <joint name="{0}_tip" axis="1 0 0" pos="0 -0.02 0.005" armature="0.001"/>
+  <geom type="box" size="0.01 0.004 0.02" pos="0 -0.02 0.03" mass="0.016"/></body></body>"""
+# As in the Robotiq 2F-85 of MuJoCo's menagerie: an actuator pulls a tendon to both fingers, a gear couples them, and a
+# spring in each finger moves it where nothing else does.
+GRIPPER = f"""<mujoco><worldbody><body name="arm"><joint name="wrist" axis="0 1 0"/><geom size="0.03" mass="0.5"/>
+  {FINGER.format("right", 0.03, "1 0 0 0", 0.013)}{FINGER.format("left", -0.03, "0 0 0 1", -0.013)}</body></worldbody>
+  <tendon><fixed name="split"><joint joint="right" coef="0.5"/><joint joint="left" coef="0.5"/></fixed></tendon>
+  <equality><connect body1="right_tip" body2="right_coupler" anchor="0 -0.02 0.005"/>
+  <connect body1="left_tip" body2="left_coupler" anchor="0 -0.02 0.005"/>
+  <joint joint1="right" joint2="left"/></equality>
+  <actuator><motor name="wrist" joint="wrist"/><motor name="grip" tendon="split"/></actuator></mujoco>"""
+
+
+def test_a_tendon_that_drives_both_fingers_balances_the_inverse_dynamics_of_mujoco(tmp_path: Path) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "gripper.xml"
+    path.write_text(GRIPPER)
+    robot, model, rng = torsor.load(path), mujoco.MjModel.from_xml_path(str(path)), np.random.default_rng(3)
+    q = robot.closed.positions(robot.neutral() + 0.1 * rng.normal(size=robot.nq))
+    v = robot.closed.velocities(q, rng.normal(size=robot.nv), coordinates="all")
+    active = [robot.coordinate_names.index(name) for name in robot.active]
+    assert robot.closed.mobility(q).dof == 4 and robot.active == ("wrist", "right", "left")
+    force = np.zeros(robot.nv)
+    force[active] = 0.7, 0.15, 0.15  # of the wrist, and of a tendon that pulls with 0.3
+    a = robot.closed.forward_dynamics(q, v, force, coordinates="all")
+    tau = robot.closed.inverse_dynamics(q, v, a[active], coordinates="all")
+    np.testing.assert_allclose(tau, [0.7, 0.15, 0.15], rtol=1e-9)
+    data = mujoco.MjData(model)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    order = [model.joint(name).dofadr[0] for name in robot.coordinate_names]
+    data.qpos[order], data.qvel[order], data.qacc[order] = q, v, a
+    mujoco.mj_inverse(model, data)
+    force[active] = tau
+    rest = data.qfrc_inverse[order] - force  # what the loops exert
+    loops = np.linalg.lstsq(robot.closed.jacobian(q).T, rest, rcond=None)[0]
+    np.testing.assert_allclose(robot.closed.jacobian(q).T @ loops, rest, atol=1e-12)
+    with refused(what="contradict each other by 0.2", fix="consistent rates"):
+        robot.closed.inverse_dynamics(q, v, a[active] + [0.0, 0.2, -0.2], coordinates="all")
 
 
 def test_fingers_on_a_fixed_tendon_are_driven(tmp_path: Path) -> None:
@@ -100,6 +154,8 @@ def test_fingers_on_a_fixed_tendon_are_driven(tmp_path: Path) -> None:
     assert robot.active == ("wrist", "left", "right")
     tau = robot.closed.inverse_dynamics([0.2, 0.01, -0.01], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0])
     assert np.isfinite(tau).all() and tau[1] == pytest.approx(-tau[2])
+    every = robot.closed.inverse_dynamics([0.2, 0.01, -0.01], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0], coordinates="all")
+    np.testing.assert_allclose(every, tau, rtol=1e-12)
 
 
 def test_velocities_that_open_the_loops_are_refused() -> None:

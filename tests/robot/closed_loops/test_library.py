@@ -153,7 +153,7 @@ def test_legs_in_flight_keep_their_momentum() -> None:
     "make, message",
     [
         (lambda: library.four_bar(crank=0), "crank"),
-        (lambda: library.four_bar(masses=(1, 2)), "those of crank, coupler, rocker"),
+        (lambda: library.four_bar(masses=(1, 2)), "the masses of crank, coupler, rocker"),
         (lambda: library.slider_crank(masses=(1, -1, 1)), "mass of the rod"),
         (lambda: library.palletiser(payload=-1), "payload"),
         (lambda: library.closed_leg(legs=3), "legs"),

@@ -91,6 +91,22 @@ def test_a_singular_wrist_gives_postures_that_have_the_pose() -> None:
     np.testing.assert_allclose(robot.pose(found, "ee_link"), np.broadcast_to(pose, (len(found), 4, 4)), atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("arm", "freedoms"),
+    [
+        (wrist_arm(link(a=0.4), link(a=0.4), link(a=0.3)), 5),  # the wrist stays in a plane
+        (wrist_arm(link(), link(alpha=np.pi / 2), link(a=0.4)), 5),  # two axes coincide
+        (torsor.library.planar_chain(6).to(device="casadi"), 3),
+    ],
+)
+def test_arms_that_are_singular_everywhere_raise(arm: torsor.Robot, freedoms: int) -> None:
+    """A pose that such an arm has, it has in infinitely many postures."""
+    q, place = np.linspace(0.1, 0.6, 6), arm.link_names[-1]
+    assert np.linalg.matrix_rank(arm.jacobian(q, place), tol=1e-9) == freedoms
+    with refused(what=f"singular everywhere: its six axes move 'link6' in {freedoms} directions", fix="use inverse"):
+        torsor.analytic_inverse_kinematics(arm, arm.pose(q, place), place)
+
+
 def test_arms_without_a_closed_form_raise() -> None:
     with refused(what="7 joints move"):
         torsor.analytic_inverse_kinematics(torsor.library.panda(), np.eye(4), "panda_hand")

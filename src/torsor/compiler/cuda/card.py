@@ -20,7 +20,7 @@ _MIN_DRIVER = 11080
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU model: its compute capability, times ten, and the PTX version to generate for it, times ten."""
+    """A GPU model: its compute capability and the PTX version to generate for it, both times ten."""
 
     capability: int
     version: int

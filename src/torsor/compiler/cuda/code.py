@@ -30,7 +30,7 @@ class CudaEmitter(Emitter):
     """Writer of instructions for one state: vectors of length 1. There is no C library on the GPU."""
 
     def one_huge(self, x: str) -> str:
-        """Return a bit that tells whether an angle is too large for the usual reduction."""
+        """Return a bit that is set if an angle is too large for the usual reduction."""
         return self.put(f"extractelement {self.bits} {self.is_huge(x)}, i64 0")
 
     def any_sin_cos(self, x: str) -> tuple[str, str]:
@@ -123,7 +123,7 @@ def threads_of_block(shared: int) -> int:
 
 
 class _Kernel:
-    """The code of one kernel while it is written."""
+    """The code of one kernel as it is being written."""
 
     def __init__(self, part: Part, scalar: Scalar, plan: Plan, form: Form):
         program, self.zeros = part
@@ -198,12 +198,12 @@ class _Kernel:
         ]
 
     def slot(self, number: int) -> str:
-        """Return a typed pointer to a slot of the thread: those of the threads of a warp are adjacent."""
+        """Return a typed pointer to a slot of the thread; the slots of the threads in a warp are adjacent."""
         skip = number * WARP * self.scalar.size
         return f"{self.form.shared} {self.emitter.put(f'getelementptr i8, {self.form.shared} %slots, i64 {skip}')}"
 
     def store(self, value: str, pointer: str) -> None:
-        """Write the store of a value."""
+        """Write the instruction that stores a value."""
         self.emitter.lines.append(f"  store {self.emitter.vector} {value}, {pointer}, align {self.scalar.size}")
 
     def pointer(self, k: int, entry: int) -> str:
@@ -259,7 +259,7 @@ class _Kernel:
                 self.drop(angle)
 
     def fetch(self, index: int, slot: int | None) -> None:
-        """Write the load of a value from its slot, or of an input."""
+        """Write the instruction that loads a value from its slot, or an input."""
         if slot is None:
             self.value(index)
         else:
@@ -313,7 +313,7 @@ class _Kernel:
         give(self.emitter.constant(0.0), self.zeros)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:
-        """Return the text of a function that does some phases."""
+        """Return the text of a function that performs some phases."""
         self.begin()
         self.start()
         e = self.emitter

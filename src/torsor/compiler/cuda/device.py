@@ -68,7 +68,7 @@ class Device:
         return int(array.data.ptr)
 
     def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
-        """Return a context with the GPU of some arrays, which must be the same."""
+        """Return a context with the GPU of some arrays, which must all be on the same one."""
         numbers = sorted({array.device.id for array in arrays})
         if len(numbers) > 1:
             raise ModelError(f"are on GPUs {numbers}", argument="arrays", allowed="one GPU", fix="copy them to one GPU")
@@ -119,7 +119,7 @@ def foreign_stream(xp: Any, address: int) -> AbstractContextManager[Any]:
 
 
 def _is_on_card(value: Any) -> bool:
-    """Return whether an object offers GPU memory by DLPack, as PyTorch tensors and JAX arrays do."""
+    """Return whether an object exposes GPU memory through DLPack, as PyTorch tensors and JAX arrays do."""
     where = getattr(value, "__dlpack_device__", None)
     return where is not None and hasattr(value, "__dlpack__") and where()[0] in _CUDA_DEVICES
 

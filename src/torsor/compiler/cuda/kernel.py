@@ -41,7 +41,7 @@ class CudaKernel(VirtualMachine):
     """A compiled function on the GPU: ``function`` is the CasADi function that defines it.
 
     CuPy arrays, and all others that expose GPU memory (``__dlpack__``, ``__cuda_array_interface__``), are used in
-    place. NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on its current stream. No call waits
+    place. NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on CuPy's current stream. No call waits
     for the GPU. PTX is generated on the first call with arrays of a new layout.
 
     ``key`` is the name of the function on disk; by default it is a hash of all operations.
@@ -83,7 +83,7 @@ class CudaKernel(VirtualMachine):
         return read_program(self.function)
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
-        """Evaluate: one array per input, one CuPy array (or a tuple of them) out.
+        """Evaluate the function: take one array per input, and return one CuPy array or a tuple of them.
 
         ``out`` holds GPU arrays for the results, of the right shape and type, with any strides.
         """

@@ -1,8 +1,8 @@
-"""Large functions in parts: each part is a kernel of its own that computes some of the results.
+"""Large functions in parts: each part is a separate kernel that computes some of the results.
 
-A GPU thread has 255 registers. Further live values go to memory and back, which costs several times the arithmetic.
-Results that have most of their operations in common are computed by one part. Operations that several parts need are
-repeated in each, which is cheaper than memory.
+A GPU thread has 255 registers. Further live values go to memory and back, which costs several times as much as the
+arithmetic. Results that have most of their operations in common are computed by one part. Operations that several parts
+need are repeated in each, which is cheaper than memory.
 """
 
 from collections import defaultdict
@@ -97,11 +97,11 @@ class _Slots:
 def plan_spills(
     program: Program, budget: Budget, slots: int, waiting: Sequence[int | None] = (), near: Sequence[bool] = ()
 ) -> Spills:
-    """Return the moves that keep to a budget while ``slots`` are available; values beyond both stay in registers.
+    """Return the moves that stay within a budget while ``slots`` are available; values beyond both stay in registers.
 
-    The value that leaves the registers is the one whose next use is furthest (Belady 1966). ``waiting`` are the values
-    in the first slots before the first operation; a slot of None is free. Inputs in shared memory, marked by ``near``,
-    are read just before their use.
+    The value that leaves the registers is the one whose next use is furthest away (Belady 1966). ``waiting`` are the
+    values in the first slots before the first operation; a slot of None is free. Inputs in shared memory, marked by
+    ``near``, are read just before their use.
     """
     operations, places = program.operations, _Slots(waiting, slots)
     first, uses = dict(places.of), _uses(program)
@@ -267,7 +267,7 @@ def _restricted(program: Program, values: list[int]) -> Program:
 
 
 def _with_free(program: Program, part: Program) -> Program:
-    """Return a part with those results in addition that are inputs or constants."""
+    """Return a part extended by the results that are inputs or constants."""
     operations, results = list(part.operations), [list(result) for result in part.results]
     for k, result in enumerate(program.results):
         for entry, value in enumerate(result):

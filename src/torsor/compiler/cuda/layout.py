@@ -25,9 +25,9 @@ _REGISTERS = "tid", "ctaid", "ntid"
 
 @dataclass(frozen=True)
 class Form:
-    """The differences between the forms: pointers, and how a thread gets its number.
+    """The differences between the GPU and CPU forms: pointers, and how a thread gets its number.
 
-    On the GPU one function does all ``PHASES``. On the CPU each phase is a function of the thread number and of the
+    On the GPU one function performs all ``PHASES``. On the CPU each phase is a function of the thread number and of the
     shared memory of its warp.
     """
 
@@ -77,7 +77,7 @@ class Form:
         return f"define void @{name}(i64 %thread, ptr %tile, {parameters}) {{"
 
     def declarations(self) -> list[str]:
-        """Return the declarations of what the instructions above use."""
+        """Return the declarations that the instructions above need."""
         if not self.on_card:
             return []
         lines = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in _REGISTERS]
@@ -120,8 +120,8 @@ class Placed(NamedTuple):
 class Tile(NamedTuple):
     """The place of one staged array in the shared memory of a warp: ``offset`` and bytes from state to state.
 
-    A thread reads ``access`` bytes at a time, the most that divide the bytes of a state. ``pitch`` is chosen so that
-    the threads of a warp use all banks of shared memory evenly.
+    A thread reads ``access`` bytes at a time, the largest number that divides the bytes of a state. ``pitch`` is chosen
+    so that the threads of a warp use all banks of shared memory evenly.
     """
 
     offset: int
@@ -175,10 +175,10 @@ class Staged(NamedTuple):
 
 
 def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bool) -> None:
-    """Write the copies of staged arrays into their tiles, or back.
+    """Write the code that copies staged arrays into their tiles, or back.
 
-    A full warp of dense arrays that begin at a multiple of 16 bytes is copied 16 bytes at a time; all else entry by
-    entry.
+    A full warp of dense arrays that begin at a multiple of 16 bytes is copied 16 bytes at a time, everything else entry
+    by entry.
     """
     if not arrays:
         return
@@ -234,7 +234,7 @@ def _write_lines(e: Emitter, form: Form, arrays: Sequence[Staged], way: str) -> 
 
 
 def _write_single(e: Emitter, form: Form, array: Staged, way: str) -> None:
-    """Write a loop that copies one entry at a time; the states may lie apart."""
+    """Write a loop that copies one entry at a time; the states need not be adjacent."""
     k, scalar, label = array.number, e.scalar, f"{way}.{array.number}"
     before = e.block
     total = e.put(f"mul i64 %count, {array.entries}")

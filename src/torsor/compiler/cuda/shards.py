@@ -17,7 +17,7 @@ def on_cards(
     batch axis is split; inputs without it, or of length 1, go to all GPUs. ``cards`` are GPU numbers; the default is
     all of them. The call does not wait: the parts are computed while the caller continues.
 
-    Example (on a machine with two cards)::
+    Example (on a machine with two GPUs)::
 
         arm = robot.to(device="cuda", dtype="float32")
         parts = on_cards(arm.inverse_dynamics, (q, v, a), (1, 1, 1))

@@ -1,13 +1,14 @@
 """Batched sines and cosines: their stages among the operations, and the loops that compute them.
 
-Sine and cosine of an angle are about forty instructions and a rare branch. Written in place, they would be most of the
-instructions of a robot with many joints, and the branch would make LLVM save registers around it. A program is
-therefore computed in stages: the known angles are collected, and loops compute all of them. The angles of a robot are
-mostly inputs, so this happens once, before everything else. A simulation step has further stages wherever new angles
-appear.
+The sine and cosine of an angle take about forty instructions and a rare branch. Written in place, they would make up
+most of the instructions of a robot with many joints, and the branch would make LLVM save registers around it. A program
+is therefore computed in stages: the known angles are collected, and loops compute all of them. The angles of a robot
+are mostly inputs, so this happens once, before everything else. A simulation step has further stages wherever new
+angles appear.
 
 The steps of one angle depend on each other, so several angles are computed together, as many as the registers hold.
-There is a loop for each number of angles, and a list of angles is divided among two of them, so that no work is wasted.
+There is a loop for each number of angles, and a list of angles is divided between two of them, so that no work is
+wasted.
 
 A loop has no branches except its own. From the sum of the squares of the angles, the caller detects whether one may be
 too large for the range reduction, and then recomputes such angles.
@@ -18,7 +19,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.compiler.llvm.coefficients import HALF_PI, TWO_OVER_PI
+from torsor.compiler.llvm import ir
+from torsor.compiler.llvm.coefficients import COEFFICIENTS
 from torsor.compiler.llvm.rules import Constants, Emitter, Scalar
 from torsor.compiler.llvm.vectors import Number, Whole, each_lane, fma, polynomial, quick_two_sum, two_product, where
 from torsor.compiler.program import Program
@@ -35,93 +37,10 @@ Pair = tuple[Number, Number]
 
 
 def _reduction() -> str:
-    """Return the LLVM function of one float64 of at least 2^-9: the angle as a sum of two numbers, and the quarter."""
-    words = ", ".join(f"i64 {word}" for word in TWO_OVER_PI)
-    high, low = map(Scalar("float64").literal, HALF_PI["float64"])
-    return f"""@two.over.pi = internal constant [{len(TWO_OVER_PI)} x i64] [{words}]
-define internal {{ double, double, i64 }} {_NAME}(double %x) noinline {{
-  %bits = bitcast double %x to i64
-  %shifted = lshr i64 %bits, 52
-  %given = and i64 %shifted, 2047
-  ; smaller numbers, of lanes whose result is not used, must not read beyond the table
-  %small = icmp ult i64 %given, 1014
-  %exponent = select i1 %small, i64 1014, i64 %given
-  %fraction = and i64 %bits, {2**52 - 1}
-  %mantissa = or i64 %fraction, {2**52}
-  %first = sub i64 %exponent, 1013
-  %word = lshr i64 %first, 6
-  %shift = and i64 %first, 63
-  %p0 = getelementptr i64, ptr @two.over.pi, i64 %word
-  %p1 = getelementptr i64, ptr %p0, i64 1
-  %p2 = getelementptr i64, ptr %p0, i64 2
-  %p3 = getelementptr i64, ptr %p0, i64 3
-  %w0 = load i64, ptr %p0
-  %w1 = load i64, ptr %p1
-  %w2 = load i64, ptr %p2
-  %w3 = load i64, ptr %p3
-  %a = call i64 @llvm.fshl.i64(i64 %w0, i64 %w1, i64 %shift)
-  %b = call i64 @llvm.fshl.i64(i64 %w1, i64 %w2, i64 %shift)
-  %c = call i64 @llvm.fshl.i64(i64 %w2, i64 %w3, i64 %shift)
-  ; the first 128 bits of the product, whose last one is 2^-126 of a quarter turn
-  %wide = zext i64 %mantissa to i128
-  %wide.b = zext i64 %b to i128
-  %wide.c = zext i64 %c to i128
-  %times.a = mul i64 %a, %mantissa
-  %times.b = mul i128 %wide.b, %wide
-  %times.c = mul i128 %wide.c, %wide
-  %top.a = zext i64 %times.a to i128
-  %high.a = shl i128 %top.a, 64
-  %high.c = lshr i128 %times.c, 64
-  %sum = add i128 %high.a, %times.b
-  %turns = add i128 %sum, %high.c
-  %half = add i128 %turns, {2**125}
-  %quarter = lshr i128 %half, 126
-  %whole = shl i128 %quarter, 126
-  %rest = sub i128 %turns, %whole
-  ; the rest, from -1/2 to 1/2, as a sum of two numbers
-  %below = icmp slt i128 %rest, 0
-  %opposite = sub i128 0, %rest
-  %size = select i1 %below, i128 %opposite, i128 %rest
-  %never.zero = or i128 %size, 1
-  %zeros = call i128 @llvm.ctlz.i128(i128 %never.zero, i1 true)
-  %normal = shl i128 %never.zero, %zeros
-  %top = lshr i128 %normal, 75
-  %top.64 = trunc i128 %top to i64
-  %next = lshr i128 %normal, 12
-  %next.64 = trunc i128 %next to i64
-  %tail = and i64 %next.64, {2**63 - 1}
-  %zeros.64 = trunc i128 %zeros to i64
-  %top.exponent = sub i64 {1023 - 51}, %zeros.64
-  %tail.exponent = sub i64 {1023 - 114}, %zeros.64
-  %top.bits = shl i64 %top.exponent, 52
-  %tail.bits = shl i64 %tail.exponent, 52
-  %top.scale = bitcast i64 %top.bits to double
-  %tail.scale = bitcast i64 %tail.bits to double
-  %top.number = sitofp i64 %top.64 to double
-  %tail.number = sitofp i64 %tail to double
-  %f = fmul double %top.number, %top.scale
-  %f.low = fmul double %tail.number, %tail.scale
-  ; times pi / 2
-  %r = fmul double %f, {high}
-  %minus.r = fneg double %r
-  %lost = call double @llvm.fma.f64(double %f, double {high}, double %minus.r)
-  %more = call double @llvm.fma.f64(double %f, double {low}, double %lost)
-  %r.low = call double @llvm.fma.f64(double %f.low, double {high}, double %more)
-  %quarter.64 = trunc i128 %quarter to i64
-  %backwards = sub i64 0, %quarter.64
-  %negative = icmp slt i64 %bits, 0
-  %turned = xor i1 %negative, %below
-  %minus.low = fneg double %r.low
-  %signed = select i1 %turned, double %minus.r, double %r
-  %signed.low = select i1 %turned, double %minus.low, double %r.low
-  %signed.quarter = select i1 %negative, i64 %backwards, i64 %quarter.64
-  %infinite = icmp eq i64 %given, 2047
-  %angle = select i1 %infinite, double 0x7FF8000000000000, double %signed
-  %r0 = insertvalue {{ double, double, i64 }} poison, double %angle, 0
-  %r1 = insertvalue {{ double, double, i64 }} %r0, double %signed.low, 1
-  %r2 = insertvalue {{ double, double, i64 }} %r1, i64 %signed.quarter, 2
-  ret {{ double, double, i64 }} %r2
-}}"""
+    """Return the LLVM function for one float64 of at least 2^-9: the angle as a sum of two numbers, and the quarter."""
+    words = [f"i64 {word}" for word in COEFFICIENTS["TWO_OVER_PI"]["words"]]
+    high, low = map(Scalar("float64").literal, COEFFICIENTS["HALF_PI"]["float64"])
+    return ir("reduce_huge", count=len(words), words=", ".join(words), high=high, low=low)
 
 
 def reduce_huge(x: Number) -> tuple[Number, Number, Whole]:
@@ -153,15 +72,15 @@ def sine_and_cosine(r: Number, low: Number) -> tuple[Pair, Pair]:
 
 
 def in_quarter(even: Number, odd: Number, quarter: Whole) -> Number:
-    """Return the first number in even quarter turns, the second in odd ones, with a minus in every second pair."""
+    """Return the first number in even quarter turns, the second in odd ones, with a minus sign in every second pair."""
     sign = (quarter & 2) << (8 * even.emitter.scalar.size - 2)
     return (where(quarter.is_odd(), odd, even).bits() ^ sign).as_bits()
 
 
 def sin_cos_huge(e: Emitter, x: str) -> tuple[str, str]:
-    """Return sin and cos of vectors of huge numbers, by a call of a function that is written once per emitter.
+    """Return sin and cos of vectors of huge numbers, by a call to a function that is written once per emitter.
 
-    Lanes with numbers below 2^-9 get other numbers; infinities and NaN give NaN.
+    Lanes with numbers below 2^-9 return arbitrary values; infinities and NaN return NaN.
     """
     name, pair = "@vectors.sin_cos_huge", f"{{ {e.vector}, {e.vector} }}"
     if name not in e.functions:
@@ -196,8 +115,8 @@ def has_angles(program: Program) -> bool:
 def stages(program: Program) -> list[Stage]:
     """Return the operations of a program in stages, each of which uses only values of earlier stages or its own.
 
-    An operation is computed in the first stage in which its value is used, so that few values wait. Within a stage the
-    order of the program is kept. Inputs and constants belong to no stage, except for constants that are angles.
+    An operation is computed in the first stage in which its value is used, so that few values are live. Within a stage
+    the order of the program is kept. Inputs and constants belong to no stage, except for constants that are angles.
     """
     operations = program.operations
     depth = [0] * len(operations)  # number of sines or cosines before a value
@@ -307,7 +226,7 @@ after:
 
 
 def call_angles(memory: str, offset: int, first: int, loop: Passes) -> str:
-    """Return the code that computes the places of ``@places`` from ``first`` on, with the results at an offset."""
+    """Return the code that computes the angles at ``@places`` from ``first`` on, with the results at an offset."""
     end = first + loop.together * loop.times
     arguments = f"ptr {memory}, ptr %to.{first}, ptr %start.{first}, ptr %last.{first}"
     return f"""  %to.{first} = getelementptr i8, ptr %scratch, i64 {offset}

@@ -15,6 +15,7 @@ from itertools import accumulate, groupby, zip_longest
 
 import casadi as ca
 
+from torsor.compiler.llvm import ir
 from torsor.compiler.llvm.angles import TRIGONOMETRIC, Stage, call_angles, loops_called, passes, stages, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
@@ -203,40 +204,8 @@ def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> s
     vector, block = f"<{width} x {scalar.name}>", width * scalar.size
     first, last = (", ".join(f"i64 {run[k]}" for run in runs) for k in (0, 1))
     values = ", ".join(f"{scalar.name} {run[2]}" for run in runs)
-    return f"""
-@runs.first = internal constant [{len(runs)} x i64] [{first}]
-@runs.last = internal constant [{len(runs)} x i64] [{last}]
-@runs.value = internal constant [{len(runs)} x {scalar.name}] [{values}]
-define void @constants(ptr %out) {{
-entry:
-  br label %run
-run:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %after ]
-  %first.p = getelementptr i64, ptr @runs.first, i64 %k
-  %first = load i64, ptr %first.p
-  %last.p = getelementptr i64, ptr @runs.last, i64 %k
-  %last = load i64, ptr %last.p
-  %value.p = getelementptr {scalar.name}, ptr @runs.value, i64 %k
-  %value = load {scalar.name}, ptr %value.p
-  %one = insertelement {vector} poison, {scalar.name} %value, i64 0
-  %all = shufflevector {vector} %one, {vector} poison, <{width} x i32> zeroinitializer
-  br label %body
-body:
-  %e = phi i64 [ %first, %run ], [ %e.next, %body ]
-  %offset = mul i64 %e, {block}
-  %p = getelementptr i8, ptr %out, i64 %offset
-  store {vector} %all, ptr %p, align {block}
-  %e.next = add i64 %e, 1
-  %more = icmp sle i64 %e.next, %last
-  br i1 %more, label %body, label %after
-after:
-  %k.next = add i64 %k, 1
-  %over = icmp eq i64 %k.next, {len(runs)}
-  br i1 %over, label %end, label %run
-end:
-  ret void
-}}
-"""
+    sizes = {"count": len(runs), "width": width, "block": block}
+    return ir("constants", **sizes, first=first, last=last, values=values, scalar=scalar.name, vector=vector)
 
 
 def _runs(texts: dict[int, str]) -> list[tuple[int, int, str]]:

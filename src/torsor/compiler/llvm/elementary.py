@@ -1,12 +1,13 @@
-"""Rules of the elementary functions: calls of branch-free vector functions without a C library."""
+"""Rules of the elementary functions: calls to branch-free vector functions without a C library."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.compiler.llvm import coefficients
+from torsor.compiler.llvm import ir
 from torsor.compiler.llvm.angles import reduce_huge, sine_and_cosine
+from torsor.compiler.llvm.coefficients import COEFFICIENTS
 from torsor.compiler.llvm.rules import RULES, Emitter, Rule
 from torsor.compiler.llvm.vectors import (
     Mask,
@@ -78,13 +79,13 @@ def reduce(x: Number, low: Number | None = None) -> Reduced:
         left = fma(n, -rest, exact - r)
     else:
         r, left = quick_two_sum(exact, fma(n, -rest, low))
-    *terms, half = coefficients.EXP[x.dtype]
+    *terms, half = COEFFICIENTS["EXP"][x.dtype]
     return Reduced(n, bits, r, fma(r * half, r, fma(r * r * r, polynomial(r, terms), left)))
 
 
 def _multiple_of_log_2(x: Number) -> tuple[Number, Whole, Number, float]:
     """Return (n, its bits, x - n a, b) with the nearest multiple n (a + b) of log 2."""
-    high, rest = coefficients.LN2[x.dtype]
+    high, rest = COEFFICIENTS["LN2"][x.dtype]
     # The last bits of the sum are n and twice the bias, which ``scale`` needs.
     rounder = x.emitter.scalar.rounder + 2 * x.format.bias
     turned = fma(x, 1.4426950408889634, rounder)
@@ -109,7 +110,7 @@ def exp_within(x: Number) -> Number:
     """Return e^x for x within the limits of ``clamp``."""
     n, bits, exact, rest = _multiple_of_log_2(x)
     r = fma(n, -rest, exact)
-    return scale(1.0 + fma(r * r, polynomial(r, coefficients.EXP[x.dtype]), r), bits)
+    return scale(1.0 + fma(r * r, polynomial(r, COEFFICIENTS["EXP"][x.dtype]), r), bits)
 
 
 def clamp(x: Number) -> Number:
@@ -154,12 +155,12 @@ def _both(x: Number) -> tuple[Whole, Number, Number, Number, Number]:
 
 
 def sinh(x: Number) -> Number:
-    """Return the hyperbolic sine: a polynomial to 1, and half of e^x - e^-x beyond."""
+    """Return the hyperbolic sine: a polynomial up to 1, and half of e^x - e^-x beyond."""
     bits, a, b, c, d = _both(x)
     total, error = quick_two_sum(a, -c)
     large = scale(total + ((error + b) - d), bits)
     square = x * x
-    small = fma(x * square, polynomial(square, coefficients.SINH[x.dtype]), x)
+    small = fma(x * square, polynomial(square, COEFFICIENTS["SINH"][x.dtype]), x)
     return where(abs(x) < 1.0, small, large.with_sign_of(x))
 
 
@@ -218,19 +219,19 @@ def _log(k: Number, m: Number, low: Number | None = None) -> Number:
     s = f / (m + 1.0)
     z = s * s
     half_square = (f * 0.5) * f
-    series = z * fma(z, polynomial(z, coefficients.LOG[m.dtype]), coefficients.TWO_THIRDS[m.dtype][0])
+    series = z * fma(z, polynomial(z, COEFFICIENTS["LOG"][m.dtype]), COEFFICIENTS["TWO_THIRDS"][m.dtype][0])
     small = fma(s, half_square + series, -half_square)
     if low is not None:
         # log(m + c) - log m = c / m, and 1 / m is (1 - s)^2 to 3 percent: c is less than the last digit of m.
         rest = 1.0 - s
         small = fma(low, rest * rest, small)
-    high, less = coefficients.LN2_SHORT[m.dtype]
+    high, less = COEFFICIENTS["LN2_SHORT"][m.dtype]
     total, error = quick_two_sum(k * high, f)
     return total + (error + fma(k, less, small))
 
 
 def _at_edges(x: Number, inside: Number, zero: float = 0.0) -> Number:
-    """Return what is given for positive numbers, and the limits: -inf at ``zero``, inf at inf, NaN below ``zero``."""
+    """Return the given values for positive numbers, and limits: -inf at ``zero``, inf at inf, NaN below ``zero``."""
     outside = where(x < zero, float("nan"), where(x.equals(zero), -float("inf"), x))
     return where((x > zero) & (x < float("inf")), inside, outside)
 
@@ -254,7 +255,7 @@ def _sqrt_of_sum(x: Number, low: Number) -> tuple[Number, Number]:
 
 
 def asinh(x: Number) -> Number:
-    """Return the inverse hyperbolic sine, log(x + sqrt(x^2 + 1)); for huge x log x + log 2."""
+    """Return the inverse hyperbolic sine, log(x + sqrt(x^2 + 1)); for huge x, log x + log 2."""
     size = abs(x)
     huge = size > _SQUARE_LIMIT[x.dtype]
     a = where(huge, 1.0, size)
@@ -269,7 +270,7 @@ def asinh(x: Number) -> Number:
 
 
 def acosh(x: Number) -> Number:
-    """Return the inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); for huge x log x + log 2."""
+    """Return the inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); for huge x, log x + log 2."""
     huge = x > _SQUARE_LIMIT[x.dtype]
     a = where(huge, 1.0, x)
     square, error = two_product(a, a)
@@ -296,12 +297,12 @@ _ERF_SATURATION = 6.0  # erf rounds to 1 from here, in both types
 
 
 def erf(x: Number) -> Number:
-    """Return the error function: a polynomial to 1, and 1 - exp(-x^2) p((x - 2) / (x + 2)) beyond."""
+    """Return the error function: a polynomial up to 1, and 1 - exp(-x^2) p((x - 2) / (x + 2)) beyond."""
     square = x * x
-    factor, less = coefficients.TWO_OVER_ROOT_PI[x.dtype]
-    small = fma(x, factor, x * fma(square, polynomial(square, coefficients.ERF[x.dtype]), less))
+    factor, less = COEFFICIENTS["TWO_OVER_ROOT_PI"][x.dtype]
+    small = fma(x, factor, x * fma(square, polynomial(square, COEFFICIENTS["ERF"][x.dtype]), less))
     size = abs(x).at_most(_ERF_SATURATION)
-    tail = exp_within(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), coefficients.ERFC[x.dtype])
+    tail = exp_within(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), COEFFICIENTS["ERFC"][x.dtype])
     return where(abs(x) < 1.0, small, 1.0 - tail).with_sign_of(x)
 
 
@@ -351,14 +352,14 @@ def _accurate_log(x: Number) -> tuple[Number, Number]:
     z, z_low = two_product(s, s)
     z_low = fma(s + s, s_low, z_low)
     # log m = 2 s + s z (2/3 + z p(z))
-    two_thirds, less = coefficients.TWO_THIRDS[x.dtype]
-    factor, factor_low = quick_two_sum(two_thirds, z * polynomial(z, coefficients.LOG[x.dtype]))
+    two_thirds, less = COEFFICIENTS["TWO_THIRDS"][x.dtype]
+    factor, factor_low = quick_two_sum(two_thirds, z * polynomial(z, COEFFICIENTS["LOG"][x.dtype]))
     factor_low = factor_low + less
     cube, cube_low = two_product(s, z)
     cube_low = fma(s, z_low, fma(s_low, z, cube_low))
     term, term_low = two_product(cube, factor)
     term_low = fma(cube, factor_low, fma(cube_low, factor, term_low))
-    high, rest = coefficients.LN2_SHORT[x.dtype]
+    high, rest = COEFFICIENTS["LN2_SHORT"][x.dtype]
     total, error = quick_two_sum(k * high, s + s)
     total, lost = quick_two_sum(total, term)
     low = (error + lost) + (fma(k, rest, s_low + s_low) + term_low)
@@ -419,22 +420,22 @@ def _arcs(x: Number) -> tuple[Mask, Number, Number]:
     outside = size > 0.5
     square = where(outside, fma(size, -0.5, 0.5), x * x)
     sine = where(outside, square.sqrt(), size)
-    return outside, sine, sine * square * polynomial(square, coefficients.ASIN[x.dtype])
+    return outside, sine, sine * square * polynomial(square, COEFFICIENTS["ASIN"][x.dtype])
 
 
 def asin(x: Number) -> Number:
-    """Return the inverse sine: a polynomial to 1/2, and pi/2 less twice that of sqrt((1 - x) / 2) beyond."""
+    """Return the inverse sine: a polynomial up to 1/2, and pi/2 minus twice that of sqrt((1 - x) / 2) beyond."""
     outside, sine, rest = _arcs(x)
-    half_pi, less = coefficients.HALF_PI[x.dtype]
+    half_pi, less = COEFFICIENTS["HALF_PI"][x.dtype]
     total, error = quick_two_sum(half_pi, sine * -2.0)
     value = where(outside, total + (error + fma(rest, -2.0, less)), sine + rest)
     return value.with_sign_of(x)
 
 
 def acos(x: Number) -> Number:
-    """Return the inverse cosine: pi/2 less the inverse sine to 1/2, twice that of sqrt((1 - |x|) / 2) beyond."""
+    """Return the inverse cosine: pi/2 minus the inverse sine up to 1/2, twice that of sqrt((1 - |x|) / 2) beyond."""
     outside, sine, rest = _arcs(x)
-    half_pi, less = coefficients.HALF_PI[x.dtype]
+    half_pi, less = COEFFICIENTS["HALF_PI"][x.dtype]
     negative = x < 0.0
     # base - sign (sine + rest), where base is 0, pi/2 or pi.
     base = where(outside, where(negative, 2.0 * half_pi, 0.0), half_pi)
@@ -446,7 +447,7 @@ def acos(x: Number) -> Number:
 
 
 def _angle(y: Number, x: Number, mirrored: Mask | None = None) -> Number:
-    """Return the angle of the point (x, y), neither of which is negative; where ``mirrored``, pi less that angle.
+    """Return the angle of the point (x, y), neither of which is negative; where ``mirrored``, pi minus that angle.
 
     The angle is k pi/4 plus or minus the inverse tangent t of a quotient that is at most tan(pi/8).
     """
@@ -458,14 +459,14 @@ def _angle(y: Number, x: Number, mirrored: Mask | None = None) -> Number:
     over_by, lost = where(middle, difference, low), where(middle, lost, 0.0)
     t, t_low = quotient(over_by, lost, over, over_rest)
     z = t * t
-    rest = fma(t * z, polynomial(z, coefficients.ATAN[x.dtype]), t_low)
+    rest = fma(t * z, polynomial(z, COEFFICIENTS["ATAN"][x.dtype]), t_low)
     k = where(middle, 1.0, 0.0)
     k = where(steep, 2.0 - k, k)
     backwards = steep
     if mirrored is not None:
         k = where(mirrored, 4.0 - k, k)
         backwards = backwards ^ mirrored
-    quarter, less = coefficients.QUARTER_PI[x.dtype]
+    quarter, less = COEFFICIENTS["QUARTER_PI"][x.dtype]
     base = k * quarter
     base_low = fma(k, less, fma(k, quarter, -base))
     total, error = quick_two_sum(base, t.flipped(backwards))
@@ -498,83 +499,9 @@ def atan2(y: Number, x: Number) -> Number:
 _NAME = "@exact.remainder"
 
 
-def _division() -> str:
-    """Return the LLVM function of two float64: the size of the rest, as fmod has it, and the quotient's last digit."""
-    fraction, one = 2**52 - 1, 2**52
-
-    def parts(name: str) -> str:
-        return f"""  %{name}.bits = bitcast double %{name} to i64
-  %{name}.size = and i64 %{name}.bits, {2**63 - 1}
-  %{name}.field = lshr i64 %{name}.size, 52
-  %{name}.fraction = and i64 %{name}.bits, {fraction}
-  %{name}.subnormal = icmp eq i64 %{name}.field, 0
-  %{name}.normal = or i64 %{name}.fraction, {one}
-  %{name}.m = select i1 %{name}.subnormal, i64 %{name}.fraction, i64 %{name}.normal
-  %{name}.e = select i1 %{name}.subnormal, i64 1, i64 %{name}.field"""
-
-    return f"""define internal {{ double, i1 }} {_NAME}(double %x, double %y) noinline {{
-entry:
-{parts("x")}
-{parts("y")}
-  %size = call double @llvm.fabs.f64(double %x)
-  %x.bad = icmp uge i64 %x.size, {2047 << 52}
-  %y.zero = icmp eq i64 %y.size, 0
-  %y.nan = icmp ugt i64 %y.size, {2047 << 52}
-  %bad.some = or i1 %x.bad, %y.zero
-  %bad = or i1 %bad.some, %y.nan
-  br i1 %bad, label %done, label %valid
-valid:
-  %digits = sub i64 %x.e, %y.e
-  %less = icmp slt i64 %digits, 0
-  br i1 %less, label %done, label %first
-first:
-  %q.first = udiv i64 %x.m, %y.m
-  %multiple.first = mul i64 %q.first, %y.m
-  %r.first = sub i64 %x.m, %multiple.first
-  br label %check
-check:
-  %left = phi i64 [ %digits, %first ], [ %left.next, %step ]
-  %r = phi i64 [ %r.first, %first ], [ %r.next, %step ]
-  %q = phi i64 [ %q.first, %first ], [ %q.next, %step ]
-  %over = icmp eq i64 %left, 0
-  br i1 %over, label %number, label %step
-step:
-  %many = icmp ugt i64 %left, 11
-  %taken = select i1 %many, i64 11, i64 %left
-  %left.next = sub i64 %left, %taken
-  %shifted = shl i64 %r, %taken
-  %q.next = udiv i64 %shifted, %y.m
-  %multiple = mul i64 %q.next, %y.m
-  %r.next = sub i64 %shifted, %multiple
-  br label %check
-number:
-  ; r 2^(e - 1075) in two steps, both exact
-  %power = sub i64 %y.e, 1075
-  %half = ashr i64 %power, 1
-  %other = sub i64 %power, %half
-  %half.biased = add i64 %half, 1023
-  %other.biased = add i64 %other, 1023
-  %half.bits = shl i64 %half.biased, 52
-  %other.bits = shl i64 %other.biased, 52
-  %half.power = bitcast i64 %half.bits to double
-  %other.power = bitcast i64 %other.bits to double
-  %r.number = sitofp i64 %r to double
-  %r.half = fmul double %r.number, %half.power
-  %rest.exact = fmul double %r.half, %other.power
-  %odd.exact = trunc i64 %q to i1
-  br label %done
-done:
-  %rest = phi double [ 0x7FF8000000000000, %entry ], [ %size, %valid ], [ %rest.exact, %number ]
-  %odd = phi i1 [ false, %entry ], [ false, %valid ], [ %odd.exact, %number ]
-  %r0 = insertvalue {{ double, i1 }} poison, double %rest, 0
-  %r1 = insertvalue {{ double, i1 }} %r0, i1 %odd, 1
-  ret {{ double, i1 }} %r1
-}}"""
-
-
 def _divided(x: Number, y: Number) -> tuple[Number, Mask]:
     e = x.emitter
-    e.functions.setdefault(_NAME, _division())
+    e.functions.setdefault(_NAME, ir("remainder"))
     rest, odd = each_lane(_NAME, ("double", "i1"), x, y)
     if x.dtype == "float32":  # exact: the rest has no more digits than x and y
         rest = e.put(f"fptrunc <{e.width} x double> {rest} to {e.vector}")

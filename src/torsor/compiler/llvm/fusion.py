@@ -1,7 +1,7 @@
 """Operations in the fastest form for processors: products fused with sums, and one division for several.
 
 Which product belongs to which sum is decided here instead of in LLVM. The same products are then fused on every
-processor that can, whether LLVM optimises or not, and the register plan includes the cost of each instruction.
+processor that supports it, whether or not LLVM optimises, and the register plan includes the cost of each instruction.
 
 A division takes as long as ten products or more, and on a GPU it has a branch. A number that divides several others is
 therefore inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units in the last

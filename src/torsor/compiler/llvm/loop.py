@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
+from torsor.compiler.llvm import ir
 from torsor.compiler.llvm.rules import Scalar
 
 # LLVM code that moves the entries of W states between rows, one per state, and blocks, one per entry.
@@ -99,7 +100,7 @@ class Transposer:
         return result
 
     def _interleaved(self, a: _Vector, b: _Vector, unit: int, gather: bool) -> tuple[_Vector, _Vector]:
-        """Return the even and the odd units of two vectors: unit by unit from both, or those of the first first."""
+        """Return the even and the odd units of two vectors: unit by unit from both, or first those of the first."""
         length, result = self._width, []
         for odd in (0, 1):
             starts = range(odd * unit, length, 2 * unit)
@@ -155,7 +156,7 @@ class Transposer:
 
 
 def _parts(count: int, longest: int) -> list[tuple[int, int]]:
-    """Return first entry and length of parts, powers of 2; a single last entry is moved with the one before it."""
+    """Return the first entry and length of each part, a power of 2; a single last entry joins the one before it."""
     result, first = [], 0
     while first < count:
         length = 1 << (min(longest, count - first).bit_length() - 1)
@@ -209,66 +210,15 @@ def write_loop(
     align = max(64, block)
     sizes_of = [-(-count * block // align) * align for count in (count_in, count_out, scratch)]
     take, give = _memory(sum(sizes_of), align)
-    return f"""
-{declarations}
-declare ptr @malloc(i64)
-declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
-declare void @free(ptr)
-declare void @llvm.trap()
-declare i32 @feclearexcept(i32)
-{_pack_one_by_one(scalar, width)}
-{_unpack_one_by_one(scalar, width)}
-{tiles}
-define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
-  call void @run(ptr %arrays, ptr %lengths, ptr %steps)
-  ; NumPy would warn of floating-point exceptions in lanes whose results are not used
-  %cleared = call i32 @feclearexcept(i32 63)
-  ret void
-}}
-define void @run(ptr %arrays, ptr %lengths, ptr %steps) {{
-entry:
-{take}
-  call void @prepare(ptr %in)
-  call void @blocks(ptr %in, ptr %arrays, ptr %lengths, ptr %steps)
-{give}  ret void
-}}
-@memory = constant i64 {sum(sizes_of)}
-define void @prepare(ptr %in) {{
-  %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
-  call void @constants(ptr %out)
-  ret void
-}}
-define void @blocks(ptr %in, ptr %arrays, ptr %lengths, ptr %steps) {{
-entry:
-  %out = getelementptr i8, ptr %in, i64 {sizes_of[0]}
-  %scratch = getelementptr i8, ptr %out, i64 {sizes_of[1]}
-  %states = load i64, ptr %lengths
-{"".join(heads)}
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %done ]
-  %left = sub i64 %states, %i
-  %more = icmp sgt i64 %left, 0
-  br i1 %more, label %full, label %end
-full:
-  %whole = icmp sge i64 %left, {width}
-  %lanes = select i1 %whole, i64 {width}, i64 %left
-{"".join(moves["pack"])}
-{chr(10).join(calls)}
-{"".join(moves["unpack"])}
-  br label %done
-done:
-  %next = add i64 %i, {width}
-  br label %head
-end:
-  ret void
-}}
-!0 = !{{!"branch_weights", i32 1, i32 100000}}
-"""
+    code = {"take": take, "give": give, "calls": "\n".join(calls), "heads": "".join(heads), "tiles": tiles}
+    code |= {move: "".join(lines) for move, lines in moves.items()}
+    code |= {"pack_singles": _pack_one_by_one(scalar, width), "unpack_singles": _unpack_one_by_one(scalar, width)}
+    sizes_in_bytes = {"memory": sum(sizes_of), "in_bytes": sizes_of[0], "out_bytes": sizes_of[1]}
+    return ir("loop", declarations=declarations, width=width, **code, **sizes_in_bytes)
 
 
 def _memory(size: int, align: int) -> tuple[str, str]:
-    """Return the code that allocates the memory of all blocks (on the stack if it is small), and that frees it."""
+    """Return the code that allocates the memory of all blocks (on the stack if small), and the code that frees it."""
     if size <= STACK:
         return f"  %in = alloca i8, i64 {max(size, 1)}, align {align}\n  br label %ready\nready:", ""
     take = f"""  %taken = call ptr @malloc(i64 {size + align})
@@ -317,7 +267,7 @@ def _transposed(
 ) -> str:
     """Return code that packs or unpacks ``count`` entries of W rows, which are ``step`` bytes apart.
 
-    The addresses are computed from every fourth row, as x86-64 can add.
+    The addresses are computed relative to every fourth row, which suits the address modes of x86-64.
     """
     rows, lines = [first], []
     for row in range(1, width):
@@ -358,32 +308,6 @@ moved.{k}:
 """
 
 
-_OVER_ENTRIES = """entry:
-{before}  %none = icmp eq i64 %count, 0
-  br i1 %none, label %end, label %body
-body:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %after ]
-  %c = phi i64 [ 0, %entry ], [ %c.next, %after ]
-  %e = phi i64 [ 0, %entry ], [ %e.next, %after ]
-  %down = mul i64 %r, %row
-  %across = mul i64 %c, %column
-  %offset = add i64 %down, %across
-  %p = getelementptr i8, ptr %array, i64 %offset
-  %b.offset = mul i64 %e, {block}
-  %b = getelementptr i8, ptr %block, i64 %b.offset
-{body}
-after:
-  %e.next = add i64 %e, 1
-  %c.plus = add i64 %c, 1
-  %wrap = icmp eq i64 %c.plus, %columns
-  %c.next = select i1 %wrap, i64 0, i64 %c.plus
-  %r.plus = add i64 %r, 1
-  %r.next = select i1 %wrap, i64 %r.plus, i64 %r
-  %last = icmp eq i64 %e.next, %count
-  br i1 %last, label %end, label %body
-end:
-  ret void
-"""
 _SINGLES = "(ptr %array, i64 %state, i64 %rows, i64 %row, i64 %columns, i64 %column, ptr %block, i64 %lanes)"
 
 
@@ -402,7 +326,7 @@ def _pack_one_by_one(scalar: Scalar, width: int) -> str:
         body += f"  %v.{lane} = insertelement {vector} {value}, {scalar.name} %x.{lane}, i64 {lane}\n"
         value = f"%v.{lane}"
     body += f"  store {vector} {value}, ptr %b, align {width * scalar.size}\n  br label %after"
-    text = _OVER_ENTRIES.format(before=before, block=width * scalar.size, body=body)
+    text = ir("entries", before=before, block=width * scalar.size, body=body)
     return f"define internal void @pack.singles{_SINGLES} noinline {{\n{text}}}"
 
 
@@ -419,40 +343,8 @@ lane:
   %l.more = icmp slt i64 %l.next, %lanes
   br i1 %l.more, label %lane, label %after"""
     before = "  %count = mul i64 %rows, %columns\n"
-    text = _OVER_ENTRIES.format(before=before, block=width * scalar.size, body=body)
+    text = ir("entries", before=before, block=width * scalar.size, body=body)
     return f"define internal void @unpack.singles{_SINGLES} noinline {{\n{text}}}"
-
-
-_OVER_TILES = """entry:
-  %final = sub i64 %count, {tile}
-  ; the second tile begins where a cache line does: stores that cross lines take twice as long
-  %address = ptrtoint ptr %array to i64
-  %gap = sub i64 0, %address
-  %gap.bytes = and i64 %gap, 63
-  %gap.entries = udiv i64 %gap.bytes, {size}
-  %far = icmp ugt i64 %gap.entries, {tile}
-  %aligned = icmp eq i64 %gap.entries, 0
-  %plain = or i1 %far, %aligned
-  %second = select i1 %plain, i64 {tile}, i64 %gap.entries
-  br label %body
-body:
-  %e = phi i64 [ 0, %entry ], [ %e.next, %body ]
-  %offset = mul i64 %e, {size}
-  %p = getelementptr i8, ptr %array, i64 %offset
-  %b.offset = mul i64 %e, {block}
-  %b = getelementptr i8, ptr %block, i64 %b.offset
-{body}
-  %e.step = add i64 %e, {tile}
-  %at.first = icmp eq i64 %e, 0
-  %e.plus = select i1 %at.first, i64 %second, i64 %e.step
-  %over = icmp sgt i64 %e.plus, %final
-  ; the last tile ends with the last entry, and repeats some entries of the tile before
-  %e.next = select i1 %over, i64 %final, i64 %e.plus
-  %last = icmp eq i64 %e, %final
-  br i1 %last, label %end, label %body
-end:
-  ret void
-"""
 
 
 def _tiles(move: str, scalar: Scalar, width: int) -> str:
@@ -460,5 +352,5 @@ def _tiles(move: str, scalar: Scalar, width: int) -> str:
     # Results are written in runs as long as a vector, which is a whole cache line with AVX-512.
     tile = TILE if move == "pack" else max(width, TILE)
     body = _transposed(move, tile, scalar, width, "%p", "%state", "%b", "row", "")
-    text = _OVER_TILES.format(tile=tile, size=scalar.size, block=width * scalar.size, body=body)
+    text = ir("tiles", tile=tile, size=scalar.size, block=width * scalar.size, body=body)
     return f"define internal void @{move}.tiles(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"

@@ -40,9 +40,9 @@ C_FUNCTIONS = (
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; all cores of the machine compile large ones.
 
-    The first is always optimised, because packing states would be slow otherwise. ``quick`` disables optimisation from
-    fewer modules on, for code that runs only a few hundred times. llvmlite allows only one thread per process in LLVM
-    at a time, so the work is divided among processes.
+    The first is always optimised, because packing states would be slow otherwise. ``quick`` disables optimisation at a
+    lower number of modules, for code that runs only a few hundred times. llvmlite allows only one thread per process in
+    LLVM at a time, so the work is divided among processes.
     """
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
@@ -69,7 +69,7 @@ def _objects(modules: Sequence[str], level: int) -> list[bytes]:
 
 
 def _python() -> str | None:
-    """Return the Python that other processes can run, or None: an embedding application must not be restarted."""
+    """Return the Python executable for other processes, or None: an embedding application must not be restarted."""
     is_python = "python" in Path(sys.executable or "").stem.lower() and not getattr(sys, "frozen", False)
     return sys.executable if is_python and Path(target.__file__).is_file() else None
 
@@ -135,7 +135,7 @@ _LIBRARIES = itertools.count()
 
 @cache
 def _linker() -> Any:
-    """Return LLVM's linker of this process.
+    """Return LLVM's linker for this process.
 
     JITLink places the code and the constants of an object file side by side. LLVM's older linker, RuntimeDyld,
     allocates them separately: in a process with large arrays they may be more than 2 GiB apart, beyond the reach of a
@@ -173,7 +173,7 @@ def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
 
 
 def _locks() -> list[Any]:
-    """Return the locks of linking and of llvmlite, in the order in which they are taken."""
+    """Return the locks for linking and for llvmlite, in the order in which they are taken."""
     llvmlite_lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
     return [LINKING, *([] if llvmlite_lock is None else [llvmlite_lock])]
 

@@ -76,7 +76,7 @@ class Plan(ABC, Generic[Name]):
 
     @abstractmethod
     def compute(self, code: int, number: float, names: list[Name], ends: bool) -> Name:
-        """Write an operation; ``ends`` tells whether its last argument is not used again."""
+        """Write an operation; ``ends``: whether its last argument is not used again."""
 
     @abstractmethod
     def value(self, index: int, is_factor: bool = False) -> Name:
@@ -90,7 +90,7 @@ class Plan(ABC, Generic[Name]):
         """Record that a value is no longer needed."""
 
     def _uses(self, indices: Sequence[int]) -> list[list[int]]:
-        """Return for each operation when its arguments are used next, and at the end when its value is used first."""
+        """Return, for each operation, when its arguments are next used and, last, when its value is first used."""
         operations = self.program.operations
         following: dict[int, int] = {}
         result: list[list[int]] = []
@@ -103,7 +103,7 @@ class Plan(ABC, Generic[Name]):
         return result[::-1]
 
     def _evict(self) -> None:
-        """Free the registers whose values are used last."""
+        """Free the registers whose values are used furthest ahead."""
         while len(self._held) > self._registers:
             index = max(self._held, key=self._next_use.__getitem__)
             value = self._held.pop(index)
@@ -202,7 +202,7 @@ class NeonPiece(Plan[int]):
         return to
 
     def _sign(self, a: int, to: int) -> None:
-        """Write -1 or 1 with the sign of a number; zeros and NaN remain."""
+        """Write -1 or 1 with the sign of a number; zeros and NaN are unchanged."""
         signed = self._load(self._bits(1 << (8 * self._scalar.size - 1)))
         one = self._load(self._number(1.0))
         self._words += [
@@ -215,7 +215,7 @@ class NeonPiece(Plan[int]):
         self._free += [signed, one]
 
     def value(self, index: int, is_factor: bool = False) -> int:
-        """Load a value from memory, or a constant from the table behind the code."""
+        """Load a value from memory, or a constant from the table after the code."""
         if index not in self._own and self.program.operations[index].code == ca.OP_CONST:
             self._own[index] = self._number(self.program.operations[index].number)
         self._held[index] = self._load(self._own.get(index) or self._memory[index])
@@ -235,7 +235,7 @@ class NeonPiece(Plan[int]):
         return name
 
     def _number(self, number: float) -> Place:
-        """Return the place of a constant in the table behind the code."""
+        """Return the place of a constant in the table after the code."""
         return self._bits(self._scalar.bits(number))
 
     def _bits(self, bits: int) -> Place:

@@ -146,7 +146,7 @@ class Emitter:
         return name
 
     def _recalled(self, kind: str, bits: int) -> str:
-        """Return a vector with the same bits in all lanes: one that was loaded recently, or loaded now."""
+        """Return a vector with the same bits in all lanes: one that was loaded recently, or a new one."""
         name, last = self._recent.get((kind, bits), ("", -MAX_REUSE_DISTANCE))
         if self._next - last >= MAX_REUSE_DISTANCE:
             name = self._entry(kind, [bits] * self.width)
@@ -160,7 +160,7 @@ class Emitter:
         return self.load(address, kind)
 
     def numbers(self) -> str:
-        """Return the table of constants; it is not declared constant, because LLVM would not load from it then."""
+        """Return the table of constants; it is not declared constant, because then LLVM would not load from it."""
         rows = []
         for lanes in self.table:
             padded = lanes + [0] * (self.width - len(lanes))
@@ -198,7 +198,7 @@ class Emitter:
         return self.put(f"select {self.bits} {mask}, {self.vector} {a}, {self.vector} {b}")
 
     def mask(self, value: str) -> str:
-        """Return as bits which lanes are not 0."""
+        """Return, as bits, which lanes are not 0."""
         if value not in self.masks:
             self.masks[value] = self.compare("une", value, "zeroinitializer")
         return self.masks[value]
@@ -243,13 +243,13 @@ class Emitter:
         return self.put(f"shl {self.integers} {integers}, {self.integer(8 * self.scalar.size - 1 - bit)}")
 
     def _flip(self, value: str, sign: str) -> str:
-        """Return a value whose sign is changed where the highest bit of ``sign`` is set; its other bits are 0."""
+        """Return a value whose sign is changed where the highest bit of ``sign`` is set; the other bits are 0."""
         bits = self.put(f"bitcast {self.vector} {value} to {self.integers}")
         flipped = self.put(f"xor {self.integers} {bits}, {sign}")
         return self.put(f"bitcast {self.integers} {flipped} to {self.vector}")
 
     def is_huge(self, x: str) -> str:
-        """Return as bits which angles are too large for ``sin_cos``."""
+        """Return, as bits, which angles are too large for ``sin_cos``."""
         return self.compare("ogt", self.call("fabs", x), self.constant(self.scalar.largest_angle))
 
 
@@ -279,7 +279,7 @@ def _sign(e: Emitter, a: str) -> str:
 
 
 def _extreme(condition: str) -> Rule:
-    """Return the rule of fmin or fmax: the first of equal numbers; if one is NaN, the other."""
+    """Return the rule for fmin or fmax: the first of equal numbers; if one is NaN, the other."""
 
     def rule(e: Emitter, a: str, b: str) -> str:
         first = e.put(f"or {e.bits} {e.compare(condition, a, b)}, {e.compare('uno', b, b)}")

@@ -46,11 +46,11 @@ class Target:
 
     @property
     def constants(self) -> Literal["operands", "vectors", "lanes"]:
-        """How constants best reach instructions.
+        """The best way to supply constants to instructions.
 
         AArch64 takes up to five instructions to create a number, but multiplies by a lane of a vector. AVX-512
-        broadcasts a number in memory to all lanes within an arithmetic instruction. AVX2 takes an instruction for it,
-        unless memory already has all lanes.
+        broadcasts a number in memory to all lanes within an arithmetic instruction. AVX2 needs a separate instruction
+        for it, unless memory already has all lanes.
         """
         return "lanes" if self.is_arm else "operands" if self.bits == 512 else "vectors"
 
@@ -104,7 +104,7 @@ class Target:
 
 @cache
 def initialize() -> None:
-    """Let LLVM generate code for all processors and GPUs."""
+    """Initialise LLVM's code generators for all processors and GPUs."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
 

@@ -1,8 +1,8 @@
 """Vectors of an LLVM function as Python objects, so that the elementary functions read like formulas.
 
 ``x * y + 1`` writes a product and a sum, each rounded once and never fused. With ``fma`` for explicit fusion, an
-algorithm has the same bits on every processor and for every width. Comparisons are masks, and ``where`` selects. There
-are no branches, so each lane is computed independently.
+algorithm gives the same bits on every processor and for every width. Comparisons are masks, and ``where`` selects.
+There are no branches, so each lane is computed independently.
 """
 
 import struct
@@ -21,7 +21,7 @@ class Format:
 
     @property
     def smallest(self) -> float:
-        """The smallest number with all digits."""
+        """The smallest number with full precision."""
         return 2.0 ** (1 - self.bias)
 
     def bits(self, number: float) -> int:
@@ -149,7 +149,7 @@ class Number(_Value):
         return self._compare("oeq", other)
 
     def unordered(self, other: "Number") -> Mask:
-        """Return in which lanes one of the two is NaN."""
+        """Return the lanes in which either number is NaN."""
         return self._compare("uno", other)
 
     def bits(self) -> Whole:
@@ -158,7 +158,7 @@ class Number(_Value):
         return Whole(e, e.put(f"bitcast {e.vector} {self.name} to {e.integers}"))
 
     def with_sign_of(self, other: "Number") -> "Number":
-        """Return the magnitude of this with the sign of another."""
+        """Return this magnitude with the sign of another number."""
         return Number(self.emitter, self.emitter.call("copysign", self.name, other.name))
 
     def sqrt(self) -> "Number":
@@ -166,7 +166,7 @@ class Number(_Value):
         return Number(self.emitter, self.emitter.call("sqrt", self.name))
 
     def floor(self) -> "Number":
-        """Return the next integer below."""
+        """Return the largest integer that is not above the number."""
         return Number(self.emitter, self.emitter.call("floor", self.name))
 
     def power_of_two(self) -> "Number":

@@ -50,9 +50,7 @@ def is_damped(robot: Robot) -> bool:
     at_one, at_two = (np.asarray(robot.friction_force(np.full(robot.nv, speed))) for speed in (1.0, 2.0))
     dry = np.flatnonzero(np.abs(at_two - 2 * at_one) > 1e-12 * np.abs(at_one))
     if len(dry):
-        message = (
-            f"{robot.coordinate_names[dry[0]]!r} has Coulomb friction, whose torque jumps where the joint reverses"
-        )
+        message = f"{robot.coordinate_names[dry[0]]!r} has friction that is not viscous, such as Coulomb friction"
         fix = "use robot.without_friction() and subtract the friction from the torque bounds"
         raise ModelError(message, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix)
     return bool(at_one.any())

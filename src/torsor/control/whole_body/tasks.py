@@ -50,7 +50,7 @@ class Symbols:
         return self.robot.function("acceleration", place, axes=axes)(self.q, self.v, still)
 
     def of(self, name: str, *more: ca.SX) -> ca.SX:
-        """Return another robot function, of q and ``more``."""
+        """Return the robot function ``name`` of q and ``more``."""
         return self.robot.function(name)(self.q, *more)
 
 

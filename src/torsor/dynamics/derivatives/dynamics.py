@@ -1,7 +1,7 @@
 """Derivatives of forces and joint reactions with respect to q, v and a: one pass, with columns propagated to the root.
 
 A small displacement of joint k moves the composite that it carries, as one rigid body, relative to the parent. With the
-twist V and its rate A (-g for the base) of the parent, in the frame of body k, and V_k the twist of body k,
+parent's twist V and its rate A (-g for the base), in the frame of body k, and V_k the twist of body k,
 
     P1 = V x S,   P2 = A x S + V x P1        change of twist and of its rate, with q
     P3 = V x S + V_k x S                     change of the rate of twist, with v
@@ -11,7 +11,7 @@ and for the composite of joint k (inertia I, velocity products B, wrench F) the 
     dq: I P2 + 2 B P1 + S x* F       dv: I P3 + 2 B S       da: I S
 
 (Singh, Russell and Wensing 2022; S x* F because F rotates with the body). These are transformed to every joint j above
-k as wrenches, and their projections on S_j are the columns of k. Conversely, the derivatives of the force of joint k
+k as wrenches, and their projections onto S_j are the columns of k. Conversely, the derivatives of the force of joint k
 with respect to a joint j above it are
 
     dq: P2_j . I S + P1_j . 2 B^T S       dv: P3_j . I S + S_j . 2 B^T S       da: S_j . I S
@@ -67,7 +67,7 @@ def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads"
 
 
 def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX | None) -> ca.SX:
-    """Return wrenches (L x 6) in link axes at q that are constant in the world, given at ``start``."""
+    """Return, in link axes at q, the wrenches (L x 6) given at ``start`` that are constant in the world."""
     before, after = (world_poses(tree, moves(tree, item)) for item in (start, q))
     rows = [ca.SX(0, 6)]
     for i, body in enumerate(tree.bodies):
@@ -81,7 +81,7 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
 
 
 class Loads(NamedTuple):
-    """External wrenches (L x 6), and whether they are constant in the world; then forces act at ``points`` (L x 3)."""
+    """External wrenches (L x 6) and whether they are constant in the world; if so, forces act at ``points`` (L x 3)."""
 
     external: ca.SX | None = None
     in_world: bool = False
@@ -111,7 +111,7 @@ class Carried:
 
 
 def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
-    """Return S x* (n, f): the change of a wrench that moves with each twist that is a column of S."""
+    """Return S x* (n, f): the change of a wrench that moves with each column of S, a twist."""
     return ca.SX(ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :]))
 
 
@@ -136,12 +136,12 @@ class Change(NamedTuple):
         return Change(*_parts(move.down_twist(ca.horzcat(*self)), 4))
 
     def beside(self, other: "Change") -> "Change":
-        """Return the columns of both."""
+        """Return the columns of both, side by side."""
         return Change(*map(ca.horzcat, self, other))
 
 
 def _parts(X: ca.SX, count: int) -> list[ca.SX]:
-    """Return the ``count`` blocks of equal width of X."""
+    """Return X as ``count`` blocks of equal width."""
     width = X.size2() // count
     return [X[:, k * width : (k + 1) * width] for k in range(count)]
 
@@ -154,7 +154,7 @@ class _Propagated:
     kinds: tuple[ca.SX, ...]
 
     def beside(self, other: "_Propagated") -> "_Propagated":
-        """Return the wrenches of both."""
+        """Return the wrenches of both, side by side."""
         both = zip(self.kinds, other.kinds, strict=True)
         return _Propagated(self.coordinates + other.coordinates, tuple(ca.horzcat(mine, its) for mine, its in both))
 
@@ -166,7 +166,7 @@ class _Propagated:
 
 
 class Setting:
-    """All quantities at a state from which the derivatives are computed."""
+    """All quantities of a state from which the derivatives are computed."""
 
     def __init__(self, tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, loads: Loads):
         external = loads.external
@@ -207,7 +207,7 @@ class Setting:
         return Change(move.S, P1, P2, P3)
 
     def columns(self, k: int) -> Three:
-        """Return dq, dv and da of the wrench through joint k for its own coordinates, for the joints above it."""
+        """Return, for the joints above joint k, dq, dv and da of the wrench through it due to its own coordinates."""
         by_q, by_v, by_a = self.change[k].wrenches(self.carried[k])
         return by_q + carry(self.moved[k].S, *self.wrench[k]), by_v, by_a
 
@@ -219,7 +219,7 @@ class Setting:
     def below(
         self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
     ) -> list[_Propagated]:
-        """Return for each body the columns of all joints below it and of its rotors, computed by the two functions."""
+        """Return, for each body, the columns of all joints below it and of its rotors, from the two given functions."""
         bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
         arrived = [_Propagated([], (ca.SX(6, 0),) * count) for _ in bodies]
         for k in reversed(range(len(bodies))):

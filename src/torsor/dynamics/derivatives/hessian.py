@@ -1,21 +1,22 @@
 """The second derivatives of weight . tau with respect to q, v and a: one pass, with covectors propagated to the root.
 
 The weight is a virtual velocity, and gives each body a virtual twist W: L = weight . tau is the virtual power of the
-inertial forces. A displacement of joint j changes W, the twist V and its rate A of the bodies that it carries by
+inertial forces. A displacement of joint j changes the twists W and V of the bodies that it carries, and the rate A of
+V, by
 
     q: W_ x S, P1, P2        v: 0, S, P3        a: 0, 0, S          (W_ of the parent; P1, P2, P3 of ``derivatives``)
 
 For the composite that joint k carries (wrench F, inertia I, velocity products B of V and B_W of W, H = sum of I W and G
-= sum of 2 B^T W), dL is W_ x S . F + P1 . G + P2 . H by q, S . G + P3 . H by v and S . H by a. A joint j above k
-changes all of these but S. Since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are the products of the changes of W,
-V and A above with the covectors
+= sum of 2 B^T W), dL is W_ x S . F + P1 . G + P2 . H for q, S . G + P3 . H for v and S . H for a. A joint j above k
+changes all of these but S. Since 2 B(X)^T W = -2 B(W)^T X, the second derivatives are the products of the above changes
+of W, V and A with the covectors
 
     q: S x* F + I P2 + 2 B P1,   S x* G + 2 B^T (W_ x S) - 2 B_W^T P1,   S x* H + I (W_ x S)
     v: I P3 + 2 B S,             -2 B_W^T S
     a: I S
 
-which are transformed from k towards the root like wrenches; those of V are pure moments. For j = k they hold too for
-the blocks (v, q) and (a, q), and symmetrised for (q, q) (second derivatives along ``integrate``) and (v, v). A rotor
+which are transformed from k towards the root like wrenches; those of V are pure moments. For j = k they also hold for
+the blocks (v, q) and (a, q) and, symmetrised, for (q, q) (second derivatives along ``integrate``) and (v, v). A rotor
 with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into simple
 ones first.
 """
@@ -56,7 +57,7 @@ class _Virtual:
                 self.G[parent] = self.G[parent] + at.moved[k].up(self.G[k])
 
     def covectors(self, k: int) -> tuple[ca.SX, ...]:
-        """Return the covectors of joint k for changes of W, V and A: three by q, two by v and one by a."""
+        """Return the covectors of joint k for changes of W, V and A: three for q, two for v and one for a."""
         S, W, real, D, P = self.at.moved[k].S, self.change[k], self.at.carried[k], self.D[k], self.P[k]
         W_by_q, W_by_v, W_by_a = self.at.columns(k)
         turned = carry(S, self.G[k], ca.SX.zeros(3, 1))
@@ -112,7 +113,7 @@ def inverse_dynamics_hessian(
 
 
 def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
-    """Return the same Hessian by CasADi, for flexible links."""
+    """Return the same Hessian, computed by CasADi, for flexible links."""
     inputs = [item for item in (q, v, a, weight, external) if item is not None]
     at = [ca.SX.sym(f"x{k}", *value.shape) for k, value in enumerate(inputs)]
     (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)

@@ -1,14 +1,14 @@
 """Derivatives of the velocity, acceleration and jerk of a link or frame with respect to q, v, a and j.
 
-With the twist V and its rate A of the body before joint k, in the frame of the body that it moves, and the twist (w, v)
-of the place, the joint contributes the columns
+With the twist V of the body before joint k and its rate A, in the frame of the body that the joint moves, and the twist
+(w, v) of the place, the joint contributes the columns
 
     of the twist of the place    dq: P1 = V x S                              dv: S
     of its rate                  dq: A x S + V x P1 - (w, v) x P1            dv: (2 V + S v_k - (w, v)) x S
 
 transformed to the place as twists: seen from the place, a displacement of the joint moves the body before it the other
 way. If S depends on q, the derivatives of S v and of S a + S' v are added. The acceleration of the origin is the linear
-part of the rate plus w x v. With its change, the term subtracted by (w, v) x (dw, dv) becomes (w x dw, 2 v x dw).
+part of the rate plus w x v. With its change, the subtracted term (w, v) x (dw, dv) becomes (w x dw, 2 v x dw).
 Components are in the axes of the place, which move with q, like those of ``velocity`` and ``acceleration``. In base
 axes, which do not move, x becomes R x, whose change is R (dx + J_omega dq x x). Barman 2020, chapter III; Singh,
 Russell and Wensing 2022.
@@ -38,7 +38,7 @@ from torsor.spatial import ad, skew
 def _changes(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, point: ca.SX | None
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return (6 x nv each) J, P1, and dq and dv of (omega', acceleration), in the place's own axes."""
+    """Return J, P1, and dq and dv of (omega', acceleration), 6 x nv each, in the place's own axes."""
     V = A = ca.SX.zeros(6, 1)
     kinds, columns = [[ca.SX(6, 0)] for _ in range(4)], Coordinates()
     above = joints_above(tree, moves(tree, q), place, point=point)
@@ -68,7 +68,7 @@ def _in_base_axes(
 ) -> Callable[..., ca.SX]:
     """Return a function that maps changes (6 x nv) of the rates of a place from its own axes to base axes.
 
-    ``rates`` are the twist and its rates in the place's own axes. The arguments are the changes of the rates, and
+    ``rates`` are the twist and its rates in the place's own axes. Its arguments are the changes of the rates, and
     whether they are with respect to q, which rotates and shifts the place by its Jacobian J.
     """
     body = body_in_base(tree, moves(tree, q), place.link)
@@ -113,7 +113,7 @@ def acceleration_derivatives(
 def jerk_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of ``jerk`` of a place with respect to q, v, a and j, each 6 x nv, by CasADi."""
+    """Return the derivatives of ``jerk`` of a place with respect to q, v, a and j, each 6 x nv, from CasADi."""
     jerk = rates.jerk(tree, q, v, a, j, place, axes, point)
     by_q, by_v, by_a, by_j = (ca.jacobian(jerk, item) for item in (q, v, a, j))
     return by_q @ steps(tree, q), by_v, by_a, by_j

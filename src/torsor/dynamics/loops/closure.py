@@ -51,7 +51,7 @@ Rates = tuple[ca.SX, ...]  # Jacobians (rows x nv) of the first rate r' in q, an
 
 @dataclass(frozen=True, eq=False)
 class _Link:
-    """A joint of the chain with its columns J (6 x n); ``toward_b``: it is between b and the common ancestor."""
+    """A joint of the chain, with columns J (6 x n); ``toward_b``: whether it is between b and the common ancestor."""
 
     body: Body
     move: Move
@@ -124,7 +124,7 @@ class Chain:
         return self._W @ self.J @ self._gather
 
     def wrench(self, forces: ca.SX) -> ca.SX:
-        """Return the wrench (6 x 1) of a on b, at frame a in its axes, of forces (rows x 1) along the equations."""
+        """Return the wrench (6 x 1) of a on b, at frame a in its axes, from forces (rows x 1) along the equations."""
         wrench = self._W.T @ forces
         return ca.vertcat(wrench[:3] + cross(self.pose[1], wrench[3:]), wrench[3:])
 
@@ -148,7 +148,7 @@ class Chain:
         return ca.SX(ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1])))
 
     def _motion(self, v: ca.SX, a: ca.SX | None) -> tuple[list[ca.SX], list[ca.SX]]:
-        """Return the partial sums of V and A, after none, one, ... of the joints."""
+        """Return the partial sums of V and A after zero, one, ... joints."""
         V, A = [ca.SX.zeros(6, 1)], [ca.SX.zeros(6, 1)]
         for link in self.links:
             rate = link.body.rate(v)
@@ -237,8 +237,8 @@ Rules = tuple[ca.Function, ca.Function, ca.Function, ca.Function]
 def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
     """Return functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop.
 
-    They take the pose (R, p), and V, A or forces: W; r''; the derivatives of r' with respect to the pose, of r'' with
-    respect to the pose and V, and of W^T forces with respect to the pose. Pose derivatives are along twists.
+    They take the pose (R, p), and V, A or forces, and return W; r''; the derivatives of r' with respect to the pose, of
+    r'' with respect to the pose and V, and of W^T forces with respect to the pose. Pose derivatives are along twists.
     """
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
     step = ca.SX.sym("step", 3)  # of the origin of b from its present position: evaluated at zero
@@ -321,7 +321,7 @@ class Coupled:
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
-    """Return the coefficients of 1, x, ... of a polynomial without constant term and of three derivatives."""
+    """Return the coefficients of 1, x, ... of a polynomial with no constant term and its first three derivatives."""
     result = [[0.0, *coefficients]]
     for _ in range(3):
         result.append([power * c for power, c in enumerate(result[-1])][1:])
@@ -329,7 +329,7 @@ def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
 
 
 def _polynomial(coefficients: list[float], x: ca.SX) -> ca.SX:
-    """Return a polynomial by Horner's rule."""
+    """Return the value of a polynomial by Horner's rule."""
     value = ca.SX(coefficients[-1])
     for c in reversed(coefficients[:-1]):
         value = value * x + c
@@ -362,7 +362,7 @@ def closure_error(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def velocity_rows(tree: Tree) -> list[int]:
-    """Return the equations without a position level: the slips of wheels, whose closure error is always 0."""
+    """Return the equations that hold only for velocities: the slips of wheels, whose closure error is always 0."""
     result, first = list[int](), 0
     for closure in tree.closures:
         count, positions = (1, 1) if isinstance(closure, Relation) else (closure.loop.count, closure.loop.positions)

@@ -1,6 +1,6 @@
 """Dynamics with closed loops, in the active (driven) coordinates.
 
-A largest independent subset of the closure equations A v = 0 is chosen, and as many coordinates are dependent (d). The
+A maximal independent subset of the closure equations A v = 0 is chosen, and as many coordinates are dependent (d). The
 independent coordinates x determine the motion:
 
     v = G x,   G = [1; -A_d^-1 A_x]             a = G x' + g,   g = [0; -A_d^-1 drift]
@@ -12,7 +12,7 @@ drives:
 
 (Khalil 2010, eqs. 55-58). With redundant actuation, the solution with the smallest tau^T share^-1 tau is chosen, where
 ``share`` holds the weights of the drives. The forces in the cut joints are the Lagrange multipliers of A. A single
-column of motion or force is solved with A_d itself, without G: G^T maps forces of the dependent coordinates by -A_x^T
+column of motion or force is computed with A_d itself, without G: G^T maps forces of the dependent coordinates by -A_x^T
 A_d^-T.
 """
 
@@ -37,8 +37,9 @@ class ClosureChoice(NamedTuple):
     """The chosen closure equations (``rows``), the independent coordinates, and the active (driven) ones.
 
     ``coupled``: the weights of the drives are a matrix. ``units`` (c) and ``length`` (m) are the scales of closure
-    errors and of coordinate steps. For dynamics with multipliers no coordinates are independent; ``scales`` then has
-    the entry of A M^-1 A^T of each chosen equation at a configuration far from singular.
+    errors and of coordinate steps. For dynamics with multipliers no coordinates are independent; ``scales`` then holds
+    the entry of A M^-1 A^T for each chosen equation, at a configuration far from singularities. ``between`` holds the
+    equations that the chosen ones leave between active coordinates, which are then redundant drives.
     """
 
     rows: tuple[int, ...]
@@ -48,6 +49,7 @@ class ClosureChoice(NamedTuple):
     units: tuple[float, ...] = ()
     length: float = 1.0
     scales: tuple[float, ...] = ()
+    between: tuple[int, ...] = ()
 
 
 class Linkage:
@@ -70,7 +72,7 @@ class Linkage:
 
     @cached_property
     def G_active(self) -> ca.SX:
-        """The rows of G of the active coordinates."""
+        """The rows of G for the active coordinates."""
         return self.G[self.active, :]
 
     def complete(self, independent: ca.SX, right: ca.SX) -> ca.SX:
@@ -131,7 +133,7 @@ class Linkage:
 
 
 class Sharing:
-    """Distribution of forces over redundant drives: tau = share G_a y, with G_a^T tau = force."""
+    """Distribution of forces among redundant drives: tau = share G_a y, with G_a^T tau = force."""
 
     def __init__(self, linkage: Linkage, share: ca.SX):
         self._linkage = linkage
@@ -242,7 +244,7 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.
 
 
 def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return (3 x 1) the closure residual, the distance from singularity, and the residual of redundant equations.
+    """Return the closure residual, the distance from singularity and the residual of redundant equations (3 x 1).
 
     The second is 0 where dependent coordinates can move while the independent ones are fixed. The third is the rate of
     the dropped equations for motions that satisfy the chosen ones: 0 if they are redundant.
@@ -330,6 +332,8 @@ def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
 #
 # Where the motion of the active coordinates is given and all others are free of force, the active coordinates are
 # equations too: with their rows S, [A; S] a = [-drift; a_active], and their multipliers are the forces of the drives.
+# Equations that relate active coordinates to each other, such as the gear between two fingers, are left out: their
+# multipliers shift force from one drive to another, and the smallest forces of the drives are chosen.
 
 # The error e of an integrator is at most 1e-5. The first Newton step leaves about e^2, and the second, with the same
 # matrix, about e^3.
@@ -357,7 +361,7 @@ class _WithMultipliers:
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return the y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active ones are kept."""
+        """Return y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active coordinates are kept."""
         kept = ca.SX.zeros(self.A.size1() - len(self.rows), 1)
         return x - self.spread(self.Z @ self.factors.solve(ca.vertcat(rate, kept)))
 
@@ -371,8 +375,12 @@ class _WithMultipliers:
         u = ca.vertcat(ca.SX(0, 1), *self.mass.forth(force[self.mass.order, :]))
         return u, self.Z.T @ (u * self.r)
 
+    def drift(self, v: ca.SX) -> ca.SX:
+        """Return phi'' for zero acceleration, of the chosen equations."""
+        return self.closures.drift(v)[self.rows] if self.rows else ca.SX(0, 1)  # a number has no empty part
+
     def result(self, value: ca.SX, margin: bool) -> ca.SX:
-        """Return a result, with the margin below it if requested, so that one function has both."""
+        """Return a result, with the margin below it if requested, so that one function returns both."""
         return ca.vertcat(value, self.margin) if margin else value
 
     def accelerations(
@@ -381,7 +389,7 @@ class _WithMultipliers:
         """Return a (nv x 1) and minus the multipliers of the chosen rows; those of active coordinates follow."""
         tree, q = self.tree, self.q
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
-        drift, A = self.closures.drift(v)[self.rows], self.A[: len(self.rows), :]
+        drift, A = self.drift(v), self.A[: len(self.rows), :]
         if isinstance(rate, ca.SX) or rate:
             drift += 2 * rate * (A @ v) + rate**2 * closure_error(tree, q)[self.rows]
         known = drift if a_active is None else ca.vertcat(drift, -a_active)
@@ -411,11 +419,23 @@ def closed_forward_dynamics(
 def closed_inverse_dynamics(
     tree: Tree, q: ca.SX, v: ca.SX, a_active: ca.SX, choice: ClosureChoice, external: Load = None, margin: bool = False
 ) -> ca.SX:
-    """Return the forces (N x 1) of the active coordinates for accelerations a_active; all others have no drive."""
+    """Return the forces (N x 1) of the active coordinates for accelerations a_active; the others have no drive."""
     system = _WithMultipliers(tree, q, choice)
     _, loose = system.free(-inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
-    missing = ca.vertcat(-system.closures.drift(v)[system.rows], a_active) - loose
-    return system.result(system.factors.solve(missing)[len(system.rows) :], margin)
+    missing = ca.vertcat(-system.drift(v), a_active) - loose
+    forces = system.factors.solve(missing)[len(system.rows) :]
+    return system.result(_shared(system, choice, forces) if choice.between else forces, margin)
+
+
+def _shared(system: _WithMultipliers, choice: ClosureChoice, forces: ca.SX) -> ca.SX:
+    """Return the smallest forces (N x 1) of redundant drives that have the effect of ``forces``."""
+    A, active = system.closures.A, list(choice.active)
+    passive = [k for k in range(system.tree.nv) if k not in choice.active]
+    chosen, between = A[system.rows, :], A[list(choice.between), :]
+    # Without the passive coordinates, these equations are B v_active = 0, and drives with forces B^T x have no effect.
+    by_chosen = Columns(chosen[:, passive].T).solve(between[:, passive].T)
+    B = ca.densify(between[:, active] - by_chosen.T @ chosen[:, active])
+    return forces - B.T @ Squares(symmetric(B @ B.T)).solve(B @ forces)
 
 
 def closed_loop_forces(
@@ -442,7 +462,7 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops (v is NaN if it fails), margin, and remaining closure rate."""
+    """Return the nearest (q, v) with closed loops (v is NaN on failure), its margin, and the remaining closure rate."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
@@ -459,10 +479,10 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
 def projected_end(
     tree: Tree, q: ca.SX, q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the state (q, v) at the end of a step from q, projected onto closed loops, and its margin.
+    """Return the state (q, v) at the end of a step from q, projected so that the loops are closed, and its margin.
 
-    The margin is negative if, at the rate of this step, it vanishes within the next. Like positions that could not be
-    closed, velocities that open loops or let wheels slip become NaN, because the step was too long.
+    The margin is negative if it would vanish within the next step at the rate of this one. Like positions that could
+    not be closed, velocities that open loops or let wheels slip become NaN, because the step was too long.
     """
     before = closure_margin(tree, q, choice)
     q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)

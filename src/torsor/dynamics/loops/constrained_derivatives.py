@@ -1,7 +1,7 @@
 """Derivatives of motion and forces with closed loops, with respect to the independent coordinates.
 
-Small changes of the independent coordinates x move all coordinates by dq = G dx. The differentials of the equations of
-closure A v = 0 and phi'' = A a + drift = 0 are, with the independent rows given,
+Small changes of the independent coordinates x move all coordinates by dq = G dx. The differentials of the closure
+equations A v = 0 and phi'' = A a + drift = 0 are, with the independent rows given,
 
     A dv = -(d(A v)/dq) dq        A da = -(d phi''/dq) dq - (d phi''/dv) dv
 
@@ -10,8 +10,8 @@ and in every coordinate the inverse dynamics of the tree balance drives and loop
     G_a^T d(tau) = G^T (d(ID)/dq dq - d(A^T lambda)/dq dq + d(ID)/dv dv + M da)         lambda constant
 
 since the change of lambda does no work along G; G itself need not be differentiated. The dependent rows of the same
-balance give the changes of lambda. With constant tau and unknown changes of x'' it is forward dynamics. With redundant
-actuation, tau = share G_a y changes with G_a too: d(G_a) y is dv at the velocity G y.
+balance give the changes of lambda. With constant tau and unknown changes of x'', this is forward dynamics. With
+redundant actuation, tau = share G_a y changes with G_a too: d(G_a) y is dv at the velocity G y.
 """
 
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ def constrained_acceleration_derivatives(
 def constrained_inverse_dynamics_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return dq, dv and da of the drive forces with respect to the active coordinates and their rates (N x N each)."""
+    """Return dq, dv and da (N x N): derivatives of the drive forces with respect to active coordinates and rates."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     return tuple(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
 

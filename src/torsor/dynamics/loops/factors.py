@@ -17,8 +17,8 @@ def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
 
-    The columns of Q are eliminated from the right-hand side one by one, as from those of A, so that the solution is
-    backward stable although Q loses orthogonality (Bjorck 1967). The same holds, in reverse order, for A^T.
+    The columns of Q are eliminated from the right-hand side one by one, as from those of A, so the solution is backward
+    stable although Q loses orthogonality (Bjorck 1967). The same holds, in reverse order, for A^T.
     """
 
     def __init__(self, A: ca.SX):
@@ -84,8 +84,8 @@ def _back(R: ca.SX, Y: list[ca.SX], width: int) -> ca.SX:
 def _independence(R: ca.SX) -> ca.SX:
     """Return the independence of the columns of Q R, from 0 (dependent) to 1 (orthogonal).
 
-    For each column it takes the fraction of its length that is orthogonal to the columns before it, and of these the
-    inverse of the root mean square of the inverses. Unlike their minimum, it does not hide NaN.
+    Each column has a fraction of its length that is orthogonal to the columns before it. The result is the inverse of
+    the root mean square of the inverse fractions. Unlike their minimum, it propagates NaN.
     """
     n, total = R.size2(), ca.SX(0)
     for j in range(n):

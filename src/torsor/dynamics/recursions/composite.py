@@ -5,7 +5,7 @@ the parent's frame by
 
     Sigma' = R Sigma R^T + p h^T + h p^T,  h = R ms + m p / 2;    ms' = R ms + m p
 
-and a motion of joint k alone gives it the momentum F = I S_k, whose projection on each joint above is an entry of M:
+and a motion of joint k alone gives it the momentum F = I S_k, whose projection onto each joint above is an entry of M:
 
     M_jk = S_j^T F    (Walker and Orin 1982; Featherstone's composite-rigid-body algorithm)
 
@@ -69,7 +69,7 @@ def composites(tree: Tree, moved: list[Move]) -> list[Composite]:
 
 
 def summed(tree: Tree, moved: list[Move], total: list[Composite]) -> list[Composite]:
-    """Return the sums of bodies over what each joint carries, in its body's frame, tips to root."""
+    """Return the sum of the bodies that each joint carries, in its body's frame, tips to root."""
     for i in reversed(range(len(total))):
         parent = tree.bodies[i].parent
         if parent >= 0:
@@ -101,7 +101,7 @@ class Entries:
         self.add_block(coordinates(row), coordinates(column), block)
 
     def add_block(self, rows: Coordinates, columns: Coordinates, block: ca.SX) -> None:
-        """Add the block between several coordinates, each given with the ratio of its joint to it."""
+        """Add the block between several coordinates, each given with its joint's ratio to it."""
         values = iter(ca.vertsplit(ca.vec(ca.densify(block))) if block.numel() else [])
         for j, j_ratio in columns:
             for i, i_ratio in rows:
@@ -109,7 +109,7 @@ class Entries:
                 self.add_at(i, j, value if ratio == 1 else ratio * value)
 
     def add_both(self, row: Body | Rotor, column: Body | Rotor, block: ca.SX) -> None:
-        """Add the block and its mirror image."""
+        """Add the block and its transpose."""
         self.add(row, column, block)
         self.add(column, row, block.T)
 
@@ -127,7 +127,7 @@ class Entries:
 
 
 def coordinates(owner: Body | Rotor) -> Coordinates:
-    """Return the coordinates of a joint or rotor, each with the ratio of the joint to it."""
+    """Return the coordinates of a joint or rotor, each with the joint's ratio to it."""
     if isinstance(owner, Rotor):
         return [(owner.v, 1.0)]
     return [(k, owner.joint.ratio) for k in range(owner.v.start, owner.v.stop)]
@@ -167,7 +167,7 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric, without friction."""
+    """Return C(q, v) (nv x nv): C v are the velocity forces without friction, and M' - 2 C is skew-symmetric."""
     if tree.bends:
         return _flexible_coriolis_matrix(tree, q, v)
     moved, bodies = moves(tree, q), tree.bodies
@@ -255,7 +255,7 @@ def body_momenta(tree: Tree, twist: list[ca.SX], rates: ca.SX, scale: float = 1.
 
 
 def carried_by_each(tree: Tree, moved: list[Move], D: list[ca.SX], P: list[ca.SX]) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return sums over the composite of each joint of vectors P and of their products D with positions."""
+    """Return, for the composite of each joint, the sums of vectors P and of their products D with positions."""
     for i in reversed(range(len(D))):
         parent = tree.bodies[i].parent
         if parent >= 0:

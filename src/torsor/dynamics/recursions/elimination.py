@@ -1,10 +1,10 @@
 """Elimination of unknown accelerations from the tips to the root: articulated bodies (``hybrid`` has the equations).
 
-A joint with several coordinates is eliminated one coordinate at a time, which is the same as all at once. A coordinate
-that acts on several bodies (a motor on another link, joints with a common coordinate) is eliminated at their common
-ancestor. Two shortcuts serve flexible links:
+A joint with several coordinates is eliminated one coordinate at a time, which gives the same result as all at once. A
+coordinate that acts on several bodies (a motor on another link, joints with a common coordinate) is eliminated at their
+common ancestor. There are two shortcuts for flexible links:
 
-- the modes of a link that carries nothing have a constant mass matrix, so that they are eliminated at once, without
+- the modes of a link that carries nothing have a constant mass matrix, so they are eliminated at once, without
   divisions, and terms that cancel are known beforehand (``Shape.condensed``);
 - if few coordinates move a body on a flexible link, its motion is expressed in them, which takes fewer operations
   than transforming its inertia from body to body.
@@ -37,7 +37,7 @@ class Articulated:
 
     @classmethod
     def of(cls, body: Body, condensed: tuple[Shape, ...] = ()) -> "Articulated":
-        """Return the inertia of a body, the modes of some of its flexible links being eliminated."""
+        """Return the inertia of a body, with the modes of some of its flexible links eliminated."""
         rigid = replace(body, shapes=tuple(shape for shape in body.shapes if shape not in condensed))
         result = cls(rigid.J, sx(skew(rigid.ms)), sx(body.mass * ca.SX.eye(3)))
         for shape in condensed:
@@ -147,7 +147,7 @@ class Elimination:
         self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
     def solve(self, residual: dict[int, ca.SX], wrenches: dict[int, ca.SX]) -> tuple[dict[int, ca.SX], ca.SX]:
-        """Return the unknown x, and M x of the others; ``residual`` and M x lack the ``wrenches`` (6 x 1) on bodies."""
+        """Return the unknown x, and M x of the others; ``residual`` and M x omit the ``wrenches`` (6 x 1) on bodies."""
         self.u = dict(residual)
         for j, wrench in wrenches.items():
             self.force[j] = wrench
@@ -155,7 +155,7 @@ class Elimination:
         return self._outward()
 
     def _is_alone(self, shape: Shape) -> bool:
-        """Return whether the modes of a flexible link act only on its clamping body, by a constant mass."""
+        """Return whether the modes of a flexible link act only on its clamping body, with a constant mass matrix."""
         modes = _own(shape.modal)
         bodies = [body for i, body in enumerate(self.tree.bodies) if i not in self.light]
         others = {k for body in bodies for k in _own(body)}

@@ -14,8 +14,8 @@ dynamics. The equations are always linear in the unknowns:
     3. and from the root to the tips  x = (u - U^T A) / D,  A <- A + S x;
     4. the forces of coordinates driven by motion are tau0 + S^T (I A + p).
 
-``elimination`` does steps 2 to 4. A body whose motion is expressed in few coordinates keeps its wrench of step 1 in p,
-so that the wrench is projected on the coordinates once.
+``elimination`` performs steps 2 to 4. A body whose motion is expressed in few coordinates keeps its wrench from step 1
+in p, so that the wrench is projected onto the coordinates once.
 """
 
 import casadi as ca

@@ -1,8 +1,8 @@
 """One step of the implicit midpoint rule on the configuration group: symplectic, of order 2, stable for any stiffness.
 
 The step goes from the positions q to chart(q, h w), with a mean rate w of the local coordinates. Its discrete action is
-h times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u, w). Variation of both ends of each step
-(Marsden and West 2001; on groups, Kobilarov and Marsden 2011) gives with
+h times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u, w). Varying both ends of each step
+(Marsden and West 2001; on groups, Kobilarov and Marsden 2011) gives, with
 
     mu = M v,  Q = dL/dq + F          the momentum, and all forces (those of L and others F), at the midpoint
     e = v_w^T (mu + h/2 Q) + h/2 v_u^T mu
@@ -12,13 +12,13 @@ h times the Lagrangian L at the midpoint u = h w / 2, where the velocity is v(u,
 where B(u) maps velocities to rates of u (``chart_rate``), and C(u) transforms a velocity at the start to the point u
 (``chart_carry``). Without Q the momentum at the end is that at the start in another frame: the momentum of a floating
 robot is conserved to rounding for any step. w is found by Newton's method with the matrix M + h^2/4 K + h/2 D, where K
-and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves it. Other forces that
-depend on the state have Jacobians too, and then the matrix is full. If Newton's method does not converge, the
-velocities are NaN.
+and D are the Jacobians of springs, dampers and friction; the elimination of ``hybrid`` solves the linear equations.
+Other forces that depend on the state have Jacobians too, and then the matrix is full. If Newton's method does not
+converge, the velocities are NaN.
 
 Loops exert impulses at both ends of the step: at the start along A^T, with multipliers that close them at the end,
 phi(q1) = 0, and at the end with others so that A v = 0 (RATTLE, Andersen 1983, here for the midpoint rule). This is
-variational too: energy does not drift. Equations of velocities, those of wheels, hold at the midpoint instead, A v = 0,
+variational too: energy does not drift. Velocity equations, those of wheels, hold at the midpoint instead (A v = 0),
 with impulses at both ends as well (the discrete principle of Lagrange and d'Alembert, Cortes and Martinez 2001).
 """
 
@@ -66,7 +66,7 @@ def midpoint_step(
     L = kinetic_energy(tree, moved, v_s) - gravity_energy(tree, moved)
     L_by_q = ca.substitute(ca.gradient(L, s), s, ca.SX.zeros(tree.nv, 1))
     lagrangian_force = ca.Function("lagrangian_force", [q_s, v_s], [L_by_q])
-    with_friction = {k for passive in tree.passives if passive.coulomb for k in passive.v}
+    with_friction = {k for passive in tree.passives if passive.coulomb or passive.model for k in passive.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     outer = outer_jacobians(tree, near, v, forces)
     # Friction is concave in the speed: Newton's method converges from rest, and may overshoot from higher speeds.
@@ -106,8 +106,8 @@ def newton_solver(
 ) -> Callable[[ca.SX], ca.SX]:
     """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
 
-    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` of others
-    (``outer_jacobians``); without these, the elimination of ``hybrid`` solves it.
+    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of
+    other forces (``outer_jacobians``); without the latter, the elimination of ``hybrid`` solves it.
     """
     stiffness = {key: h**2 * K + h * D for key, (K, D) in passive_terms.items()}
     if outer is None:
@@ -132,7 +132,7 @@ class _Loops:
         self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the expected end
 
     def error(self, w: ca.SX) -> ca.SX:
-        """Return the closure error after a step with the mean rate w; for wheels, their slip at its middle."""
+        """Return the closure error after a step with the mean rate w; for wheels, their slip at its midpoint."""
         error = closure_error(self.tree, chart(self.tree, self.q, self.h * w))
         if self._velocities:
             u = self.h / 2 * w
@@ -163,7 +163,7 @@ def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.
 
 
 def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the momentum at the end and that at the start of a step with the mean rate w."""
+    """Return the momenta at the end and at the start of a step with the mean rate w."""
     u, rate, x = (ca.SX.sym(name, tree.nv) for name in ("u", "rate", "x"))
     velocity, turned, carried = chart_velocity(tree, u, rate), chart_rate(tree, u, x), chart_carry(tree, u, x)
     by_rate, by_u = ca.jacobian(velocity, rate), ca.jacobian(velocity, u)
@@ -221,7 +221,7 @@ def _stage(
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return u, u' and v' of a stage that begins at (u0, v0), and whether its equations are solved."""
     (u0, v0), g = begin, GAMMA * h
-    with_friction = {k for item in tree.passives if item.coulomb for k in item.v}
+    with_friction = {k for item in tree.passives if item.coulomb or item.model for k in item.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     near = chart(tree, q, u0)
     outer = outer_jacobians(tree, near, v0, forces)

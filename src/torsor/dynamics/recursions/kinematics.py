@@ -21,7 +21,7 @@ from torsor.spatial import cross, skew
 
 
 def sx(value: Any) -> ca.SX:
-    """Return numbers or symbols as a dense CasADi SX, so that zeros and ones fold."""
+    """Return numbers or symbols as a dense CasADi SX, so that zeros and ones are folded."""
     return ca.densify(ca.SX(value))
 
 
@@ -31,7 +31,7 @@ def symmetric(A: ca.SX) -> ca.SX:
 
 
 class Move:
-    """The transform of a joint: constant rotation, then the joint's; its motion subspace S; and the body itself at q.
+    """The transform of a joint (a constant rotation, then its own), its motion subspace S, and the body itself at q.
 
     The two rotations are applied in sequence: the constant one is often a permutation, which takes no operations, and
     that of the joint usually changes only two components.
@@ -49,15 +49,15 @@ class Move:
         self._kind, self._position, self._pitch = kind, position, pitch
 
     def down(self, x: ca.SX) -> ca.SX:
-        """Return components in the body's axes of a vector (or the columns of a matrix) in the parent's axes."""
+        """Return a vector (or the columns of a matrix), given in the parent's axes, in the body's axes."""
         return self._joint_T @ (self._placement_T @ x)
 
     def up(self, x: ca.SX) -> ca.SX:
-        """Return components in the parent's axes of a vector (or the columns of a matrix) in the body's axes."""
+        """Return a vector (or the columns of a matrix), given in the body's axes, in the parent's axes."""
         return self._placement @ (self._joint @ x)
 
     def up_tensor(self, D: ca.SX) -> ca.SX:
-        """Return components (3 x 3) in the parent's axes of a tensor in the body's axes."""
+        """Return the components (3 x 3) in the parent's axes of a tensor given in the body's axes."""
         return _rotate_tensor(self._placement, _rotate_tensor(self._joint, D))
 
     def down_twist(self, X: ca.SX) -> ca.SX:
@@ -122,7 +122,7 @@ class Move:
 
 
 def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
-    """Return R D R^T; about a coordinate axis it takes 11 operations (trace and skew part of its plane are kept)."""
+    """Return R D R^T; for a coordinate axis this takes 11 operations (trace and skew part of its plane are kept)."""
     # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
     others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
     stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))

@@ -1,18 +1,17 @@
 """The momentum of the whole robot about its centre of mass, as a linear function of the velocities: h = A(q) v.
 
 A unit rate of joint k gives the subtree that it carries, one rigid body (``composite``), the momentum F = I S_k; the
-column of A is that momentum in base axes about the centre of mass c. With the rates of S_k and of I as the base sees
-them,
+column of A is that momentum in base axes about the centre of mass c. With the rates of S_k and I relative to the base,
 
     F' = I S'_k + I' S_k,    S'_k = V_k x S_k + dS_k/dt
 
 The rate I' of a body with twist (w, v) has the second moments D + D^T, D = v ms^T + [w] Sigma, the first moments
 m v + w x ms and no mass, and is transformed and summed like I itself. About a point that moves with c', the angular
-rows of A' have in addition -c' x (linear rows of A). A rotor has the column R h, whose rate is R (w x h).
+rows of A' also contain -c' x (linear rows of A). A rotor has the column R h, whose rate is R (w x h).
 
-Momentum, and so A v, is that of ``energy.momentum``: rotors are included, their armature is not, since the spin that it
-stands for is about an axis that the model does not know. The velocity terms of the momentum's rate, A' v, are the sum
-of the bodies' inertial wrenches at zero acceleration. Orin and Goswami 2008; Wensing and Orin 2016.
+The momentum A v is that of ``energy.momentum``: rotors are included, but their armature is not, because the model does
+not define the axis of the spin that it represents. The velocity terms of the momentum's rate, A' v, are the sum of the
+bodies' inertial wrenches at zero acceleration. Orin and Goswami 2008; Wensing and Orin 2016.
 """
 
 import casadi as ca
@@ -36,7 +35,7 @@ from torsor.spatial import ad, cross, rotational_inertia, skew
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (angular about the body's origin, linear) momentum for its twist V, with rotors at ``rates`` (nv x 1)."""
+    """Return a body's momentum (angular about its origin, linear) at the twist V, with rotors at ``rates`` (nv x 1)."""
     J, ms, m = body.J, body.ms, body.mass
     (w, v), (h, b) = (V[:3], V[3:]), body.momenta(rates)
     return J @ w + cross(ms, v) + h, m * v + cross(w, ms) + b
@@ -120,7 +119,7 @@ def _whole(tree: Tree, moved: list[Move], composites_of: list[Composite]) -> Com
 
 
 def _centre(whole: Composite) -> ca.SX:
-    """Return the centre of mass, or the base origin without mass: momentum is then the same about every point."""
+    """Return the centre of mass, or the base origin if massless: momentum is then the same about every point."""
     return ca.SX.zeros(3, 1) if ca.SX(whole.m).is_zero() else whole.ms / whole.m
 
 

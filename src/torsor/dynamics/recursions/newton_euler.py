@@ -4,10 +4,10 @@
     n_j = axial(U Sigma) + ms x a - external moment + sum over children of (R n_k + p x R f_k)
     tau_j = S^T (n_j, f_j) + Ia a + springs(q) + friction(v)
 
-A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. So
-does a mode of a flexible link, with a linear momentum, and with the rates of its inertia (``trees.modal``).
-f_j, n_j is the wrench of the parent on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms,
-Sigma) about the origin takes fewer operations than the inertia about the centre of mass.
+A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. A mode
+of a flexible link does the same, and adds a linear momentum and the rates of its inertia (``trees.modal``). f_j, n_j is
+the wrench of the parent on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms, Sigma) about the
+origin takes fewer operations than the inertia about the centre of mass.
 """
 
 from collections.abc import Iterator, Set
@@ -60,14 +60,14 @@ def wrenches(
 
 
 def to_body(body: Body, wrench: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (n, f) in the body's frame of wrenches (6 x k) given in the user's link frame."""
+    """Return (n, f) in the body's frame from wrenches (6 x k) given in the user's link frame."""
     R, p = sx(body.link[:3, :3]), sx(skew(body.link[:3, 3]))
     f = R @ wrench[3:, :]
     return R @ wrench[:3, :] + p @ f, f
 
 
 def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
-    """Return wrenches (6 rows) in the user's link frame of the columns of (n, f) in the body's frame."""
+    """Return wrenches (6 rows) in the user's link frame from the columns of (n, f) in the body's frame."""
     R_T, p = sx(body.link[:3, :3].T), sx(skew(body.link[:3, 3]))
     return ca.vertcat(R_T @ (n - p @ f), R_T @ f)
 
@@ -94,7 +94,7 @@ def _project(
 
 
 def _forces(tree: Tree, q: ca.SX, v: Rate, a: Rate, external: Load = None) -> ca.SX:
-    """Return the forces of the motion of the bodies (nv x 1), including gravity; None for v or a means zero."""
+    """Return the forces that move the bodies (nv x 1), including gravity; None for v or a means zero."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     return _project(tree, moved, wrenches(tree, moved, motion, v, a, external), motion, v)

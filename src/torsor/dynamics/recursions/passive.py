@@ -1,17 +1,18 @@
 """Springs, dampers and friction: forces along the coordinates, without a recursion.
 
 Each acts along x, a linear combination of coordinates with coefficients c (one for a joint; motor minus joint for an
-elastic joint), with the force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and adds c F to each
-coordinate.
+elastic joint), with the force F = K(x) x + D x' + Fs sign(x'), or Fs tanh(x' / smooth), and a function of x' if the
+friction has a model, and adds c F to each coordinate.
 """
 
+import operator
 from collections.abc import Iterable, Iterator
 from itertools import product
 
 import casadi as ca
 
 from torsor.dynamics.trees.tree import Passive, Tree
-from torsor.mechanism.drives import energy_at, stiffness_at
+from torsor.mechanism.drives import energy_at, friction_at, stiffness_at
 
 
 def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
@@ -23,7 +24,7 @@ def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
 
 
 def _acts(strength: float | str | ca.SX) -> bool:
-    """Return whether a stiffness, damping or friction is not zero; an input counts as not zero."""
+    """Return whether a stiffness, damping or friction is nonzero; an input counts as nonzero."""
     return isinstance(strength, ca.SX) or bool(strength)
 
 
@@ -41,14 +42,18 @@ def _onto_coordinates(tree: Tree, forces: Iterable[tuple[Passive, ca.SX]]) -> ca
 
 
 def friction_force(tree: Tree, v: ca.SX) -> ca.SX:
-    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v, of friction and of the dampers of springs."""
-    rubbing = (passive for passive in tree.passives if _acts(passive.coulomb) or _acts(passive.damping))
+    """Return Fs sign(v) + D v (nv x 1), or Fs tanh(v / smooth) + D v, of friction and of the dampers of springs.
+
+    The forces of friction models are added.
+    """
+    rubbing = (item for item in tree.passives if _acts(item.coulomb) or _acts(item.damping) or item.model)
     return _onto_coordinates(tree, ((item, _friction(item, _along(item, item.v, v))) for item in rubbing))
 
 
 def _friction(passive: Passive, rate: ca.SX) -> ca.SX:
     direction = ca.tanh(rate / passive.smooth) if passive.smooth else ca.sign(rate)
-    return passive.coulomb * direction + passive.damping * rate
+    linear = passive.coulomb * direction + passive.damping * rate
+    return linear + friction_at(passive.model, rate, passive.smooth) if passive.model else linear
 
 
 def spring_force(tree: Tree, q: ca.SX) -> ca.SX:
@@ -62,14 +67,23 @@ def _spring(passive: Passive, x: ca.SX) -> ca.SX:
 
 
 def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
-    """Return the slope of friction over its rate: that of the tangent, or that of the chord from rest."""
+    """Return the slope of friction with respect to its rate: that of the tangent, or that of the chord from rest."""
+    further = ca.SX(0)
+    if passive.model:
+        x = ca.SX.sym("x")
+        force = ca.SX(friction_at(passive.model, x, passive.smooth))
+        further = ca.substitute(ca.gradient(force, x), x, rate)
+        if chord:  # a model may fall with the rate, as Stribeck's
+            near = ca.fabs(rate) < 1e-12
+            ends = (ca.substitute(force, x, at) for at in (rate, ca.SX(0)))
+            further = ca.fmax(ca.if_else(near, further, operator.sub(*ends) / ca.if_else(near, 1.0, rate)), 0)
     if not passive.smooth:
-        return ca.SX(passive.damping)
+        return passive.damping + further
     s = rate / passive.smooth
     tanh = ca.tanh(s)
     near = ca.fabs(s) < 1e-4
     slope = ca.if_else(near, 1.0, tanh / ca.if_else(near, 1.0, s)) if chord else 1 - tanh**2
-    return passive.damping + passive.coulomb / passive.smooth * slope
+    return passive.damping + passive.coulomb / passive.smooth * slope + further
 
 
 def passive_jacobians(

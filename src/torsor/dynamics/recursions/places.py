@@ -1,9 +1,9 @@
 """Kinematics of links and frames: poses, velocities, accelerations, Jacobians and their rates.
 
-A place is a pose in the axes of a link. Joint k above it has the column Ad S_k of the Jacobian, seen from an observer:
-the place itself ("local"), a frame that follows a point of it without turning ("aligned"), or the base ("world"). The
-rate of that column is ad(V) Ad S_k + Ad S'_k, with V the twist of body k relative to the observer. Of the columns times
-their velocities, it is minus the sum of those after k for the place, and the sum of those up to k for the base; the
+A place is a pose in the axes of a link. Joint k above it contributes the column Ad S_k of the Jacobian, as seen by an
+observer: the place itself ("local"), a frame that follows a point of it without turning ("aligned"), or the base
+("world"). The rate of that column is ad(V) Ad S_k + Ad S'_k, with V the twist of body k relative to the observer.
+V is a sum of columns times their velocities: minus those after k for the place, and those up to k for the base; the
 frame that follows the point turns as the base does and translates as the place does.
 """
 
@@ -62,7 +62,7 @@ def body_in_base(tree: Tree, moved: list[Move], link: int) -> tuple[ca.SX, ca.SX
 
 
 def spatial_rate(w: Sequence[ca.SX], x: Sequence[ca.SX]) -> ca.SX:
-    """Return a rate (6 x 1) of the twist at the base's origin, from omega and its rates, and x with one rate more."""
+    """Return a rate (6 x 1) of the twist at the base's origin, from omega and its rates, and x with one more rate."""
     m = len(w) - 1
     turned = sum((comb(m, k) * cross(w[k], x[m - k]) for k in range(m + 1)), start=ca.SX.zeros(3, 1))
     return ca.vertcat(w[m], x[m + 1] - turned)
@@ -178,7 +178,7 @@ class JointAbove(NamedTuple):
     local: bool
 
     def seen(self, X: ca.SX) -> ca.SX:
-        """Return twists of the body (columns) as the place, or the observer, sees them."""
+        """Return twists of the body (columns) as seen from the place or the observer."""
         if self.local:  # the shift comes first, because columns of joints have many zeros
             return ca.vertcat(self.R.T @ X[:3, :], self.R.T @ (X[3:, :] - skew(self.p) @ X[:3, :]))
         w = self.R @ X[:3, :]
@@ -239,7 +239,7 @@ def _gathered(tree: Tree, above: list[JointAbove], columns: list[ca.SX]) -> ca.S
 
 
 def jacobian(tree: Tree, q: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None) -> ca.SX:
-    """Return J (6 x nv) with the twist of the place = J v."""
+    """Return J (6 x nv): J v is the twist of the place."""
     return _jacobians(tree, q, None, place, axes, point)[0]
 
 
@@ -263,11 +263,12 @@ def jacobian_rate(
 
 # A row counts as dependent if its part orthogonal to the others is shorter than this fraction of it.
 DEPENDENCE_TOLERANCE = 1e-9
+ROUNDING = 1e-14  # the same for the gradient, which is right next to a singularity: that part is rounding error
 PARTS = {"all": slice(0, 6), "angular": slice(0, 3), "linear": slice(3, 6)}
 
 
-def _orthonormal(A: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
-    """Return orthonormal columns of the space of A's columns, zero for dependent ones, and their lengths before."""
+def _orthonormal(A: ca.SX, tolerance: float = DEPENDENCE_TOLERANCE) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Return orthonormal columns that span A's column space, zero for dependent ones, and their original lengths."""
     units, lengths = list[ca.SX](), list[ca.SX]()
     for column in ca.horzsplit(ca.densify(A)):
         rest = column
@@ -275,7 +276,7 @@ def _orthonormal(A: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
             for unit in units:
                 rest = rest - unit * ca.dot(unit, rest)
         length, before = ca.norm_2(rest), ca.norm_2(column)
-        dependent = length <= DEPENDENCE_TOLERANCE * before  # false for NaN, which must not become zero
+        dependent = length <= tolerance * before  # false for NaN, which must not become zero
         units.append(ca.if_else(dependent, 0, rest / ca.if_else(dependent, 1, length)))
         lengths.append(length)
     return units, lengths
@@ -285,18 +286,51 @@ def _rows(tree: Tree, q: ca.SX, place: Place, axes: str, rows: str, point: ca.SX
     return jacobian(tree, q, place, axes, point)[PARTS[rows], :]
 
 
+def _independent(tree: Tree, q: ca.SX, place: Place, rows: str, point: ca.SX | None) -> ca.SX:
+    """Return J^T, or J if it has fewer columns than rows: the matrix whose columns can be independent."""
+    J = _rows(tree, q, place, "local", rows, point)
+    return J.T if J.size1() <= J.size2() else J
+
+
 def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
     """Return the product of the singular values of the Jacobian's rows; of its columns, if there are fewer."""
-    J = _rows(tree, q, place, "local", rows, point)
     product = ca.SX(1)
-    for length in _orthonormal(J.T if J.size1() <= J.size2() else J)[1]:
+    for length in _orthonormal(_independent(tree, q, place, rows, point))[1]:
         product = product * length
     return product
 
 
 def manipulability_gradient(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return the derivative of ``manipulability`` (nv x 1) with respect to q, along ``integrate``."""
-    return steps(tree, q).T @ ca.gradient(manipulability(tree, q, place, rows, point), q)
+    """Return the derivative of ``manipulability`` (nv x 1) with respect to q, along ``integrate``; 0 where it is 0.
+
+    With B = Q R, the columns of which count, and w = det R, dw = w tr(B^+ dB) = tr((w R^-1) Q^T dB). The adjugate
+    w R^-1 is a polynomial of R, so that nothing is divided by a w that vanishes.
+    """
+    B = _independent(tree, q, place, rows, point)
+    units, lengths = _orthonormal(B, ROUNDING)
+    Q = ca.horzcat(ca.SX(B.size1(), 0), *units)
+    by_B = Q @ _adjugate(Q.T @ B, lengths).T
+    return steps(tree, q).T @ ca.jtimes(ca.vec(B), q, ca.vec(by_B), True)
+
+
+def _adjugate(R: ca.SX, lengths: list[ca.SX]) -> ca.SX:
+    """Return det(R) R^-1 of an upper triangular matrix with the diagonal ``lengths``, without divisions."""
+    n, result = len(lengths), ca.SX.zeros(len(lengths), len(lengths))
+
+    def product(first: int, last: int) -> ca.SX:
+        value = ca.SX(1)
+        for length in lengths[first:last]:
+            value = value * length
+        return value
+
+    for j in range(n):
+        # Y[i] = (R^-1)[i, j] times the diagonal entries i to j, by back substitution.
+        Y = {j: ca.SX(1)}
+        for i in reversed(range(j)):
+            Y[i] = -sum((R[i, k] * Y[k] * product(i + 1, k) for k in range(i + 1, j + 1)), start=ca.SX(0))
+        for i, value in Y.items():
+            result[i, j] = value * product(0, i) * product(j + 1, n)
+    return result
 
 
 def _scaled(tree: Tree, q: ca.SX, J: ca.SX) -> tuple[ca.SX, Squares, ca.SX]:
@@ -317,7 +351,7 @@ def cartesian_mass_matrix(
 
 
 def null_space(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return N (nv x nv) of the mass matrix: the dynamically consistent one, with J M^-1 N^T = 0."""
+    """Return N (nv x nv) weighted by the mass matrix: the dynamically consistent projector, with J M^-1 N^T = 0."""
     M, factors, Y = _scaled(tree, q, _rows(tree, q, place, "local", rows, point))
     Q = ca.horzcat(ca.SX(tree.nv, 0), *_orthonormal(Y)[0])
     scaled = [row / ca.sqrt(factors.D[k]) for k, row in enumerate(ca.vertsplit(Q))]

@@ -1,6 +1,6 @@
 """Time derivatives of forces, of any order: inverse dynamics over components and their time derivatives.
 
-Every x is a jet x, x', x'', ... of its components, so that products obey Leibniz' rule. Between the frames of a joint,
+Every x is a jet x, x', x'', ... of its components, so products obey the Leibniz rule. Between the frames of a joint,
 with w_J the joint's own angular velocity in the axes of the child, the rates are
 
     down:  (R^T x)' = R^T x' - w_J x (R^T x)              up:  (R x)' = R (x' + w_J x x)
@@ -32,7 +32,7 @@ Jet = list[ca.SX]
 
 
 def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[Any], m: int) -> ca.SX:
-    """Return the m-th rate of a product of two jets, by Leibniz' rule."""
+    """Return the m-th rate of a product of two jets, by the Leibniz rule."""
     first, *rest = (comb(m, k) * times(x[k], y[m - k]) for k in range(m + 1))
     return ca.SX(sum(rest, start=first))
 
@@ -166,7 +166,7 @@ class _Recursion:
         return n, f
 
     def forces(self, wrench: list[tuple[Jet, Jet]]) -> list[ca.SX]:
-        """Return the jet of the forces of the motion of the bodies, each nv x 1."""
+        """Return the jet of the forces that move the bodies, each nv x 1."""
         result = []
         for m in self.orders:
             forces: list[tuple[int, ca.SX]] = []
@@ -273,7 +273,7 @@ def jerks(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX) -> ca.SX:
 def jerk(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> ca.SX:
-    """Return (omega'', jerk of the point) of a place; "world": the second rate of the twist (6 x 1)."""
+    """Return (omega'', jerk of the point) of a place (6 x 1); for "world", the second derivative of the twist."""
     if place.link < 0:
         return ca.SX.zeros(6, 1)
     i, p, jerk_of = place.link, place_in_body(tree, place, point)[1], _Jerks(tree, q, v, a, j)

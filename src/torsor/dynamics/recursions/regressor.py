@@ -1,8 +1,8 @@
-"""Regressors: matrices of the linear dependence of inverse dynamics, energy and power on the parameters.
+"""Regressors: matrices that map the parameters linearly to inverse dynamics, energy and power.
 
 A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench of each parameter at
-unit value is a column of Newton's and Euler's equations, and is transformed to the joints above like any other. Rotor
-inertias and friction have a column each. Springs and motors are not among the parameters; their forces are added.
+unit value is a column of the Newton-Euler equations, and is transformed to the joints above like any other. Each rotor
+inertia and friction parameter has a column. Springs and motors are not among the parameters; their forces are added.
 Khalil 2010, section 3.1; Khalil and Dombre 2002. The energy of each parameter at unit value is its column of the energy
 regressor (Gautier and Khalil 1988), and force times velocity that of the power regressor.
 """
@@ -48,7 +48,7 @@ def parameter_basis() -> list[Array]:
 
 
 def _parts(body: Body) -> Iterator[Body]:
-    """Yield a body with one inertial parameter of its link at unit value, for each of them; it has no rotors."""
+    """Yield, for each inertial parameter of a link, a body with only that parameter, at unit value, without rotors."""
     return (replace(body, P=move_pseudo_inertia(body.link, unit), rotors=()) for unit in parameter_basis())
 
 

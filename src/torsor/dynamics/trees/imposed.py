@@ -99,7 +99,7 @@ def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
 
 
 def _joint_pose(values: _Values, i: int, body: Body, above: ca.SX, plain: bool, frames: bool) -> ca.SX:
-    """Return T of a body of a lean or ``plain`` tree; ``frames`` tells whether the frames of some joints are inputs."""
+    """Return T of a body of a lean or ``plain`` tree; ``frames``: whether the frames of some joints are inputs."""
     joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
     turns, T, link = values.has("joints", i, "turn"), sx(body.T), sx(body.link)
     if not plain and not frames and not turns:  # only the origin is an input

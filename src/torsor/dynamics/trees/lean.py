@@ -1,6 +1,6 @@
 """An equivalent tree with fewer nonzero numbers, for results that depend only on the coordinates.
 
-Four exact transformations do not change generalised forces and the mass matrix:
+Four exact transformations leave generalised forces and the mass matrix unchanged:
 
 - a joint frame may be shifted along its axis (a prismatic one in any direction), so its origin is moved to the point
   nearest to the parent's origin, which makes components of the placement zero;
@@ -11,7 +11,7 @@ Four exact transformations do not change generalised forces and the mass matrix:
 - a body that rotates only about its z axis, as in a planar mechanism, has forces that depend only on the sum of its
   second moments along x and y, which may be divided between them arbitrarily.
 
-Tracing folds the zeros: docs/contribute/architecture.md has the number of operations saved.
+Tracing folds the zeros: docs/contribute/architecture.md gives the number of operations saved.
 """
 
 import math

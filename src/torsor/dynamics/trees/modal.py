@@ -10,15 +10,15 @@ the coordinates add to it:
     h_k(eta)   = axial(D_k^T) + s_k                            angular momentum of eta'_k; s_k that of turning nodes
     T = (w, v)^T I(eta) (w, v) / 2 + sum of (w . h_k + v . b_k) eta'_k + sum of m_k eta'_k^2 / 2
 
-Lagrange's equations of this energy (Shabana 2013; in the form of quasi-coordinates, Meirovitch 1991) are Newton's and
-Euler's equations of a body with the moments ms(eta) and Sigma(eta), where the rates of the shape add
+Lagrange's equations of this energy (Shabana 2013; in quasi-coordinates, Meirovitch 1991) are the Newton-Euler equations
+of a body with the moments ms(eta) and Sigma(eta), where the rates of the shape add
 
     n: axial(2 [w] E) + w x s + axial(G)                       E = sum of D_k eta'_k,  s = sum of s_k eta'_k
     f: 2 w x ms' + eta'^T Gamma_m eta'
     tau_k: U : D_k + s_k . w' + b_k . a + 2 w . sum of c_lk eta'_l        c_lk: integral of Phi_l x Phi_k
 
 with U = [w'] + [w]^2, the acceleration a of the origin, and G the sum of eta'_k eta'_l times the integral of
-Gamma_kl r^T. U : D_k has the centrifugal forces that stiffen the link.
+Gamma_kl r^T. U : D_k contains the centrifugal forces that stiffen the link.
 The modal masses m_k are the armature of the coordinates.
 """
 
@@ -107,7 +107,7 @@ class Modal:
         return Condensed(U0 @ self.compliance @ U0.T, first, np.logical_not(changes), np.logical_not(curved))
 
     def at(self, eta: ca.SX) -> "Shape":
-        """Return the inertia at a shape."""
+        """Return the inertia for a given shape."""
         item = range(self.B.shape[1])
         bent = [_sx(self.Gamma[:, k, :]) @ eta for k in item]
         b = [_sx(self.B[:, k]) + bent[k] for k in item]
@@ -117,7 +117,7 @@ class Modal:
         return Shape(self, eta, b, D, ms, self._second_moments(eta, slopes))
 
     def _second_moments(self, eta: ca.SX, slopes: list[ca.SX]) -> ca.SX:
-        """Return what a shape adds to Sigma. ``slopes`` are D_k - D0_k, which have the terms of the diagonal."""
+        """Return what a shape adds to Sigma. ``slopes`` are D_k - D0_k, which contain the diagonal terms."""
         n, Sigma = len(slopes), ca.SX.zeros(3, 3)
         first, second = self.D0 + self.D0.swapaxes(0, 1), self.D1 + self.D1.swapaxes(0, 1)
         for x, y in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
@@ -140,7 +140,7 @@ class Condensed(NamedTuple):
     """The inertia I(eta) - U M^-1 U^T of a link that carries nothing, without its modes; U_k = (h_k, b_k).
 
     ``lost`` (6, 6) is U M^-1 U^T at rest, ``first`` (6, 6, n) the derivatives of the difference; ``fixed`` entries of
-    U M^-1 U^T are constant, and ``linear`` ones of the difference linear in eta: terms of second order cancel.
+    U M^-1 U^T are constant, and ``linear`` entries of the difference are linear in eta: second-order terms cancel.
     """
 
     lost: Array
@@ -173,8 +173,8 @@ class Shape:
     def condensed(self, body: ca.SX) -> ca.SX:
         """Return the inertia (6 x 6) of a link that carries nothing and its body, without the modes: I - U M^-1 U^T.
 
-        ``body`` (6 x 6) is the inertia of the body at rest. Entries in which the terms of second order cancel are
-        linear in eta with numbers that are known; the lower triangle of the result is zero.
+        ``body`` (6 x 6) is the inertia of the body at rest. Entries in which the second-order terms cancel are linear
+        in eta, with known coefficients; the lower triangle of the result is zero.
         """
         known, U = self.modal.condensed, self.momenta
         rest = ca.SX.zeros(6, 6)
@@ -215,7 +215,7 @@ def _turning(A: Any) -> Any:
 
 
 def _form(A: Array, x: ca.SX) -> ca.SX:
-    """Return the quadratic forms x^T A_i x (3 x 1): each pair of coordinates once."""
+    """Return the quadratic forms x^T A_i x (3 x 1), with each pair of coordinates computed once."""
     total = ca.SX.zeros(3, 1)
     for k in range(A.shape[1]):
         pairs = np.hstack([A[:, k, :k] + A[:, :k, k], A[:, k, k : k + 1]])

@@ -26,7 +26,7 @@ ROUNDING = 4e-15
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A rotor on a body: angular momentum ``h`` (3) for a unit rate of ``v``; flexible modes have linear ``b`` (3)."""
+    """A rotor on a body: angular momentum ``h`` (3) per unit rate of ``v``; flexible modes add linear ``b`` (3)."""
 
     v: int
     h: Numbers
@@ -41,7 +41,10 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Passive:
-    """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of q and q'."""
+    """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of q and q'.
+
+    ``model`` is the text of a further friction force, a function of x'.
+    """
 
     q: tuple[int, ...]
     v: tuple[int, ...]
@@ -51,6 +54,7 @@ class Passive:
     damping: float | ca.SX = 0.0
     coulomb: float | ca.SX = 0.0
     smooth: float = 0.0
+    model: str = ""
 
 
 class Cut(NamedTuple):
@@ -85,7 +89,7 @@ class Body:
     shapes: tuple[Shape, ...] = ()  # the same at positions q, see ``at``
 
     def at(self, q: ca.SX) -> "Body":
-        """Return the body with the inertia that it has at the positions q: that of flexible links changes."""
+        """Return the body with its inertia at the positions q, which varies if it has flexible links."""
         if not self.modal:
             return self
         shapes = tuple(item.at(q[item.q]) for item in self.modal)
@@ -261,9 +265,9 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
     """Yield the friction of joints and motors, the springs of joints, and the springs between joints and motors."""
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         coulomb, viscous = np.asarray(joint.coulomb), np.asarray(joint.viscous)
-        for k in np.flatnonzero(coulomb + viscous):
-            one = (slices.v.start + int(k),)
-            yield Passive((), one, (joint.ratio,), 0.0, 0.0, float(viscous[k]), float(coulomb[k]), joint.smooth)
+        for k in np.flatnonzero((coulomb + viscous > 0) | bool(joint.friction_model)):
+            one, linear = (slices.v.start + int(k),), (0.0, 0.0, float(viscous[k]), float(coulomb[k]))
+            yield Passive((), one, (joint.ratio,), *linear, joint.smooth, joint.friction_model)
         if joint.spring is not None:
             yield _spring(joint, slices)
         if joint.flexible is not None and not joint.follows:
@@ -279,8 +283,8 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
 def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
     """Yield the springs and dampers of a flexible link: together they have its stiffness and damping matrices.
 
-    The entry K of two coordinates is a spring along their sum; what it adds to the diagonal is subtracted there, so
-    that a spring of one coordinate may have a negative stiffness.
+    The entry K of two coordinates is a spring along their sum; what it adds to the diagonal is subtracted there, so a
+    spring of one coordinate may have a negative stiffness.
     """
     flexible: Any = joint.flexible
     for name, matrix in (("stiffness", flexible.stiffness_matrix), ("damping", flexible.damping_matrix)):

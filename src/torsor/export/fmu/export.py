@@ -44,7 +44,7 @@ _MAX_OUTPUT_SHOWN = 600  # compiler output in an error, characters
 
 
 def library_path(identifier: str, fmi: int, where: str) -> str:
-    """Return the path of this machine's library in an FMU. FMI 2 does not distinguish processors in linux64."""
+    """Return the library path for this machine in an FMU. FMI 2 does not distinguish processors in linux64."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
         message, allowed = (
@@ -58,7 +58,7 @@ def library_path(identifier: str, fmi: int, where: str) -> str:
 
 
 def compiler(where: str) -> list[str]:
-    """Return the C compiler command: that of the environment variable CC, or the first that is installed."""
+    """Return the C compiler command: the value of the environment variable CC, or the first installed compiler."""
     try:
         command = shlex.split(os.environ.get("CC", ""))
     except ValueError as error:  # an unclosed quotation mark
@@ -99,7 +99,7 @@ _LOG = "logStatusError"
 
 
 def model_description(model: Model, identifier: str, token: str, fmi: int, sources: Sequence[str]) -> str:
-    """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists there."""
+    """Return modelDescription.xml for FMI 2 or 3; ``sources`` names the C files, which FMI 2 lists there."""
     dynamics = "inverse dynamics" if model.settings.inverse else "forward dynamics"
     plain = all(each.name.isascii() and "`" not in each.name for each in model.variables)  # structured names
     about = {
@@ -132,7 +132,7 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
 
 
 def _interfaces(fmi: int) -> dict[str, dict[str, str]]:
-    """Return the attributes of both interfaces, which declare their capabilities."""
+    """Return the attributes that declare the capabilities of both interfaces."""
     if fmi == 2:
         able = ["canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"]
         exchange = ["completedIntegratorStepNotNeeded"]
@@ -215,7 +215,7 @@ _LOOPS = f"""<p>Co-simulation closes the loops after each step. In model exchang
 
 
 def _text(text: str) -> str:
-    """Return the text with a question mark in place of each character that XML does not allow."""
+    """Return the text with each character that XML does not allow replaced by a question mark."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -229,7 +229,7 @@ _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")
 
 
 def source_files(model: Model, identifier: str, token: str, fmi: int, about: About) -> dict[str, str]:
-    """Return the text of each file by its name."""
+    """Return the text of each file by name."""
     texts = {"robot.h": _header(model, identifier, token, fmi), "robot.c": _numbers(model)}
     for name in ("model.h", "model.c", *_INTERFACES[fmi]):
         texts[name] = comment(f"{MARK}.") + asset(name, "torsor.export.fmu")
@@ -309,13 +309,14 @@ def fmi(
     Inputs are the forces ``tau`` (N m, N). Outputs are the states q and v and the accelerations a. With ``inverse``, q,
     v and a are inputs and tau is the output. ``names`` adds outputs: "joint_wrenches:LINK", "pose:PLACE",
     "velocity:PLACE", "acceleration:PLACE", "center_of_mass", "kinetic_energy", "potential_energy". ``parameters`` are
-    tunable robot parameters, as in ``robot.parametric``. ``external`` names links with an input wrench. ``q0`` (nq,)
-    and ``v0`` (nv,) are the start values; the default is the neutral posture at rest. Co-simulation uses equal rk4
-    steps, as in ``simulate``, of at most ``step`` (s), which is also a parameter.
+    tunable robot parameters, as in ``robot.parametric``. ``external`` names the links with an input wrench. ``q0``
+    (nq,) and ``v0`` (nv,) are the start values; the default is the neutral posture at rest. Co-simulation uses equal
+    RK4 steps of at most ``step`` (s), as in ``simulate``; ``step`` is also a parameter.
 
-    ``version`` of FMI is 3 or 2. The file contains the C sources and, unless ``binary`` is False, a library for this
-    machine, which requires a C compiler. Directional derivatives are exact. With ``overwrite=False``, an existing file
-    raises ModelError. If the robot has loops, q0 and v0 are projected on the closed loops. See docs/deploy/fmi.md.
+    ``version`` is the FMI version, 3 or 2. The file contains the C sources and, unless ``binary`` is False, a library
+    for this machine, which requires a C compiler. Directional derivatives are exact. With ``overwrite=False``, an
+    existing file raises ModelError. If the robot has loops, q0 and v0 are projected onto the closed loops. See
+    docs/deploy/fmi.md.
 
     Example:
         >>> import tempfile

@@ -1,10 +1,10 @@
-"""The model in an FMU: robot functions of one vector x, whose components are variables.
+"""The model in an FMU: robot functions of one vector x, whose components are FMU variables.
 
     x = (parameters, inputs, states)        z = (rates of the states, outputs)
 
-Forward dynamics has the inputs tau and wrenches, and the states q and v. The rates of q are those of its components,
-including quaternions. With closed loops, the first parameter is the closing rate. Inverse dynamics has no states: q, v
-and a are inputs.
+Forward dynamics has the inputs tau and wrenches, and the states q and v. The rates of q are the derivatives of its
+components, including quaternions. With closed loops, the first parameter is the closing rate. Inverse dynamics has no
+states: q, v and a are inputs.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from torsor.simulation.dynamics import position_rate
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """A robot with closed loops and the closure equations that are selected at its start.
+    """A robot with closed loops and the closure equations selected in its initial state.
 
     Arguments are symbols by name: p, closing, tau, external (L x 6), q and v.
     """
@@ -49,12 +49,12 @@ class Loops:
         return self.robot.closed.closure.independent_near(np.array(self.settings.q0))
 
     def acceleration(self, given: Mapping[str, ca.SX]) -> ca.SX:
-        """Return a (nv x 1) of all coordinates."""
+        """Return the accelerations (nv x 1) of all coordinates."""
         tree, (q, v, tau) = self._tree(given), (given[name] for name in ("q", "v", "tau"))
         return constrained.closed_forward_dynamics(tree, q, v, tau, self.choice, given["external"], given["closing"])
 
     def joint_wrenches(self, given: Mapping[str, ca.SX]) -> ca.SX:
-        """Return the wrench (L x 6) of each parent on its link, for accelerations a."""
+        """Return the wrench (L x 6) that each parent exerts on its link, for accelerations a."""
         tree, (q, v, tau) = self._tree(given, whole=True), (given[name] for name in ("q", "v", "tau"))
         multipliers = constrained.closed_loop_forces(tree, q, v, tau, self.choice, given["external"])
         loads = given["external"] + constrained.loop_loads(tree, q, multipliers)
@@ -66,7 +66,7 @@ class Loops:
         return ca.vertcat(q, v), margin
 
     def _tree(self, given: Mapping[str, ca.SX], whole: bool = False) -> Tree:
-        """Return the tree with symbolic parameters, simplified unless ``whole``, as wrenches require."""
+        """Return the tree with symbolic parameters, simplified unless ``whole``, which wrenches require."""
         tree, free = Tree.of(self.robot), self.settings.free
         if not whole:
             tree = lean(tree, touched(self.robot, free)) if free else lean(tree)
@@ -91,7 +91,7 @@ class Model:
         return Loops(self.robot, self.settings) if self.robot.loops else None
 
     def first(self, *kinds: str) -> int:
-        """Return the first value reference of these kinds, without the step; one past the end if there is none."""
+        """Return the first value reference of these kinds, excluding the step; one past the end if there is none."""
         at = (k for k, each in enumerate(self.variables) if each.kind in kinds and each.name != STEP)
         return next(at, len(self.variables))
 
@@ -109,7 +109,7 @@ class Model:
     def functions(self) -> dict[str, ca.Function]:
         """The C functions: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
 
-        With closed loops also closed(x, end): the state ``end`` of a step from x, projected on the closed loops, and a
+        Closed loops add closed(x, end): the state ``end`` of a step from x, projected onto the closed loops, and a
         margin.
         """
         x = ca.SX.sym("x", self.z - self.x)
@@ -144,7 +144,7 @@ class Model:
         return [sorted(each) for each in pattern]
 
     def _given(self, x: ca.SX) -> dict[str, ca.SX]:
-        """Return the algorithm arguments that are parts of x, by name."""
+        """Return the algorithm arguments contained in x, by name."""
         robot, settings = self.robot, self.settings
         sizes = {"closing": 1} if robot.loops else {}
         sizes |= {"p": len(settings.free)}

@@ -1,4 +1,4 @@
-"""FMU settings, checked before anything is computed."""
+"""FMU settings, which are checked before anything is computed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -105,8 +105,8 @@ MIN_STEP = 1e-9
 class Settings:
     """The settings of an FMU; see ``torsor.export.fmi``.
 
-    ``outputs`` are quantities besides q, v, a and tau. ``free`` are the parameters, and ``paths`` their names.
-    ``external`` are the indices of links with an input wrench.
+    ``outputs`` are the quantities other than q, v, a and tau. ``free`` are the parameters, and ``paths`` their names.
+    ``external`` contains the indices of links with an input wrench.
     """
 
     outputs: tuple[Chosen, ...]

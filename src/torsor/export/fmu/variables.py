@@ -1,4 +1,4 @@
-"""The variables of an FMU, in the order of value references, C code and model description."""
+"""The variables of an FMU, in the order used for value references, C code and model description."""
 
 import re
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ def structured(*parts: str) -> str:
 
 
 def levels(name: str) -> list[str]:
-    """Return the levels of a coordinate name, which slashes separate."""
+    """Return the levels of a coordinate name, which are separated by slashes."""
     parts = name.split("/")
     return parts if all(parts) else [name]
 

@@ -228,6 +228,8 @@ def import_usd(where: str) -> Any:
 
 def split_prim(path: Path) -> tuple[Path, str]:
     """Return the file and the prim path of a name like ``scene.usda#/World/arm``."""
+    if "#" not in path.name and "#" not in str(path):
+        return path, ""
     file, _, prim = path.as_posix().partition("#")
     is_usd = file.lower().endswith(USD_SUFFIXES)
     return (Path(file), f"/{prim.strip('/')}" if prim else "") if is_usd else (path, "")
@@ -257,7 +259,7 @@ def open_stage(pxr: Any, path: Path, search: tuple[str, ...] = ()) -> Any:
     except (RuntimeError, UnicodeDecodeError) as error:
         raise ModelError(f"USD rejects it: {_line(error)}", where=path.name) from None
     if errors:
-        raise ModelError(f"its parts do not fit together: {_line(errors[0])}", where=path.name)
+        raise ModelError(f"its layers cannot be composed: {_line(errors[0])}", where=path.name)
     return stage
 
 

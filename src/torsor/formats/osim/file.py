@@ -34,6 +34,7 @@ from torsor.formats.osim.model import (
 from torsor.formats.search_path import given_folders
 from torsor.formats.xml import Element, flag_of, parse_xml, text_of, where_is
 from torsor.mechanism.mechanism import check_unique
+from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import symmetric
 from torsor.spatial import to_rpy
 
@@ -258,6 +259,7 @@ def read_osim(path: str | Path) -> OsimModel:
     bodies = {item.get("name", ""): _body(item) for item in described}
     if not bodies:
         raise ModelError("it has no body", where=path.name, allowed=KIND)
+    _name_parts(model)
     frames = Frames(model, bodies)
     made = [_joint(item, frames) for item in model.iterfind("JointSet/objects/*")]
     made += [_joint(joint, frames, item) for item in described for joint in item.iterfind("Joint/*")]
@@ -330,6 +332,20 @@ def _body(element: ET.Element) -> OsimBody:
     surface = element.find("VisibleObject") if surface is None else surface  # of version 3
     scale = np.ones(3) if surface is None else numbers_in(surface, "scale_factors", 3, (1.0,) * 3)
     return OsimBody(name, mass, numbers_in(element, "mass_center", 3, (0.0,) * 3), inertia, scale)
+
+
+def _name_parts(model: ET.Element) -> None:
+    """Name joints and constraints without a name after their class, and their coordinates after the joint."""
+    joints = [*model.iterfind("JointSet/objects/*"), *model.iterfind("BodySet/objects/*/Joint/*")]
+    for parts in (joints, [*model.iterfind("ConstraintSet/objects/*")]):
+        taken = {item.get("name", "") for item in parts}
+        for item in parts:
+            if not item.get("name"):
+                item.set("name", claim_name(item.tag, taken))
+    for item in joints:
+        for k, coordinate in enumerate(item.iter("Coordinate")):
+            if not coordinate.get("name"):
+                coordinate.set("name", f"{item.get('name')}_coord_{k}")  # OpenSim's own default
 
 
 def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) -> OsimJoint:

@@ -43,7 +43,7 @@ def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
     if shape.kind == "Mesh" and shape.scale.all():
         size = tuple(shape.scale.tolist())
         return Visual("mesh", size, pose, shape.color, shape.file, shape.found, shape.name, model.folders)
-    if not scale.all() or not shape.size.all():
+    if not scale.all() or not (shape.size > 0).all():
         return None
     if shape.kind == "Brick":
         return Visual("box", tuple((2 * shape.size * scale).tolist()), pose, shape.color, name=shape.name)

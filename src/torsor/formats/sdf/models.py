@@ -217,7 +217,7 @@ def _product(A: Array, B: Array) -> Array:
     return T
 
 
-MIN_VERSION = (1, 4)
+MIN_VERSION = (1, 2)
 MAX_PARTS = 20_000  # links, joints and frames, counting included files each time
 MAX_INCLUDES = 1000
 MAX_DEPTH = 40  # nested and included models
@@ -256,7 +256,11 @@ class Model:
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
-    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning about the others."""
+    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning about the others.
+
+    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is read without the parts and joints around it, at its
+    place in the world.
+    """
     version = _version(root)
     candidates: list[tuple[Any, Any]] = [(None, entry) for entry in root if entry.tag in ("model", "include")]
     candidates += [
@@ -268,6 +272,7 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
         names.append((named or text_of(item, "uri").rstrip("/").rpartition("/")[2]).strip())
     if not candidates:
         raise ModelError("it has no model", where=path.name, allowed="<model> in <sdf> or in <world>")
+    wanted, *below = [wanted] if wanted in names else re.split("/|::", wanted)
     if wanted:
         known_name(wanted, names, path.name, "model")
     collector = _Collector(path, version)
@@ -278,7 +283,15 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
         others = [repr(name) for k, name in enumerate(names) if k != chosen]
         message = f"it has {len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
         warn(message, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
-    return collector.read(*candidates[chosen], root)
+    model = collector.read(*candidates[chosen], root)
+    if not below:
+        return model
+    name, (world, _) = known_name("::".join(below), collector.nested, path.name, "nested model"), candidates[chosen]
+    element, finder, frame = collector.nested[name]
+    assert frame.scope is not None
+    inner = _Collector(path, frame.scope.version).read(world, element, root, finder, frame.in_world())
+    inner.static = inner.static or model.static
+    return inner
 
 
 def _version(root: Element) -> tuple[int, int]:
@@ -291,7 +304,7 @@ def _version(root: Element) -> tuple[int, int]:
         raise ModelError(f"<sdf version={text[:40]!r}>", where=source, allowed="a version such as 1.9")
     version = int(numbers[0]), int(numbers[1])
     if version < MIN_VERSION or version[0] > 1:
-        raise ModelError(f"the SDF version is {text}", where=source, allowed="1.4 and later, below 2")
+        raise ModelError(f"the SDF version is {text}", where=source, allowed="1.2 and later, below 2")
     return version
 
 
@@ -301,6 +314,7 @@ class _Collector:
     def __init__(self, path: Path, version: tuple[int, int]):
         self.path, self.version, self.includes = path, version, 0
         self.parsed: dict[Path, Element] = {}
+        self.nested: dict[str, tuple[Any, Finder, SdfFrame]] = {}  # by full name, with the finder of the file around it
         self.model: Model
 
     def may_move(self, element: Any) -> bool:
@@ -313,7 +327,10 @@ class _Collector:
                 return False
         return not any(FLAGS.get(text_of(item, "static").lower(), False) for item in (element, model))
 
-    def read(self, world: Any, element: Any, root: Element) -> Model:
+    def read(
+        self, world: Any, element: Any, root: Element, finder: Finder | None = None, pose: Array | None = None
+    ) -> Model:
+        """Return a model; ``pose`` in the world, if it is given, replaces the one in the file."""
         outside, gravity = Scope(THE_WORLD, self.version), _EARTH
         if world is not None:
             result = world.find("gravity")
@@ -322,16 +339,16 @@ class _Collector:
                 self._added(item, outside)
         self.model = Model("", outside, gravity, static=False)
         self.model.roots = [root] if world is None else [root, world]
-        self._nested(element, outside, Finder(self.path), 0)
+        self._nested(element, outside, finder or Finder(self.path), 0, pose)
         ((self.model.name, self.model.scope),) = outside.nested.items()
         return self.model
 
-    def _nested(self, element: Any, around: Scope, finder: Finder, depth: int) -> None:
+    def _nested(self, element: Any, around: Scope, finder: Finder, depth: int, given: Array | None = None) -> None:
         """Collect a <model> or an <include> inside the scope ``around``."""
         if depth > MAX_DEPTH:
             allowed = f"{MAX_DEPTH} or fewer"
             raise ModelError("models are nested too deeply", where=where_is(element), allowed=allowed)
-        model, version, merged = element, around.version, False
+        model, version, merged, outer = element, around.version, False, finder
         if element.tag == "include":
             model, version, finder = self._included(element, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
@@ -342,6 +359,8 @@ class _Collector:
         where = where_is(element, f"model {name!r}")
         pose, relative_to = pose_of(element if element.find("pose") is not None else model, name)
         placement = text_of(element, "placement_frame") or model.get("placement_frame", "")
+        if given is not None:
+            pose, relative_to, placement = given, "", ""
         at = SdfFrame("model", f"{around.prefix}{name}", around, pose, relative_to, around.frame, where=where)
         top = around.frame.kind == WORLD
         prefix = around.prefix if merged else "" if top else f"{around.prefix}{name}::"
@@ -350,6 +369,7 @@ class _Collector:
         if merged:
             scope.names, scope.nested = around.names, around.nested
         else:
+            self.nested[at.name] = element, outer, at
             around.add(at, name, element)
             around.nested[name] = scope
         self.model.roots.append(model)
@@ -376,7 +396,11 @@ class _Collector:
             attached_to = (element.get("attached_to") or "").strip()
         owner, default = f"{element.tag} {name!r}", attached_to or scope.frame
         placed = *pose_of(element, owner), default, attached_to
-        frame = SdfFrame(element.tag, scope.prefix + name, scope, *placed, where=where_is(element, owner))
+        full = scope.prefix + name
+        if full == WORLD:  # in pybullet's files; SDF reserves the name
+            full = f"{WORLD}_{element.tag}"
+            warn(f"the name {WORLD!r} is reserved; it is read as {full!r}", where=where_is(element, owner))
+        frame = SdfFrame(element.tag, full, scope, *placed, where=where_is(element, owner))
         scope.add(frame, name, element)
         return frame
 
@@ -405,7 +429,7 @@ class _Collector:
 
 def _name(element: Any) -> str:
     name = (element.get("name") or "").strip()
-    if not name or (element.tag == "link" and name in (WORLD, MODEL)):
+    if not name or (element.tag == "link" and name == MODEL):
         message = f"<{element.tag} name={name!r}>"
         raise ModelError(message, value=name, where=where_is(element), allowed="a unique name")
     return name

@@ -1,4 +1,4 @@
-"""Reading SDFormat, the Gazebo format, from version 1.4 on.
+"""Reading SDFormat, the Gazebo format, from version 1.2 on.
 
 A model is a graph of links at poses, with joints between them. Its positions are zero at the poses of the file.
 """
@@ -175,7 +175,12 @@ class _LinkReader:
                     yield Shape(**result, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
                 what = "visual" if tag == "visual" else "shape"
-                refuse_or_warn(error, self.strict, f"this {what} is omitted")
+                placed = (
+                    error
+                    if error.where.startswith(element.source)
+                    else error.inside(where_is(element, self.part.owner))
+                )
+                refuse_or_warn(placed, self.strict, f"this {what} is omitted")
 
     def _mask(self, element: Any) -> int:
         """Return the mask of a shape: 32 bits, the last of which is a sign here."""
@@ -212,7 +217,7 @@ class _LinkReader:
                 raise ModelError("the normal has length 0", where=where_is(shape, self.part.owner))
             found_shape["pose"] = found_shape["pose"] @ make_pose(axis_frame(axis))
         elif shape.tag == "mesh":
-            scale, uri = shape.find("scale"), text_of(shape, "uri")
+            scale, uri = shape.find("scale"), text_of(shape, "uri") or text_of(shape, "filename")  # before version 1.3
             if not uri:
                 raise ModelError("<mesh> has no <uri>", where=where_is(shape, self.part.owner))
             if shape.find("submesh") is not None:
@@ -450,7 +455,8 @@ def read_sdf(
 
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
     Otherwise it is the root link, even if that is welded to the world. With ``base="floating"`` the root link is free,
-    as in Gazebo without a joint to the world. Gravity is that of the enclosing world, or (0, 0, -9.81). A
+    as in Gazebo without a joint to the world. A model with several roots is based on ``world``, to which each root is
+    fixed, or in which each is free. Gravity is that of the enclosing world, or (0, 0, -9.81). A
     ``ModelWarning`` names what is not read.
     """
     root = parse_xml(path, strict) if root is None else root
@@ -472,26 +478,37 @@ def read_sdf(
     unread.children(result.roots)
     unread.report()
     links, joints, frames = [*links, *made.links], made.joints, [*frames, *made.frames]
-    links, joints = _on_world(result, links, joints, frames, base)
+    links, joints, base = _on_world(result, links, joints, frames, base)
     return build(result.name, links, joints, frames, result.gravity, path.name, base, made.loops, snap=snap)
 
 
 def _on_world(
     model: Model, links: list[Link], joints: list[Joint], frames: list[Frame], base: str
-) -> tuple[list[Link], list[Joint]]:
-    """Return links and joints with the world as the base, if the file attaches the model to it."""
+) -> tuple[list[Link], list[Joint], str]:
+    """Return links and joints with the world as the base, if the file or several roots require it, and ``base``."""
     held = [joint for joint in joints if joint.parent == WORLD]
     on_world = any(frame.link == WORLD for frame in frames)
     children = {joint.child for joint in joints if joint.parent != WORLD}
-    roots = [part for part in model.links if part.frame.name not in children]
+    roots = [part.frame for part in model.links if part.frame.name not in children]
     if len(roots) > 1 or on_world or (held and not (len(held) == 1 and held[0].is_fixed)):
-        if base == "floating" and (held or on_world):
+        ends = {joint.child for joint in held}
+        loose = [root for root in roots if root.name not in ends]
+        if base == "floating" and not loose:
             message = f"the base cannot float, because {len(held)} joints attach the model to the world"
             raise ModelError(message, where=model.roots[0].source, allowed="one fixed joint, or none")
-        return ([Link(WORLD), *links] if held or on_world else links), joints
-    at = relative_pose(THE_WORLD, roots[0].frame) if roots else np.eye(4)
+        kind, names = "free" if base == "floating" else "fixed", {joint.name for joint in joints}
+        added = [
+            Joint(claim_name(f"{root.name}/{kind}", names), kind, WORLD, root.name, relative_pose(THE_WORLD, root))
+            for root in loose
+        ]
+        if len(loose) > 1 and kind == "fixed":
+            listed = listing([repr(root.name) for root in loose], most=6)
+            message = f"{len(loose)} links have no parent joint and are fixed to the world: {listed}"
+            warn(message, where=model.roots[0].source, fix="`base='floating'` lets each move freely, as in Gazebo")
+        return [Link(WORLD), *links], [*added, *joints], "fixed"
+    at = relative_pose(THE_WORLD, roots[0]) if roots else np.eye(4)
     if base == "floating" or np.array_equal(at, np.eye(4)):  # the weld of the root link adds nothing to ``base``
-        return links, [joint for joint in joints if joint not in held]
-    name = claim_name(f"{roots[0].frame.name}/fixed", {joint.name for joint in joints})
-    weld = held or [Joint(name, "fixed", WORLD, roots[0].frame.name, at)]
-    return [Link(WORLD), *links], [*weld, *(joint for joint in joints if joint not in held)]
+        return links, [joint for joint in joints if joint not in held], base
+    name = claim_name(f"{roots[0].name}/fixed", {joint.name for joint in joints})
+    weld = held or [Joint(name, "fixed", WORLD, roots[0].name, at)]
+    return [Link(WORLD), *links], [*weld, *(joint for joint in joints if joint not in held)], base

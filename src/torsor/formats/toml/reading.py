@@ -26,6 +26,7 @@ from torsor.spatial import from_rpy, make_pose
 
 # Defaults of the joint keys with one value, and of those with one value per position or velocity.
 SINGLE_DEFAULTS = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
+SINGLE_DEFAULTS |= {"friction_model": ""}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; a star marks required keys.
@@ -58,6 +59,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
         str,
         "name angle link type parent child follows shape mesh path carrier a b kind frame ground reason",
     ),
+    "a function of v in quotes, such as '0.4 * sign(v) * exp(-(v / 0.1)**2)'": (str, "friction_model"),
     "a table": (dict, "spring motor flexible"),
     "a table of coordinates and their coefficients": (dict, "coefficients"),
     "a table of positions and their values": (dict, "positions"),
@@ -85,7 +87,7 @@ def some(table: Table, *keys: str) -> Table:
 
 
 def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
-    """Yield (place for messages, checked table) of each table in a list; the place has its name, or its number."""
+    """Yield (place for messages, checked table) for each table in a list; the place contains its name or number."""
     for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
         name = entry.get("name")
         place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"

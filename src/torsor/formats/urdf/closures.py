@@ -7,10 +7,12 @@ URDF has no loops. Such a file lists them, with the motors and the joints that U
 | ``closed_loop`` | pairs of frames (links or joints) that coincide |
 | ``type`` | for each pair, ``6d`` (welded) or ``3d`` (the origins coincide) |
 | ``name_mot`` | the joints with motors, or a part of their names |
-| ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``CARDAN`` (about x, then y), ``FIXED`` |
+| ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``FIXED``, ``CARDAN`` (about x, then y), |
+| | ``UJOINT_ZY`` (about z, then y) and the like |
 """
 
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,8 @@ from torsor.mechanism.names import claim_name
 MAX_BYTES = 100_000  # of a file; a pair takes about fifty, and the largest known file has about thirty pairs
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 _KINDS = {"6d": "weld", "3d": "spherical"}
-_TYPES = ("SPHERICAL", "CARDAN", "FIXED")
+_CROSSES = {"CARDAN": "XY"} | {f"UJOINT_{a}{b}": a + b for a, b in permutations("XYZ", 2)}
+_TYPES = ("SPHERICAL", "FIXED", *_CROSSES)
 
 
 def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
@@ -107,15 +110,15 @@ def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
     plain = replace(old, lower=-np.inf, upper=np.inf, velocity_limit=np.inf, effort_limit=np.inf)
     robot = replace(robot, joints=tuple(plain if joint is old else joint for joint in robot.joints))
     robot = with_joint_type(robot, name, "spherical")
-    return _with_cardan(robot, name) if kind == "CARDAN" else robot
+    return _with_cross(robot, name, _CROSSES[kind]) if kind in _CROSSES else robot
 
 
-def _with_cardan(robot: Mechanism, name: str) -> Mechanism:
-    """Return the mechanism with two joints ``name_X`` and ``name_Y``, about x and y, in place of one."""
-    old, (x, y, _) = robot.joint(name), np.eye(3)
-    cross = claim_name(f"{name}_X", {*robot.places})
-    first = Joint(f"{name}_X", "continuous", old.parent, cross, old.placement, x, source=old.source)
-    second = Joint(f"{name}_Y", "continuous", cross, old.child, axis=y, source=old.source)
+def _with_cross(robot: Mechanism, name: str, axes: str) -> Mechanism:
+    """Return the mechanism with two joints in place of one: for the axes "XY", ``name_X`` and then ``name_Y``."""
+    old, (a, b) = robot.joint(name), (np.eye(3)["XYZ".index(axis)] for axis in axes)
+    cross = claim_name(f"{name}_{axes[0]}", {*robot.places})
+    first = Joint(f"{name}_{axes[0]}", "continuous", old.parent, cross, old.placement, a, source=old.source)
+    second = Joint(f"{name}_{axes[1]}", "continuous", cross, old.child, axis=b, source=old.source)
     joints = [item for joint in robot.joints for item in ((first, second) if joint is old else (joint,))]
     links = [robot.base, *robot.links, Link(cross)]
     return build(robot.name, links, joints, robot.frames, robot.gravity, loops=robot.loops, active=robot.active)

@@ -16,10 +16,10 @@ from torsor.base.checks import MAX_NUMBER, direction
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.faults import refuse_or_warn, stop_reading
 from torsor.formats.search_path import Finder
-from torsor.formats.xml import FLAGS, Element, numbers_in, parse_xml, where_is
+from torsor.formats.xml import FLAGS, Element, floats_in, numbers_in, parse_xml, where_is
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Shape, Spring, Visual, build
 from torsor.mechanism.names import claim_name
-from torsor.mechanism.parts import link_of, symmetric
+from torsor.mechanism.parts import link_of
 from torsor.spatial import axis_frame, from_rpy, make_pose
 
 # URDF elements other than links and joints: Drake's frames and loop joints are read, and unread elements are reported.
@@ -124,6 +124,8 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
                 switch = FLAGS.get((element.text or "").strip().lower())
                 if switch is (element.tag == "kinematic"):
                     yield element.tag, element
+            elif parent.tag == "joint" and element.tag == "limit" and parent.get("type") == "spherical":
+                yield from ((f"limit {key}=", element) for key in ("lower", "upper") if key in element.attrib)
             elif parent.tag == "joint" and element.tag == "dynamics":
                 yield from ((f"dynamics {key}=", element) for key in element.attrib if key not in _DYNAMICS)
             elif parent.tag == "robot" and element.tag == "frame":
@@ -241,8 +243,10 @@ def joined_capsules(parts: list[Surface]) -> list[Surface]:
 
 
 def _capsule(parts: list[Surface]) -> Surface | None:
+    if [part.shape for part in parts] != ["cylinder", "sphere", "sphere"]:
+        return None
     name = _NAME.fullmatch(parts[0].name)
-    if name is None or [part.shape for part in parts] != ["cylinder", "sphere", "sphere"]:
+    if name is None:
         return None
     cylinder, *spheres = parts
     capsule = replace(cylinder, shape="capsule", name=name[1] or "")
@@ -260,11 +264,13 @@ def _end(capsule: Visual | Shape, side: float) -> np.ndarray:
 
 
 T = TypeVar("T")
-_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+_SURPLUS_POINT = re.compile(r"^([-+]?\d*\.\d+)\.$", re.ASCII)  # 1.57.
+_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")  # the last one is Bullet's
+_WORLD = "world"  # in Drake's files a parent that needs no <link>
 _GRAVITY = (0.0, 0.0, -9.81)
 _AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
 EXPAND = "expand it first: xacro FILE > robot.urdf, or name it FILE.xacro"
-_LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that create nothing by themselves
+_LEFT_OVER = ("xacro:property", "xacro:arg", "xacro:macro")  # definitions that create nothing by themselves
 
 
 def read_urdf(
@@ -287,6 +293,7 @@ class _Reader:
     def __init__(self, path: Path, root: Element, strict: bool):
         self.path, self.root, self.strict = path, root, strict
         self.materials: dict[str, tuple[float, ...]] = {}
+        self.macro: Any = None
         self.finder = Finder(path)
 
     def read(self, base: str, snap: float) -> Mechanism:
@@ -303,11 +310,19 @@ class _Reader:
         links, joints = self._each("link", self._link), self._each("joint", self._joint)
         if len(links) + len(joints) < len(self.root.findall("link")) + len(self.root.findall("joint")):
             stop_reading()  # without them, the tree would have other faults
+        names = {link.name for link in links}
+        if links and _WORLD not in names and any(joint.parent == _WORLD for joint in joints):
+            links.insert(0, Link(_WORLD))
         joints = with_motors(self.root, self._without_missing_leaders(joints), self.strict)
         frames, loops, active = read_extras(self.root, links, joints, self.strict)
         name = self.root.get("name") or self.path.stem
         source, joints = self.path.name, _depth_first(joints)
-        return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)
+        try:
+            return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)
+        except ModelError:
+            if self.macro is None:
+                raise
+            raise ModelError("a xacro macro, not plain URDF", where=where_is(self.macro), fix=EXPAND) from None
 
     def _each(self, tag: str, read: Callable[[Any], T]) -> list[T]:
         """Return the objects that the elements of a tag describe; if strict, collect the faults of all."""
@@ -322,14 +337,22 @@ class _Reader:
         return result
 
     def _check_macros(self) -> None:
-        """Reject xacro in place of links, joints or their numbers; warn of leftovers elsewhere."""
-        for element in [self.root, *self.root.findall("link"), *self.root.findall("joint")]:
-            for child in [*element, *(part for item in element.findall("inertial") for part in item)]:
-                if "xacro" in child.tag and child.tag not in _LEFT_OVER:
-                    raise ModelError("a xacro macro, not plain URDF", where=where_is(child), fix=EXPAND)
+        """Reject xacro around links and joints or in place of their numbers; warn of leftovers elsewhere."""
+        macros = [element for element in self.root if "xacro" in element.tag and element.tag not in _LEFT_OVER]
+        around = [
+            element for element in macros if any(element.find(f".//{tag}") is not None for tag in ("link", "joint"))
+        ]
+        for element in [*self.root.findall("link"), *self.root.findall("joint")]:
+            parts = [*element, *(part for item in element.findall("inertial") for part in item)]
+            around += [part for part in parts if "xacro" in part.tag and part.tag not in _LEFT_OVER]
         left = [element for element in self.root.iter() if "xacro" in element.tag]
+        around += left if self.root.find("link") is None else []
+        if around:
+            raise ModelError("a xacro macro, not plain URDF", where=where_is(around[0]), fix=EXPAND)
+        self.macro = next(iter(macros), None)  # of a sensor, or of links without which the tree is not complete
         if left:
             message = f"<{left[0].tag}>, which xacro should have replaced, is ignored ({len(left)} in all)"
+            message += ", and so are the links and joints that it stands for" if macros else ""
             refuse_or_warn(ModelError(message, where=where_is(left[0]), fix=EXPAND), self.strict)
 
     @contextmanager
@@ -344,18 +367,37 @@ class _Reader:
 
     def _numbers(
         self, element: Any, attribute: str, count: int, default: str | None, owner: str, most: float = MAX_NUMBER
-    ) -> Array:
+    ) -> list[float]:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
             what = f"<{element.tag}> has no {attribute}"
             raise ModelError(what, where=where_is(element, owner), fix=f'add {attribute}="..."')
-        if element is None:
-            return np.array([float(word) for word in text.split()])
-        message = f"<{element.tag} {attribute}={text!r}>"
-        return numbers_in(text.replace(",", " "), count, message, where_is(element, owner), most)
+        text = text.replace(",", " ")
+        values = floats_in(text, count, most)
+        if values is None:
+            values = self._repaired(element, attribute, text, count, owner, most)
+        return values
+
+    def _repaired(self, element: Any, attribute: str, text: str, count: int, owner: str, most: float) -> list[float]:
+        """Return the numbers of a text with surplus zeros or a surplus point, as Bullet does, with a warning."""
+        message, where = f"<{element.tag} {attribute}={element.get(attribute)!r}>", where_is(element, owner)
+        words = [_SURPLUS_POINT.sub(r"\1", word) for word in text.split()]
+        values = floats_in(" ".join(words), len(words), most) or []
+        if len(values) < count or any(values[count:]):
+            return list(numbers_in(text, count, message, where, most))  # which raises the error
+        fault = ModelError(message, value=text, where=where, allowed="a number" if count == 1 else f"{count} numbers")
+        refuse_or_warn(fault, self.strict, f"read as {' '.join(words[:count])}")
+        return values[:count]
 
     def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = MAX_NUMBER) -> float:
-        return float(self._numbers(element, attribute, 1, default, owner, most)[0])
+        text: Any = default if element is None else element.get(attribute, default)
+        try:
+            value = float(text)
+        except (TypeError, ValueError):  # nothing, a comma or no number
+            return self._numbers(element, attribute, 1, default, owner, most)[0]
+        if -most <= value <= most and text.isascii() and "_" not in text:
+            return value
+        return self._numbers(element, attribute, 1, default, owner, most)[0]
 
     def _name(self, element: Any) -> str:
         name = element.get("name")
@@ -367,11 +409,15 @@ class _Reader:
         origin = element.find("origin")
         if origin is None or {*origin.attrib.values()} <= _AT_ORIGIN:
             return IDENTITY
-        xyz = self._numbers(origin, "xyz", 3, "0 0 0", owner)
-        return make_pose(from_rpy(self._numbers(origin, "rpy", 3, "0 0 0", owner)), xyz)
+        T = IDENTITY.copy()
+        T[:3, 3] = self._numbers(origin, "xyz", 3, "0 0 0", owner)
+        rpy = self._numbers(origin, "rpy", 3, "0 0 0", owner)
+        if any(rpy):
+            T[:3, :3] = from_rpy(rpy)
+        return T
 
     def _color(self, element: Any) -> tuple[float, ...]:
-        return tuple(self._numbers(element, "rgba", 4, "0.7 0.7 0.7 1", "color").tolist())
+        return tuple(self._numbers(element, "rgba", 4, "0.7 0.7 0.7 1", "color"))
 
     # Links
 
@@ -385,7 +431,8 @@ class _Reader:
             return Link(name, visuals=visuals, shapes=shapes)
         whole, matrix = inertial.find("mass"), inertial.find("inertia")
         mass = 0.0 if whole is None else self._number(whole, "value", None, owner)
-        six = [self._number(matrix, key, "0", owner) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
+        six = (self._number(matrix, key, "0", owner) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+        xx, yy, zz, xy, xz, yz = six
         T = self._origin(inertial, owner)
         # Missing products of inertia are 0, as for most bodies.
         missing = ["<mass>"] if whole is None else []
@@ -394,8 +441,11 @@ class _Reader:
         if missing:
             message, where = f"<inertial> has no {', '.join(missing)}", where_is(inertial, owner)
             refuse_or_warn(ModelError(message, where=where, fix="add the missing elements"), self.strict, "read as 0")
-        inertia = T[:3, :3] @ symmetric(six) @ T[:3, :3].T
-        body = mass, T[:3, 3], 0.5 * (inertia + inertia.T)
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        if T is not IDENTITY:
+            inertia = T[:3, :3] @ inertia @ T[:3, :3].T
+            inertia = 0.5 * (inertia + inertia.T)
+        body = mass, T[:3, 3], inertia
         return link_of(name, body, visuals, shapes, self.strict, where_is(element))
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
@@ -406,7 +456,11 @@ class _Reader:
                     continue
                 color = None if material is None else material.find("color")
                 named = None if material is None else self.materials.get(material.get("name", ""))
-                yield Visual(**shape, color=named if color is None else self._color(color))
+                rgba = named if color is None else self._color(color)
+                try:
+                    yield Visual(**shape, color=rgba)
+                except ModelError as error:
+                    raise error.inside(where_is(visual, owner)) from None
 
     def _shapes(self, element: Any, owner: str) -> Iterator[Shape]:
         """Yield the collision shapes of a link; warn of an unusable one and omit it."""
@@ -430,8 +484,9 @@ class _Reader:
         shape = None if geometry is None else next((item for item in geometry if item.tag in _SIZES), None)
         if shape is None:
             return None
-        size = [self._numbers(shape, *item, owner, sys.float_info.max) for item in _SIZES[shape.tag]]
-        result = {"shape": shape.tag, "size": tuple(np.concatenate(size).tolist()), "name": element.get("name", "")}
+        parts = (self._numbers(shape, *item, owner, sys.float_info.max) for item in _SIZES[shape.tag])
+        size = tuple(number for part in parts for number in part)
+        result = {"shape": shape.tag, "size": size, "name": element.get("name", "")}
         result["pose"] = self._origin(element, owner)
         mesh = shape.get("filename")
         if not mesh:
@@ -480,11 +535,17 @@ class _Reader:
 
     def _limits(self, element: Any, kind: str, owner: str) -> dict[str, Any]:
         limit = element.find("limit")
+        if kind in ("revolute", "prismatic") and (limit is None or not {"lower", "upper"} & limit.attrib.keys()):
+            message = f"a {kind} joint without lower and upper limit"
+            fix = 'add <limit lower="..." upper="..."/>, which other readers require or take as 0'
+            refuse_or_warn(
+                ModelError(message, where=where_is(element, owner), fix=fix), self.strict, "read as no limit"
+            )
         if limit is None:
             return {}
         largest = {key: self._number(limit, key, "inf", owner, np.inf) for key in ("effort", "velocity")}
         limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
-        if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
+        if kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attrib.keys():
             ends = {key: self._number(limit, key, "0", owner, np.inf) for key in ("lower", "upper")}
             if ends["lower"] > ends["upper"]:  # Bullet's notation for no limit
                 message = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
@@ -498,6 +559,8 @@ class _Reader:
 
     def _dynamics(self, element: Any, owner: str) -> dict[str, Any]:
         dynamics = element.find("dynamics")
+        if dynamics is None:
+            return {}
         result: dict[str, Any] = {"viscous": self._number(dynamics, "damping", "0", owner)}
         result["coulomb"] = self._number(dynamics, "friction", "0", owner)
         stiffness = self._number(dynamics, "spring_stiffness", "0", owner)

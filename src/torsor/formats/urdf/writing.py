@@ -41,8 +41,8 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     coordinate of its own in the file.
 
     A ``ModelWarning`` names what is not written (gravity other than (0, 0, -9.81), wheels, forces and limits that URDF
-    cannot express) and what only Torsor reads (springs and elastic joints). Other couplings, loops and spherical joints
-    raise ``ModelError``.
+    cannot express) and what other readers drop (springs, elastic joints; all but Drake also rotor inertias). Other
+    couplings, loops and spherical joints raise ``ModelError``.
     """
     write_file(path, (".urdf",), _Writer(mechanism, Path(path)).content)
 
@@ -208,6 +208,8 @@ class _Writer:
             self._transmission(joint, motor)
 
     def _transmission(self, joint: Joint, motor: Motor) -> None:
+        what = "rotor inertias, written as drake:rotor_inertia of transmissions, which readers other than Drake drop"
+        self.omissions.note(what, joint.name, motor.inertia and not motor.is_elastic)
         self.root.set("xmlns:drake", "http://drake.mit.edu")  # Drake's elements for the rotor
         element = add_element(self.root, "transmission", name=f"{joint.name}/motor")
         add_element(element, "type").text = "transmission_interface/SimpleTransmission"

@@ -33,13 +33,15 @@ WORLD = ""  # the path of what is not a body
 _TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
 _ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
 DEGREE = math.pi / 180
-# Properties without a UsdPhysics attribute: the default, then the attributes of Newton and PhysX.
+# Properties without a UsdPhysics attribute: the default, then the attributes of MuJoCo, Newton and PhysX.
 ENGINES: dict[str, tuple[Any, ...]] = {
     "velocity_limit": (np.inf, "newton:velocityLimit", "physxJoint:maxJointVelocity"),
-    "coulomb": (0.0, "newton:friction", "physxJoint:jointFriction"),
-    "armature": (0.0, "newton:armature", "physxJoint:armature"),
+    "coulomb": (0.0, "mjc:frictionloss", "newton:friction", "physxJoint:jointFriction"),
+    "armature": (0.0, "mjc:armature", "newton:armature", "physxJoint:armature"),
     "viscous": (0.0, "newton:damping"),
 }
+# MuJoCo's attributes with units of their own: its forces are per rad, and only its angles are in degrees.
+MUJOCO = ("mjc:damping", "mjc:stiffness")
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
 def several(scene: Scene, prim: Any) -> dict[str, Array]:
     """Return friction, limits and rotor inertia of a joint with several velocities, if Torsor wrote them."""
     data = own_data(prim)
-    omitted = [key for default, *keys in ENGINES.values() for key in keys if _engine(prim, default, key) != default]
+    engines = [*ENGINES.values(), *((0.0, key) for key in MUJOCO)]
+    omitted = [key for default, *keys in engines for key in keys if _engine(prim, default, key) != default]
     scene.left_out.note(f"{', '.join(omitted)} of joints with several axes", prim.GetName(), omitted)
     return {key: np.array(data[key], dtype=float) for key in SEVERAL if key in data}
 
@@ -163,6 +166,7 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
     settings["coulomb"] = exact(data, "coulomb", friction * effort)
     settings["smooth"] = float(data.get("smooth", 0.0))
     settings["viscous"] = damping * effort / unit
+    settings |= _passive(prim, unit, effort if turns else effort / unit)
     settings |= _driven(scene, joint, joint.free[axis], unit, effort)
     if "motor" in data and agrees(data, "armature", armature * inertia):
         motor: dict[str, Any] = {**data["motor"], "axis": np.array(data["motor"]["axis"], dtype=float)}
@@ -172,6 +176,18 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
     settings |= _follower(scene, joint, axis, unit)
     hinge = "revolute" if limited or data.get("type") == "revolute" else "continuous"
     return Joint(name, hinge if turns else "prismatic", "parent", "child", axis=sign * axis_of(axis), **settings)
+
+
+def _passive(prim: Any, unit: float, factor: float) -> dict[str, Any]:
+    """Return viscous friction and spring of MuJoCo's attributes; the spring rests where q + ref is springref."""
+    result: dict[str, Any] = {}
+    damping, stiffness = (prim.GetAttribute(key) for key in MUJOCO)
+    if damping:
+        result["viscous"] = number_of(damping) * factor
+    if stiffness and number_of(stiffness):
+        rest, shift = (number_of(prim.GetAttribute(f"mjc:{key}")) * unit for key in ("springref", "ref"))
+        result["spring"] = Spring(number_of(stiffness) * factor, rest=rest - shift)
+    return result
 
 
 def _engine(prim: Any, default: float, *keys: str) -> float:

@@ -59,7 +59,11 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
             continue
         image = scene.pxr.UsdGeom.Imageable(part)
         shown = image.ComputePurpose() not in _HIDDEN_PURPOSES and image.ComputeVisibility() != "invisible"
-        if shown and result["shape"] in VISUAL_SIZES:
+        drawn = shown and result["shape"] in VISUAL_SIZES
+        if (drawn or collides) and not all(result["size"]) and not (result["shape"] == "capsule" and result["size"][0]):
+            scene.left_out.note("shapes of size 0", part.GetName())
+            continue
+        if drawn:
             visuals.append(Visual(**result, color=_color(scene, part)))
         if collides:
             data = own_data(part)
@@ -220,6 +224,13 @@ def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
 
 
 _TURNS = AXES[3:]
+# Attributes of bodies that change their motion: without gravity, with forces against their velocity.
+_BODY_EFFECTS = (
+    "physxRigidBody:disableGravity",
+    "physxRigidBody:linearDamping",
+    "physxRigidBody:angularDamping",
+    "mjc:gravcomp",
+)
 
 
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
@@ -325,12 +336,29 @@ class _Reader:
         frames = self._frames()
         loops = list(self._loops(parents, frames))
         gravity = scene.gravity()
+        self._note_engine_features()
         scene.report(welded)
         name = str(self.data.get("name", "")) or Path(self.root).name or path.stem
         hung = any(joint is not None and before == WORLD for joint, before in parents.values())
         postures = json.loads(str(self.data.get("postures", "{}")))
         settings = scene.source, base if hung else "fixed", loops, self._active(loops, joints), postures, snap
         return build(name, links, joints, frames, gravity, *settings, self._allowed())
+
+    def _note_engine_features(self) -> None:
+        """Record what physics engines add to the motion of the articulation and the mechanism does not have."""
+        note = self.scene.left_out.note
+        for prim in self.scene.prims:
+            kind, name = str(prim.GetTypeName()), prim.GetName()
+            note(f"joints of the kind {kind}", name, kind.startswith("Physx") and kind.endswith("Joint"))
+            schemas = {str(schema).partition(":")[0] for schema in prim.GetAppliedSchemas()}
+            names = {str(item).partition(":")[0] for item in prim.GetAuthoredPropertyNames()}
+            tendon = kind == "MjcTendon" or "physxTendon" in names or any("PhysxTendon" in item for item in schemas)
+            note("tendons", name, tendon)
+            note("forces of PhysxForceAPI", name, "physxForce" in names or "PhysxForceAPI" in schemas)
+            note("mjc:springdamper", name, any(_entries(prim, "mjc:springdamper")))
+        for prim in self.bodies.values():
+            for key in _BODY_EFFECTS:
+                note(key, prim.GetName(), any(_entries(prim, key)))
 
     def _tree(self, base: str) -> dict[str, tuple[UsdJoint | None, str]]:
         """Return, by body, the joint that moves it and the body before; a body that nothing holds has no joint."""
@@ -454,6 +482,12 @@ class _Reader:
                     a, b = sorted((self.names[path], self.names[str(other.GetPath())]))
                     result[a, b] = None
         return [(*pair, "filtered") for pair in result]
+
+
+def _entries(prim: Any, key: str) -> list[Any]:
+    """Return the entries of an attribute: several, one or none."""
+    value = prim.GetAttribute(key).Get() if prim.HasAttribute(key) else None
+    return [] if value is None else list(value) if hasattr(value, "__len__") else [value]
 
 
 def _is_below(path: str, above: str) -> bool:

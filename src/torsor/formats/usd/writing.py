@@ -22,7 +22,7 @@ from torsor.formats.meshes.mesh_files import import_usd, read_painted
 from torsor.formats.meshes.triangles import joined
 from torsor.formats.usd.joints import AXES, DEGREE, SEVERAL
 from torsor.formats.usd.stage import OWN
-from torsor.formats.writing import MeshNames, Omissions, refuse_elastic, refused_loop, write_file
+from torsor.formats.writing import FRICTION_MODELS, MeshNames, Omissions, refuse_elastic, refused_loop, write_file
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.build import fixed_at
 from torsor.mechanism.names import claim_name
@@ -345,6 +345,7 @@ class _Writer:
         prim.GetAttribute("physics:upperLimit").Set(upper / unit)
         set_exact(prim, lower=lower, upper=upper)
         motor, spring = joint.motor, joint.spring
+        self.omissions.note(FRICTION_MODELS, joint.name, joint.friction_model)
         armature = rotor + (motor.inertia * motor.ratio**2 if motor is not None else 0.0)
         properties = {"armature": armature, "coulomb": coulomb, "smooth": joint.smooth}
         properties = {key: value for key, value in properties.items() if value}

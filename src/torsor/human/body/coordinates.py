@@ -18,7 +18,7 @@ FLIP, TURN = np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0])
 
 
 def other_side(name: str) -> str:
-    """Return the name of the same coordinate or link on the other side; names of the trunk are unchanged."""
+    """Return the name of the same coordinate or link on the other side; trunk names are unchanged."""
     side, separator, rest = name.partition("_")
     return f"{SIDES[1 - SIDES.index(side)]}{separator}{rest}" if side in SIDES else name
 
@@ -35,7 +35,7 @@ def mirror(names: tuple[str, ...]) -> tuple[list[int], Array]:
 
 
 def frozen_joints(body: Robot, frozen: Mapping[str, float] | None, where: str) -> dict[str, float]:
-    """Return the frozen joints as {coordinate: angle (rad)}: the defaults at 0, and those of the user."""
+    """Return the frozen joints as {coordinate: angle (rad)}: the defaults at 0, and those set by the user."""
     angles = table(frozen, where, "frozen")
     indices_of(list(angles), body.coordinate_names[len(GLOBAL) :], f"{where}: frozen")
     for k, name in enumerate(body.coordinate_names):

@@ -28,7 +28,7 @@ COLOUR = "#a9794a"
 
 
 def load_size(load: Backpack | Box) -> Array:
-    """Return the edge lengths (3,) of a load in pictures (m): lateral, vertical, forward."""
+    """Return the edge lengths (3,) of a load (m) as drawn: lateral, vertical, forward."""
     return np.full(3, load.size) if isinstance(load, Backpack) else np.array([load.width, DEPTH, DEPTH])
 
 
@@ -113,12 +113,12 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
 
 @lru_cache(maxsize=8)
 def _drawn(body: Robot) -> Robot:
-    """Return the body in CasADi's virtual machine, because compiling takes too long for a few postures."""
+    """Return the body in CasADi's virtual machine; for a few postures, compiling would take too long."""
     return body.to(device="casadi")
 
 
 def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0, scale: float = 1.0) -> None:
-    """Draw one posture into a panel, seen from the "front", the right "side" or the "top", offset by ``shift`` (m)."""
+    """Draw one posture in a panel, seen from the "front", the right "side" or the "top", offset by ``shift`` (m)."""
     (across, right), (along, up), (depth, near), _ = VIEWS[view]
 
     def flat(names: Sequence[str]) -> tuple[Array, Array]:

@@ -1,18 +1,18 @@
-"""Muscle fatigue: strength decreases under load and recovers at rest (three-compartment model of Xia, Frey Law 2008).
+"""Muscle fatigue: strength decreases under load and recovers at rest (three-compartment model, Xia and Frey Law 2008).
 
-The model is applied to each direction of a joint. L is the load as a fraction of the initial strength, c the remaining
-fraction of that strength, and F and R are the rates of fatigue and recovery (1/s):
+The model is applied to each direction of a joint. L is the load as a fraction of the initial strength, c is the
+remaining fraction of that strength, and F and R are the rates of fatigue and recovery (1/s):
 
     dc/dt = R (1 - c) - F L      if L <= c: the joint sustains the load
     dc/dt = R (1 - c) - F c      if L > c: the remaining strength is insufficient
 
-If L = 0, recovery is r times as fast (Looft et al. 2018). This is their model with instant recruitment. For a
-constant load the solutions are exponentials, which are used here, so steps may have any length. A constant load can be
+If L = 0, recovery is r times as fast (Looft et al. 2018). This is their model with instantaneous recruitment. For a
+constant load the solutions are exponentials, which are used here, so steps may be of any length. A constant load can be
 sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and without limit if L <= R / (F + R).
 
 The rates are those of Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
-r = 15. They were fitted to isometric loads. Hips have no rates of their own and use the general ones. The loads are
-net joint torques from inverse dynamics, in which co-contraction cancels, so real bodies fatigue sooner.
+r = 15. They were fitted to isometric loads. There are no rates for hips, which use the general ones. The loads are
+net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
 """
 
 import math
@@ -57,7 +57,7 @@ class Fatigue:
 
     @classmethod
     def of(cls, name: str) -> "Fatigue":
-        """Return the model of a coordinate by its name, with the rates of its joint or else the general ones."""
+        """Return the model of a coordinate by name, with the rates of its joint or, by default, the general ones."""
         return next((cls(*rates) for part, rates in RATES.items() if part in name), cls())
 
     def after(self, load: ArrayLike, dt: float, capacity: float = 1.0) -> Array:
@@ -77,7 +77,7 @@ class Fatigue:
         return remaining
 
     def _after_overload(self, c: float, load: float, dt: float) -> float:
-        """Return the capacity after an interval in which the load exceeds it part of the time."""
+        """Return the capacity after an interval in which the load exceeds it for part of the time."""
         both, held = self.tiring + self.recovery, 1 - self.tiring * load / self.recovery
         failed = self.recovery / both  # limit of c while the load exceeds it
         if c >= load:

@@ -1,6 +1,6 @@
 """One set of compiled kernels for all bodies: masses, lengths and gravity are kernel inputs.
 
-The walk of another person, with another load or on another slope, has the same expressions with other numbers. It
+The walk of another person, with another load or on another slope, uses the same expressions with different numbers. It
 therefore needs no new compilation.
 """
 

@@ -1,6 +1,6 @@
 """People: height, mass, sex, age, limb lengths and strengths, from percentiles or from a body.
 
-A warning names people outside the tables. ``age_ratio`` scales the strengths of young people to other ages.
+A warning is issued for people outside the tables. ``age_ratio`` scales the strengths of young people to other ages.
 """
 
 from collections.abc import Mapping
@@ -80,9 +80,9 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
     """Return a body (``library.human``) with longer or shorter segments, from {segment: factor}.
 
     Segments are pelvis (distance between the hips), thigh, shank, foot, trunk, shoulders (shoulder width), upper_arm,
-    forearm, hand and head. Limb segments may be of one side ("left_thigh"). Masses do not change. Centres of mass and
-    radii of gyration remain fractions of the length, as in de Leva's tables (1996). The standing height follows the leg
-    length, of the longer leg if they differ.
+    forearm, hand and head. A limb segment may be given for one side ("left_thigh"). Masses do not change. Centres of
+    mass and radii of gyration remain fractions of the length, as in de Leva's tables (1996). The standing height
+    follows the length of the longer leg.
 
     Example:
         >>> body = torsor.library.human()
@@ -164,7 +164,7 @@ def with_lengths(body: Robot, lengths: Mapping[str, float], where: str = "length
 
 
 def _check_names(names: Mapping[str, float], where: str) -> None:
-    """Raise ModelError for an unknown segment, and for a segment given for both sides and for one side."""
+    """Raise ModelError for an unknown segment, or for a segment given for both sides and also for one side."""
     for name in names:
         known_name(name, NAMES, where, "segment")
         both = name.split("_", 1)[-1]
@@ -208,9 +208,9 @@ SAME_STRENGTH_TOLERANCE = 1e-9  # relative tolerance for equal strengths
 class Person:
     """A person: ``height`` (m), ``mass`` (kg, without a load), ``sex``, and deviations from the average.
 
-    ``age`` (years) selects the segment masses of children below 18, and the strengths of older people from 40. The
-    default is a young adult. ``lengths`` {segment: m} replace those that follow from the height: pelvis (between the
-    hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be of one side
+    ``age`` (years) selects the segment masses of children below 18, and the strengths of older people from age 40. The
+    default is a young adult. ``lengths`` {segment: m} replaces those that follow from the height: pelvis (between the
+    hips), thigh, shank, foot, trunk, shoulders, upper_arm, forearm, hand and head. Limbs may be given for one side
     ("left_thigh"). ``strength`` {joint: factor} and ``largest_torque`` {joint: N m} change joint strengths. A joint is
     a coordinate, a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
 
@@ -350,11 +350,11 @@ class Person:
 
 
 def person_of(body: Robot, carried: float = 0.0) -> Person:
-    """Return the person that a body (``library.human``) represents, if it carries a mass (kg) in addition to its own.
+    """Return the person that a body (``library.human``) represents, which may carry a mass (kg) besides its own.
 
-    The sex is that of the table with the same relative centre of mass of the thigh. The height is that of the table,
-    scaled to the height of the vertex. ``strength`` has the factors of all strengths that differ from those of young
-    people of the same weight and height. The ``age`` is determined for children from 6 years, from the masses of head
+    The sex is that of the table with the same relative thigh centre of mass. The height is that of the table,
+    scaled to the height of the vertex. ``strength`` contains the factors of all strengths that differ from those of
+    young people of the same weight and height. For children from 6 years, ``age`` is determined from the masses of head
     and thighs.
 
     Example:

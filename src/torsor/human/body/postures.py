@@ -1,4 +1,4 @@
-"""Postures on flat feet, symmetric about the sagittal plane: standing, sitting and crouching.
+"""Flat-footed postures, symmetric about the sagittal plane: standing, sitting and crouching.
 
 Tasks use them as start or end postures, and as initial guesses. Each is {coordinate: angle (rad) or position (m)}.
 ``landmark`` computes positions from the joint placements, without compilation.
@@ -63,7 +63,7 @@ def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
 
 
 def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str, float]:
-    """Return the posture with legs and back bent just enough for the hands to be at a height (m).
+    """Return the posture with legs and back bent just enough for the hands to reach a height (m).
 
     ``ahead`` (m) is the distance of the hands in front of the heels. The chest leans forward by ``lean`` (rad) if the
     hips are at half their standing height, and less if they are higher. If the point is out of reach, the arms

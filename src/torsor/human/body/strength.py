@@ -1,6 +1,6 @@
 """Strength curves of hips, knees and ankles: the largest voluntary torque as a function of joint angle and velocity.
 
-With q the angle (flexion and dorsiflexion positive) and v the velocity in the direction of the torque, the largest
+If q is the angle (flexion and dorsiflexion positive) and v the velocity in the direction of the torque, the largest
 torque is
 
     C1 m g h cos(C2 (q - C3)) f(v)      f(v) = r(v)                  if v >= 0 (concentric)
@@ -10,7 +10,7 @@ torque is
 for a body of mass m and height h, with g = 9.81 m/s^2: r(C4) = 3/4 and r(C5) = 1/2. The model is that of Anderson,
 Madigan and Nussbaum, "Maximum voluntary joint torque as a function of joint angle and angular velocity", J.
 Biomechanics 40 (2007) 3105-3113. Its table 3, the means of 34 active people, is taken from RBDL (addons/muscle,
-Millard2016TorqueMuscle). Passive torques are not included. Nobody from 26 to 54 years was measured: ages in between use
+Millard2016TorqueMuscle). Passive torques are not included. Nobody between 26 and 54 years was measured; these ages use
 the curves of the nearer group. Children use those of the young, which are proportional to weight times height.
 
 The model has a kink at v = 0, is negative at high velocities, and grows without bound for some eccentric ones. Here it
@@ -34,6 +34,7 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.base.checks import arrays, common_shape, indices_of, instance_of, number, one_of, positive, table
 from torsor.base.errors import ModelError, listing
+from torsor.base.files import data_of
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
 from torsor.spatial.vectors import is_symbolic
@@ -91,8 +92,9 @@ def with_strength(
 ) -> Robot:
     """Return a body (``library.human``) with other strengths (``effort_limit``).
 
-    ``factors`` {joint: factor} multiply the strengths, ``torques`` {joint: N m} replace them. A joint is a coordinate
-    ("left_knee_flexion"), a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or "all".
+    ``factors`` {joint: factor} multiply the strengths, and ``torques`` {joint: N m} replace them. A joint is a
+    coordinate ("left_knee_flexion"), a coordinate of both sides ("knee_flexion"), or, for factors, "left", "right" or
+    "all".
 
     Example:
         >>> body = with_strength(torsor.library.human(), {"left": 0.5}, {"elbow_flexion": 60.0})
@@ -178,37 +180,12 @@ BLEND_VELOCITY = 0.25  # the branches are blended below this velocity (rad/s)
 # Limits of the factors, and half-width of the smooth transitions.
 MIN_CURVE_FACTOR, MAX_CURVE_FACTOR, TRANSITION_HALF_WIDTH = 0.05, 1.4, 0.05
 
-# C1 to C6 of extension and flexion: men, then women, of 18 to 25, 55 to 65, and above 65 years.
-_TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
-    ("hip_flexion", "extend"): (
-        (0.161, 0.958, 0.932, 1.578, 3.190, 0.242), (0.171, 0.922, 1.176, 1.601, 3.236, 0.320),
-        (0.144, 0.896, 1.125, 1.561, 3.152, 0.477), (0.181, 0.697, 1.242, 1.567, 3.164, 0.164),
-        (0.140, 0.830, 1.241, 1.444, 2.919, 0.317), (0.138, 0.707, 1.542, 1.613, 3.256, 0.360)),
-    ("hip_flexion", "flex"): (
-        (0.113, 0.738, -0.214, 2.095, 4.267, 0.218), (0.107, 0.712, -0.192, 2.038, 4.145, 0.206),
-        (0.101, 0.762, -0.269, 1.875, 3.819, 0.296), (0.127, 0.650, -0.350, 2.136, 4.349, 0.156),
-        (0.091, 0.812, -0.196, 2.145, 4.366, 0.186), (0.081, 0.625, -0.422, 2.084, 4.245, 0.196)),
-    ("knee_flexion", "extend"): (
-        (0.163, 1.258, 1.133, 1.517, 3.952, 0.095), (0.156, 1.225, 1.173, 1.518, 3.954, 0.266),
-        (0.137, 1.310, 1.067, 1.141, 3.152, 0.386), (0.159, 1.187, 1.274, 1.393, 3.623, 0.173),
-        (0.128, 1.286, 1.141, 1.332, 3.469, 0.233), (0.124, 1.347, 1.140, 1.066, 2.855, 0.464)),
-    ("knee_flexion", "flex"): (
-        (0.087, 0.869, 0.522, 2.008, 5.233, 0.304), (0.081, 0.986, 0.523, 1.830, 4.777, 0.230),
-        (0.069, 0.838, 0.437, 1.718, 4.476, 0.414), (0.080, 0.873, 0.635, 1.698, 4.412, 0.175),
-        (0.060, 0.967, 0.402, 1.693, 4.410, 0.349), (0.060, 0.897, 0.445, 1.121, 2.922, 0.389)),
-    ("ankle_flexion", "extend"): (
-        (0.095, 1.391, 0.408, 0.987, 3.558, 0.295), (0.114, 1.444, 0.551, 0.593, 2.128, 0.350),
-        (0.106, 1.465, 0.498, 0.490, 1.767, 0.571), (0.104, 1.399, 0.424, 0.862, 3.109, 0.189),
-        (0.093, 1.504, 0.381, 0.860, 3.126, 0.349), (0.125, 1.299, 0.580, 0.587, 1.819, 0.348)),
-    ("ankle_flexion", "flex"): (
-        (0.033, 1.510, -0.187, 0.699, 1.940, 0.828), (0.028, 1.293, -0.284, 0.634, 1.759, 0.999),
-        (0.029, 1.419, -0.174, 0.561, 1.558, 1.198), (0.027, 1.079, -0.302, 0.864, 2.399, 0.771),
-        (0.024, 1.308, -0.254, 0.596, 1.654, 1.006), (0.022, 1.096, -0.369, 0.458, 1.242, 1.401)),
-}  # fmt: skip
+_TABLE = data_of(__name__)
+"""C1 to C6 by joint and direction: men, then women, of 18 to 25, 55 to 65, and above 65 years."""
 
 
 def age_group(age: float | str | None) -> str:
-    """Return the group of an age (years): "young" below 40 or None, "middle" to 65, then "old"; or a given group."""
+    """Return the group of an age (years): "young" below 40 or for None, "middle" to 65, then "old"; or a group."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
     years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=MAX_AGE)
@@ -219,17 +196,17 @@ def age_group(age: float | str | None) -> str:
 def age_ratio(name: str, sex: str, age: str) -> float:
     """Return the strength of an age group at a coordinate relative to young people of the same sex.
 
-    For flexions of hips, knees and ankles it is the mean ratio of the largest torques C1 in extension and flexion.
+    For hip, knee and ankle flexion it is the mean ratio of the largest torques C1 in extension and flexion.
     Other joints were not measured and use the mean of these three.
     """
     column, young = (SEXES.index(sex) * len(AGES) + AGES.index(group) for group in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
-    rows = [_TABLE[joint, way] for joint in joints for way in JointStrength._fields]
+    rows = [_TABLE[joint][way] for joint in joints for way in JointStrength._fields]
     return float(np.mean([row[column][0] / row[young][0] for row in rows]))
 
 
 def _functions(x: Any) -> Any:
-    """Return the module that has cos, fmin and fmax for numbers or for symbols."""
+    """Return the module that provides cos, fmin and fmax for numbers or symbols."""
     return ca if is_symbolic(x) else np
 
 
@@ -248,7 +225,7 @@ class Curve(NamedTuple):
     """The largest torque in one joint direction; fields are numbers or symbols.
 
     ``peak`` (N m) is the largest isometric torque (C1 times weight times height), at the ``angle`` C3 (rad). ``width``
-    is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of it remain.
+    is C2 (1/rad). ``slow`` C4 and ``fast`` C5 (rad/s) are the velocities at which 75 % and 50 % of ``peak`` remain.
     ``stretched`` C6 (s/rad) is the coefficient of eccentric velocities.
 
     Example:
@@ -296,7 +273,7 @@ class JointStrength(NamedTuple):
     flex: Curve
 
     def limits(self, q: Any, v: Any) -> tuple[Any, Any]:
-        """Return the lower and upper torque limit (N m) for angles q (rad) and velocities v (rad/s)."""
+        """Return the lower and upper torque limits (N m) for angles q (rad) and velocities v (rad/s)."""
         return -self.extend.torque(q, -v), self.flex.torque(q, v)
 
 
@@ -305,8 +282,8 @@ class StrengthCurves:
     """Strength curves of a group of people: ``sex`` is "male" or "female", ``age`` "young", "middle" or "old".
 
     The age groups are 18 to 25, 55 to 65, and above 65 years. Hip flexion, knee flexion and ankle flexion
-    (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m, which walking may use
-    completely. ``age_of_body`` is the age group on which the ``effort_limit`` of the body is based, as set by
+    (dorsiflexion) have curves. Plantarflexion is limited to 118 N m for 73 kg and 1.741 m, which walking may use in
+    full. ``age_of_body`` is the age group on which the ``effort_limit`` of the body is based, as set by
     ``Person.body()``.
 
     Example:
@@ -341,14 +318,14 @@ class StrengthCurves:
         return self.at(joint, times / age_ratio(joint, self.sex, self.age_of_body))
 
     def at(self, joint: str, weight_times_height: float) -> JointStrength:
-        """Return the curves of a joint ("knee_flexion") for a weight times height (N m).
+        """Return the curves of a joint ("knee_flexion") for a given weight times height (N m).
 
         Example:
             >>> round(StrengthCurves("female", "old").at("knee_flexion", 1000.0).extend.peak, 9)
             124.0
         """
         group = SEXES.index(self.sex) * len(AGES) + AGES.index(self.age)
-        rows = (_TABLE[joint, way][group] for way in JointStrength._fields)
+        rows = (_TABLE[joint][way][group] for way in JointStrength._fields)
         return JointStrength(*(Curve(row[0] * weight_times_height, *row[1:]) for row in rows))
 
 
@@ -362,7 +339,7 @@ def default_strengths() -> dict[str, float]:
 def joint_strength(
     body: Robot, name: str, q: ArrayLike, v: ArrayLike, curves: StrengthCurves | None = None
 ) -> tuple[Array, Array]:
-    """Return the lower and upper torque limit (N m) of a coordinate for angles q (rad) and velocities v (rad/s).
+    """Return the lower and upper torque limits (N m) of a coordinate for angles q (rad) and velocities v (rad/s).
 
     q and v broadcast. For a coordinate without curves, the limit is its ``effort_limit`` at all angles and velocities.
 

@@ -1,20 +1,20 @@
 """Trunk strength: the largest voluntary moment of the back as a function of spine flexion, for men and women.
 
-m g h is body weight times height and theta the spine flexion (sum of its joint angles, 0 upright). The mean isometric
-strength is
+m g h is body weight times height, and theta is the spine flexion (sum of its joint angles, 0 upright). The mean
+isometric strength is
 
     extension   m g h (c0 + (c1 - c0) theta / 72 degrees)      constant outside -20 to 72 degrees
     flexion     m g h c2
 
-Extension strength increases as the trunk flexes. Keller and Roy (2002) found it greatest at the largest flexion of
-their range (-20 to 50 degrees), flexion strength at 20 to 30 degrees, and much smaller sex differences after division
-by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting at the upper back (60 people
-of 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a lever arm of 0.375 m above L5/S1. McKune (2012) found extension
-almost independent of the angle between 0 and 92 degrees. In Chaffin's tables, hip and torso strength together decrease
-with the angle.
+Extension strength increases as the trunk flexes. Keller and Roy (2002) found that it is greatest at the largest flexion
+of their range (-20 to 50 degrees), that flexion strength is greatest at 20 to 30 degrees, and that sex differences are
+much smaller after division by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting
+at the upper back (60 people, on average 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a lever arm of 0.375 m above
+L5/S1. McKune (2012) found extension almost independent of the angle between 0 and 92 degrees. In Chaffin's tables, hip
+and torso strength together decrease with the angle.
 
-c0 and c1 are rounded from published ranges of lumbar extension with a fixed pelvis (men 200 N m upright to 330 to 350
-N m at 72 degrees). c2 is 0.7 of c0. The factor for women, 0.81, is the middle of three: 1 (Keller and Roy), 0.81
+c0 and c1 are rounded from published ranges of lumbar extension with a fixed pelvis (men: 200 N m upright, and 330 to
+350 N m at 72 degrees). c2 is 0.7 c0. The factor for women, 0.81, is the middle of three: 1 (Keller and Roy), 0.81
 (Chaffin: 160 of 234 N m), 0.69 (lumbar extension machines). These ranges come from reviews. The accuracy of the curves
 is about 25 %, which is also the standard deviation between people. Velocity dependence is not included.
 """
@@ -41,7 +41,7 @@ class TrunkStrength:
     """Trunk strength of a ``person``: the mean, or ``deviations`` standard deviations from it.
 
     ``extend`` and ``flex`` return moments (N m) for a spine flexion (rad): numbers, arrays or symbols. The age factor
-    and the person's ``strength`` factor of "spine1_flexion" apply.
+    and the person's ``strength`` factor for "spine1_flexion" apply.
 
     Example:
         >>> man = TrunkStrength(Person(1.741, 73.0, "male"))

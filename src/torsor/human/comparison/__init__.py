@@ -1,1 +1,1 @@
-"""Comparison of a predicted walk with people: recordings cut into strides, and a table of similarity."""
+"""Comparison of a predicted walk with recordings of people: recordings cut into strides, and a similarity table."""

@@ -27,7 +27,7 @@ class HasCurves(Protocol):
     """A walk that can serve as a reference: a ``Stride``."""
 
     def as_reference(self) -> list[Reference]:
-        """Return its curves as references."""
+        """Return the curves of the walk as references."""
         ...
 
 
@@ -39,7 +39,7 @@ class Given(NamedTuple):
 
 
 def given_references(references: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
-    """Return the references of ``Stride.likeness(references=...)``; None stands for all built-in references.
+    """Return the references for ``Stride.likeness(references=...)``; None selects all built-in references.
 
     Recordings are cut into strides of a ``side``. ``stride_of`` makes a stride from a saved motion.
     """
@@ -61,7 +61,7 @@ def given_references(references: Any, side: str, stride_of: Callable[[Any], HasC
 
 
 def _given(item: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
-    """Return the references of one item; a list or a tuple is several files of one recording."""
+    """Return the references of one item; a list or tuple contains several files of one recording."""
     if isinstance(item, str | Path):
         return _named(item, side, stride_of)
     if isinstance(item, Reference):
@@ -80,7 +80,7 @@ def _given(item: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given
 
 
 def _named(name: str | Path, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
-    """Return the references of a built-in name, or of a file."""
+    """Return the references for a built-in name or a file."""
     key = str(name)
     if key in REFERENCES:
         return Given([REFERENCES[key]], [])
@@ -110,7 +110,7 @@ def _archived(path: Path, stride_of: Callable[[Any], HasCurves]) -> list[Referen
 
 
 def _of_mapping(curves: Mapping[Any, Any], label: str) -> list[Reference]:
-    """Return the references of {curve: values (K,)}, {curve: (mean, sd)}, or {curve: strides (N, K)}."""
+    """Return the references from {curve: values (K,)}, {curve: (mean, sd)} or {curve: strides (N, K)}."""
     if not curves:
         raise ModelError("the mapping is empty", where="references", allowed="{curve: values}")
     references = []

@@ -1,11 +1,11 @@
 """A recorded walk as curves for comparisons: strides of one side, with the signs and units of ``Stride``.
 
 Angles are in degrees, with flexion, adduction, internal rotation and dorsiflexion positive. Moments are internal, in N
-m/kg, named after their positive direction. Powers are over all axes of a joint, in W/kg. Forces are in % of the weight:
-up, forward and medial.
+m/kg, named after their positive direction. Powers are summed over all axes of a joint, in W/kg. Forces are in % of body
+weight: up, forward and medial.
 
-Columns are identified by names of OpenSim (knee_angle_r, knee_angle_r_moment), of Torsor's body (right_knee_flexion),
-or of the compared curves (knee_flexion, knee_extension, knee_power, vertical).
+Columns are identified by the names in OpenSim (knee_angle_r, knee_angle_r_moment), in Torsor's body
+(right_knee_flexion), or of the compared curves (knee_flexion, knee_extension, knee_power, vertical).
 """
 
 import math
@@ -31,7 +31,7 @@ G = 9.81  # m/s2
 
 
 class Scale(NamedTuple):
-    """A factor to the unit of comparisons: degrees, N m/kg, W/kg, % of weight; ``absolute`` also needs the mass."""
+    """A factor to comparison units: degrees, N m/kg, W/kg, % of body weight; ``absolute`` also needs the mass."""
 
     kind: str
     factor: float
@@ -90,7 +90,7 @@ def range_of(values: Array) -> float:
 
 
 def checked_angles(values: Array, scale: Scale | None, name: str, where: str) -> Scale:
-    """Return the scale of angles; raise ModelError if the range of knee or hip does not fit the stated unit."""
+    """Return the scale of angles; raise ModelError if the knee or hip range does not fit the stated unit."""
     span = range_of(values)
     fits = [unit for unit in (DEGREES, RADIANS) if JOINT_RANGE[0] <= span * unit.factor <= JOINT_RANGE[1]]
     if scale is not None and (scale in fits or not fits):  # stiff knees move only a few degrees
@@ -123,11 +123,11 @@ class Signal(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the last value equals the first one, as in one whole stride; False if there are gaps (NaN)."""
+        """Whether the last value equals the first one, as in one complete stride; False if there are gaps (NaN)."""
         return bool(abs(self.values[-1] - self.values[0]) <= CLOSURE_TOLERANCE * np.ptp(self.values))
 
     def covers(self, span: Span) -> bool:
-        """Return whether it is known from start to end of a span, up to half a sample."""
+        """Return whether the signal is known from start to end of a span, within half a sample."""
         return bool(self.times[0] <= span[0] + self._slack and span[1] - self._slack <= self.times[-1])
 
     @property
@@ -135,7 +135,7 @@ class Signal(NamedTuple):
         return 0.5 * float(np.median(np.diff(self.times))) if len(self.times) > 1 else 0.0
 
     def over(self, span: Span) -> Array:
-        """Return the values (401,) at equal steps of a stride, with NaN next to missing values.
+        """Return the values (401,) in equal steps over a stride, with NaN next to missing values.
 
         If the signal begins or ends within the stride, the rest is taken from the next or the previous stride.
         """
@@ -151,7 +151,7 @@ class Signal(NamedTuple):
 
 
 def check_length(times: Array, where: str) -> None:
-    """Raise ModelError if times (K,) are shorter than any stride."""
+    """Raise ModelError if times (K,) span less than any stride."""
     if times[-1] - times[0] < STRIDE_TIMES[0]:
         what = f"the recording from {times[0]:g} to {times[-1]:g} s is too short for one stride"
         raise ModelError(what, where=where, allowed=f"{STRIDE_TIMES[0]:g} s or more")
@@ -178,9 +178,9 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
 
 
 def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
-    """Return start and end (s) of the strides between heel strikes of a foot.
+    """Return the start and end (s) of the strides between heel strikes of a foot.
 
-    A recording without two heel strikes is one stride if all signals end with their initial values.
+    A recording with fewer than two heel strikes is one stride if all signals end with their initial values.
     """
     strikes = heel_strikes(vertical, where)
     spans = [(a, b) for a, b in pairwise(strikes) if STRIDE_TIMES[0] <= b - a <= STRIDE_TIMES[1]]
@@ -198,7 +198,7 @@ def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) 
 
 
 def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
-    """Return start and end (s) of the strides between given heel strikes."""
+    """Return the start and end (s) of the strides between given heel strikes."""
     times = real_array(strikes, where, "strikes")
     if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
         allowed = "two or more increasing times (s)"
@@ -207,7 +207,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 
 
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
-    """Return a curve (N, 401) over those strides in which it is completely known.
+    """Return a curve (N, 401) over the strides in which it has no gaps.
 
     If there are none, a recording as long as a stride counts as one, joined at its ends.
     """
@@ -236,10 +236,11 @@ DIRECT = {
 
 @dataclass
 class Signals:
-    """One side of a person: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (along them) of coordinates.
+    """One side of a person: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (same directions) of coordinates.
 
-    ``curves`` have the signs of comparisons, with their ``scales``. ``other`` is the vertical force of the other foot.
-    ``span`` states that the whole recording is one stride. ``mass`` is in kg, if it is known.
+    ``curves`` have the signs used in comparisons, with their ``scales``. ``other`` is the vertical force of the other
+    foot. ``span`` contains the start and end (s) if the whole recording is one stride. ``mass`` is in kg, or None if
+    unknown.
     """
 
     angles: dict[str, Signal] = field(default_factory=dict)
@@ -253,7 +254,7 @@ class Signals:
     span: tuple[float, float] | None = None
 
     def with_more(self, more: "Signals", where: str) -> "Signals":
-        """Return the union of both; raise ModelError for a curve that both have."""
+        """Return the union of both; raise ModelError if both have the same curve."""
         union = Signals(mass=more.mass or self.mass, span=more.span or self.span)
         for part in fields(self):
             mine, theirs = getattr(self, part.name), getattr(more, part.name)
@@ -293,7 +294,7 @@ def _first(names: Sequence[str], *ways: str) -> int | None:
 
 
 def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = None) -> Signals:
-    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are those of its header."""
+    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are from its header."""
     known, names, letter = units or {}, table.short_names, SIDE_LETTERS[side]
 
     def signal(at: int) -> Signal:
@@ -325,7 +326,7 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
 
 
 def _to_degrees(signals: Signals, spelled: Mapping[str, str], table: MotionTable, units: Mapping[str, str]) -> None:
-    """Convert the angles; the ranges of knee and hip verify the unit stated in the file."""
+    """Convert the angles to degrees; the knee and hip ranges verify the unit stated in the file."""
     check_length(table.times, table.source)
     stated: Scale | None = {None: None, True: DEGREES, False: RADIANS}[table.in_degrees]
     large = [coordinate for coordinate in ("knee_flexion", "hip_flexion") if coordinate in signals.angles]
@@ -344,7 +345,7 @@ def _to_degrees(signals: Signals, spelled: Mapping[str, str], table: MotionTable
 
 
 def of_forces(forces: GroundForces, side: str) -> Signals:
-    """Return the ground force on a foot: vertical, forward and medial; turn the axes of a person moving backwards."""
+    """Return the ground force on a foot: vertical, forward and medial; axes are reversed for backward motion."""
     if side not in forces.names:
         fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
         allowed = f"forces named {side}; found: {listing(forces.names)}"
@@ -400,7 +401,7 @@ MIN_RATE_SAMPLES = 8  # samples needed for a rate
 
 
 def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
-    """Return the powers of hip, knee and ankle, summed over the axes whose angle and moment are both known.
+    """Return the powers of hip, knee and ankle, summed over the axes for which angle and moment are both known.
 
     A joint whose first axis is unknown has no power.
     """
@@ -423,7 +424,7 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
 def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
     """Return the rate (rad/s) of an angle, with NaN where the angle is missing.
 
-    One whole stride that ends as it began is periodic; other recordings are low-pass filtered at 6 Hz.
+    A complete stride that ends as it began is periodic; other recordings are low-pass filtered at 6 Hz.
     """
     from torsor.identification.differentiation import differentiate  # a slow import that is rarely needed
 
@@ -484,7 +485,7 @@ def of_recording(recording: Recording, side: str, units: dict[str, str] | None =
 
 
 def _of_csv(path: Path, side: str) -> Signals:
-    """Return the signals in a .csv file; a unit in brackets at the end of a header is that of the column."""
+    """Return the signals in a .csv file; a unit in brackets at the end of a header applies to the column."""
     names, units = _heads(path)
     bare = {head: name for head, name in names.items() if name.lower() == "time"}
     shares = [head for head, name in names.items() if name.lower() in SHARES]
@@ -547,9 +548,9 @@ MIN_WALK_LOAD = 0.5  # of the mean: in a walk both feet together always carry mo
 
 @dataclass(frozen=True, eq=False)
 class RecordedWalk:
-    """A recorded walk: ``curves`` over a stride, by name, each the mean of its strides with their standard deviation.
+    """A recorded walk: ``curves`` over a stride, by name, each with mean and standard deviation over the strides.
 
-    ``label`` is the legend text, ``strides`` are start and end times (s), ``mass`` is that of the person (kg), or None
+    ``label`` is the legend text, ``strides`` are start and end times (s), ``mass`` is the person's mass (kg), or None
     if it is not needed, and ``side`` is the foot at whose heel strikes the strides begin. ``notes`` describe how the
     recording was read.
     """
@@ -578,7 +579,7 @@ def recorded_walk(
     ``torsor.human.measured.inverse_kinematics`` and ``inverse_dynamics``. Angles, moments and ground forces of one
     recording may be in several sources. Strides of a ``side`` begin at heel strikes, detected from the vertical force
     (more than 2.5 % of its peak), or at the times ``strikes`` (s). Moments in N m are divided by the ``mass`` (kg), by
-    default that which the ground carries over the strides. ``label`` is used in legends: author and year.
+    default the mass that the ground supports over the strides. ``label`` is used in legends: author and year.
 
     Example:
         >>> t = np.linspace(0.0, 1.0, 101)
@@ -634,7 +635,7 @@ def _signals(source: Any, side: str) -> Signals:
 
 
 def _turn_knee(signals: Signals) -> None:
-    """Reverse a knee whose flexion is negative, as in older OpenSim models, with its moment and its rate."""
+    """Reverse the angle, rate and moment of a knee whose flexion is negative, as in older OpenSim models."""
     knee = signals.angles.get("knee_flexion")
     if knee is None:
         if "knee_flexion" in signals.moments:
@@ -664,7 +665,7 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
 
 
 def _mass(signals: Signals, mass: float | None, spans: Sequence[Span], where: str) -> float | None:
-    """Return the mass: as given, as measured, or as carried by the ground; they must not contradict each other."""
+    """Return the mass as given, as measured, or as supported by the ground; the values must agree."""
     carried = _carried(signals, spans)
     person = signals.mass if mass is None else number(mass, where, "mass (kg)", above=0.0, most=500.0)
     if person is None:
@@ -693,7 +694,7 @@ def _carried(signals: Signals, spans: Sequence[Span]) -> float | None:
 
 
 def _check_feet(signals: Signals, spans: Sequence[Span], side: str, where: str) -> None:
-    """Raise ModelError if a foot is loaded while its knee swings, because the feet are then swapped."""
+    """Raise ModelError if a foot is loaded while its knee swings, which means that the feet are swapped."""
     if "knee_flexion" not in signals.angles or "vertical" not in signals.curves:
         return
     knee, force = (of_strides(signal, spans) for signal in (signals.angles["knee_flexion"], signals.curves["vertical"]))

@@ -1,4 +1,4 @@
-"""The similarity of gait curves to those of people: a row for each curve, and means."""
+"""The similarity of gait curves to measured ones: a row for each curve, and means."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ HEAD = ("curve", "r2", "RMSE", "in SD", "source")
 class CurveLikeness(NamedTuple):
     """Similarity of a curve to one reference, ``label`` (author and year, or a file).
 
-    It has the ``correlation``, the root mean square difference ``rms`` in the ``unit``, and the mean ``width`` of the
-    reference band (a standard deviation in the same unit), or None if there is no band.
+    It contains the ``correlation``, the root mean square difference ``rms`` in the ``unit``, and the mean ``width`` of
+    the reference band (a standard deviation in the same unit), or None if there is no band.
     """
 
     curve: str
@@ -67,10 +67,10 @@ class MeanLikeness(NamedTuple):
 
 
 class LikenessTable(Mapping[str, CurveLikeness]):
-    """The similarity of curves by name, "knee_flexion", and for further references "knee_flexion, adult".
+    """The similarity of curves by name ("knee_flexion"; for further references, "knee_flexion, adult").
 
     ``mean`` is over the eleven sagittal curves (angles, moments and powers of hip, knee and ankle, vertical and
-    fore-aft force), each compared with its first reference. ``means`` has those of each reference. It prints as a
+    fore-aft force), each compared with its first reference. ``means`` contains those for each reference. It prints as a
     table, also in notebooks; ``to_dict`` and ``to_json`` return plain values.
 
     Example:
@@ -107,7 +107,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     @property
     def means(self) -> dict[str, MeanLikeness]:
-        """The mean over the sagittal curves of each reference, by its label."""
+        """The mean over the sagittal curves of each reference, by label."""
         labels = dict.fromkeys(row.label for row in self.values())
         sets = {label: [row for row in self.values() if row.label == label] for label in labels}
         return {label: _mean([row for row in rows if row.curve in SAGITTAL]) for label, rows in sets.items()}
@@ -162,7 +162,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         ]
 
     def _mean_cells(self) -> list[tuple[str, ...]]:
-        """Return a row of means for each reference, and one over first references if none has all curves."""
+        """Return a row of means for each reference, and one over the first references if none has all curves."""
         means = self.means
         if len(means) > 1 and max(mean.curves for mean in means.values()) < len(SAGITTAL):
             means |= {"the first of each": self.mean}
@@ -180,7 +180,7 @@ def _mean(rows: Sequence[CurveLikeness]) -> MeanLikeness:
 
 
 def _shown(text: str) -> str:
-    """Return a text without control characters and markup, because file names are not trusted."""
+    """Return text without control characters and markup, because file names are not trusted."""
     return escape(printable(text))
 
 

@@ -1,8 +1,8 @@
 """Contact wrenches and joint torques at a node of a motion problem, as symbolic expressions.
 
-The distribution of the load between the feet is data of each node (``support.Carried``), so one kernel serves all steps
-and bodies. The joint torques are those of inverse dynamics without the ground, minus the effect of the foot wrenches on
-the legs.
+The load distribution between the feet is part of the data of each node (``support.Carried``), so one kernel serves all
+steps and bodies. The joint torques are those from inverse dynamics without ground contact, minus the effect of the foot
+wrenches on the legs.
 """
 
 from functools import cached_property, lru_cache
@@ -48,7 +48,7 @@ class Wrench(NamedTuple):
 
 
 def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
-    """Return the ground wrench from the forces of the six global coordinates (three translations, yaw, tilt, list).
+    """Return the ground wrench from the six global coordinate forces (three translations, yaw, tilt, list).
 
     ``origin`` (3 x 1) is the position of the pelvis.
     """
@@ -61,15 +61,15 @@ def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
 
 
 def moment_about(wrench: Wrench, axis: ca.SX, at: ca.SX) -> ca.SX:
-    """Return the moment of a wrench about a hinge axis through a point, all in base axes: axis . (n - at x f)."""
+    """Return the moment of a wrench about a joint axis through a point, all in base axes: axis . (n - at x f)."""
     return ca.dot(axis, wrench.n - ca.cross(at, wrench.f))
 
 
 class GroundReaction(NamedTuple):
     """The ground reaction: ``force`` (..., 3) (N) and ``moment`` (..., 3) (N m) about the origin.
 
-    ``zmp`` (..., 2) is the zero-moment point (x, z) (m), ``twist`` (...) (N m) the moment about the vertical through
-    it.
+    ``zmp`` (..., 2) is the zero-moment point (x, z) (m), and ``twist`` (...) (N m) the moment about the vertical
+    through it.
     """
 
     force: Array
@@ -134,12 +134,12 @@ class _HandNode(Node):
         self.__dict__ = node.__dict__  # the same symbols, so that quantities are computed once for both
 
     def hand_forces(self) -> ca.SX:
-        """Return the forces (6 x 1) (N) on the right and the left hand, in base axes."""
+        """Return the forces (6 x 1) (N) on the right and left hand, in base axes."""
         return rail_forces(self)
 
     @property
     def tau(self) -> ca.SX:
-        """Forces (nv x 1) of all coordinates without the ground, including the hand forces."""
+        """Forces (nv x 1) of all coordinates without ground contact, including the hand forces."""
         names, forces_of_coordinates = self.robot.coordinate_names, ca.SX(super().tau)
         forces, at = self.hand_forces(), self.data(KNUCKLES, 3)
         for k, side in enumerate(SIDES):
@@ -172,13 +172,13 @@ def has_rails(node: Node) -> bool:
 
 
 def rail_forces(node: Node) -> ca.SX:
-    """Return the rail forces (6 x 1) (N) on the right and the left hand."""
+    """Return the rail forces (6 x 1) (N) on the right and left hand."""
     forces: ca.SX = node.data(WEIGHT, 1) * ca.vertcat(*(node.profile(name) for name in RAILS))
     return forces
 
 
 def rail_power(node: Node, side: str) -> ca.SX:
-    """Return the power of a rail at the hand of a side."""
+    """Return the power of a rail at the hand on a given side."""
     k, pose, V = SIDES.index(side), node.pose(f"{side}_hand"), node.velocity(f"{side}_hand")
     velocity = pose[:3, :3] @ (V[3:] + ca.cross(V[:3], node.data(KNUCKLES, 3)))
     power: ca.SX = ca.dot(rail_forces(node)[3 * k : 3 * k + 3], velocity)
@@ -223,11 +223,11 @@ def ground_data(body: Robot, support: Support, friction: float, s: Array) -> Arr
 
 
 class ContactForces:
-    """Contact of a body with ground and seat at a node: the foot wrenches, and the resulting joint torques.
+    """Contact of a body with the ground and a seat at a node: the foot wrenches and the resulting joint torques.
 
-    ``feet`` are the wrenches by side, about the origin. ``level`` is the total wrench about the height of its point of
-    application. ``directions`` are the directions of the foot forces, scaled by the total force. ``toes`` by side,
-    ``box``, ``weight`` and ``friction`` are data of the node.
+    ``feet`` are the wrenches by side, about the origin. ``level`` is the total wrench at the height of its point of
+    application. ``directions`` are the directions of the foot forces, scaled by the total force. ``toes`` (by side),
+    ``box``, ``weight`` and ``friction`` are the node's data.
     """
 
     def __init__(self, node: Node):
@@ -258,7 +258,7 @@ class ContactForces:
 
     @cached_property
     def moving(self) -> list[int]:
-        """Indices of the moving joints, among those of ``torques``."""
+        """Indices of the moving joints within ``torques``."""
         return [k for k, name in enumerate(self.names[len(GLOBAL) :]) if name in self.node.model.names]
 
     @cached_property
@@ -341,7 +341,7 @@ SHARED = VectorLayout(
 
 
 class SharedContact(ContactForces):
-    """The contact of two feet whose shares of the ground wrench are profiles of the problem."""
+    """The contact of two feet whose shares of the ground wrench are profiles in the problem."""
 
     def __init__(self, node: Node):
         data, (f, n) = self._begin(node, "shared ground", SHARED)
@@ -404,7 +404,7 @@ ONE_FOOT = VectorLayout(toes=2, sole=4, presses=1, mass=1, weight=1, friction=1)
 
 
 class OneFootContact(SharedContact):
-    """The contact of the right foot alone; ``force`` and ``moment`` are those that the six global coordinates need."""
+    """The contact of the right foot alone; ``force`` and ``moment`` are those that the global coordinates require."""
 
     def __init__(self, node: Node):
         data, (f, n) = self._begin(node, "shared ground", ONE_FOOT)

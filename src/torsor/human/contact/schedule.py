@@ -44,8 +44,8 @@ FORCE_MEETING_HEIGHT = (
 class PressurePath(NamedTuple):
     """Points of application of the ground force in double support, as fractions of the foot length from the heel.
 
-    The point on the leading foot moves from ``strike`` to ``pressed`` (at toe-off), that on the trailing foot from
-    ``forefoot`` to ``tip``. The motion may shift both forward or backward by ``band``.
+    The point on the leading foot moves from ``strike`` to ``pressed`` (at toe-off), and that on the trailing foot from
+    ``forefoot`` to ``tip``. The optimisation may shift both forward or backward by up to ``band``.
     """
 
     strike: float = 0.0
@@ -65,17 +65,17 @@ class Step:
 
     Times are fractions of the step, from 0 to 1. The leading foot stands on its heel until ``flat``, on heel and ball
     until ``heel_off``, and then on ball and toes. The trailing foot stands on its forefoot until ``ball_off``, on its
-    toe tips until ``toe_off``, and then swings. Double support lasts from 0 to ``toe_off``; meanwhile the fraction of
-    the force on the leading foot rises smoothly from 0 to 1. ``knee`` is the time of peak knee flexion in swing. In
-    double support the trailing foot pushes forward and the leading foot brakes. With ``push=1`` their lines of force
-    meet at about the height of the centre of mass, with 0 they are parallel.
+    toe tips until ``toe_off``, and then swings. Double support lasts from 0 to ``toe_off``, while the fraction of the
+    force on the leading foot rises smoothly from 0 to 1. ``knee`` is the time of peak knee flexion in swing. In double
+    support the trailing foot pushes forward and the leading foot brakes. With ``push=1`` their lines of force meet at
+    about the height of the centre of mass; with 0 they are parallel.
 
     ``length``, ``width`` and ``speed`` may be "free", or bounds (lower, upper). They are then results of the
-    optimisation. So are the times with ``timing="free"``, the default for a free length; "given" keeps them. At a given
-    speed, a free length is a free duration.
+    optimisation. So are the times with ``timing="free"``, the default for a free length; "given" keeps them fixed. At a
+    given speed, a free length means a free duration.
 
     On stairs each foot lands a ``rise`` (m) higher than the other one, or lower if it is negative. The length is then
-    that of a tread. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
+    the tread depth. ``landing`` is the part of the foot that touches the ground first: "heel", or "forefoot", the
     default on stairs (McFadyen and Winter 1988), where the leading foot stands on ball and toes until ``flat``.
 
     Example:
@@ -188,11 +188,11 @@ class Step:
         return (1 + self.toe_off) / 2
 
     def leading_fraction(self, s: Array) -> Array:
-        """Return the fraction (K,) of the ground force on the leading foot: smooth, and 1 after toe-off."""
+        """Return the fraction (K,) of the ground force on the leading foot; it is smooth, and 1 after toe-off."""
         return smoothstep(s / self.toe_off)
 
     def on_forefoot(self, s: Array) -> Array:
-        """Return whether (K,) only ball and toes of the leading foot are in contact at times s (K,)."""
+        """Return whether only the ball and toes of the leading foot are in contact at times s (K,), as (K,)."""
         after = s > self.heel_off + TOUCHING
         return np.asarray(after | (s < self.flat - TOUCHING) if self.first_contact == "forefoot" else after)
 
@@ -274,7 +274,7 @@ class Walk(Support):
         return (index + s) / self.steps
 
     def heights(self, s: Array) -> Array:
-        """Return the tread heights (K, 2) (m) under the right and the left foot; in swing, of the next tread."""
+        """Return the tread heights (K, 2) (m) under the right and left foot; in swing, those of the next tread."""
         within = np.minimum(s * self.steps, self.steps)
         index = np.minimum(np.ceil(within - TOUCHING) - 1, self.steps - 1).clip(0)
         trailing = index + np.where(within - index <= self.step.toe_off + TOUCHING, -1, 1)
@@ -377,7 +377,7 @@ MAX_FROUDE_NUMBER = 3.0  # Froude number: race walkers stay below 2.1, and a sti
 
 
 def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> None:
-    """Raise ModelError for a step that the body cannot take; with ``leaps``, for a running step."""
+    """Raise ModelError if the body cannot take a step (a running step with ``leaps``)."""
     leg = leg_length(body)
     for name, most in (
         ("length", MAX_RUNNING_STEP_LENGTHS if leaps else MAX_STEP_LENGTHS),
@@ -415,7 +415,7 @@ class Edge(NamedTuple):
 
 
 class Stairs(NamedTuple):
-    """Stairs for pictures: the tread at y = 0 begins at ``back`` (m); each has a ``length`` and a ``rise`` (m)."""
+    """Stairs for pictures: the tread at y = 0 begins at ``back`` (m); treads have a ``length`` and a ``rise`` (m)."""
 
     back: float
     length: float
@@ -436,10 +436,10 @@ def stairs_of(support: Support, body: Robot) -> Stairs | None:
 
 
 def tread(step: Step, foot: Foot) -> tuple[float, float]:
-    """Return the back and the front end (m) of the tread under a foot, from its heel.
+    """Return the back and front ends (m) of the tread under a foot, measured from its heel.
 
-    The foot stands in the middle. If the tread is too short, the toes are close to the next riser upstairs, so that the
-    heel overhangs the edge. Downstairs the heel is close to the previous riser.
+    The foot stands in the middle. If the tread is too short, the toes are close to the next riser when going up, so
+    that the heel overhangs the edge. Going down, the heel is close to the previous riser.
     """
     length, room = float(step.length), float(step.length) - foot.length
     short = RISER_GAP - room if step.rise > 0 else -RISER_GAP
@@ -448,7 +448,7 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
 
 
 def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
-    """Return the edges that the left foot passes in swing, and upstairs also that of the following tread."""
+    """Return the edges that the left foot passes in swing and, going up, also that of the following tread."""
     (back, front), rise, length = tread(step, foot), step.rise, float(step.length)
     if rise > 0:
         return tuple(Edge(round(back + k * length, 12), k * rise, 1.0) for k in range(3))
@@ -554,7 +554,7 @@ class FreeWalk(Walk, SharedSupport):
 
 
 def solved_step(walk: Walk, result: Any) -> Step:
-    """Return the step of a result, with numbers for the lengths and times that were variables."""
+    """Return the step of a result, with the optimised values of free lengths and times."""
     step = walk.step
     if not isinstance(walk, FreeWalk):
         return step
@@ -579,8 +579,8 @@ class RunningStep(Step):
     """One running step: ``length`` and ``width`` (m), ``speed`` (m/s), and the times at which contacts change.
 
     Times are fractions of the step, from 0 to 1. The foot stands on its heel until ``flat``, on heel and ball until
-    ``heel_off``, on ball and toes until ``ball_off``, on its toe tips until ``toe_off``. Then both feet are off the
-    ground. As in a ``Step``, "free" or bounds make a quantity a result of the optimisation.
+    ``heel_off``, on ball and toes until ``ball_off``, and on its toe tips until ``toe_off``. Then both feet are off the
+    ground. As in a ``Step``, a quantity that is "free" or has bounds is a result of the optimisation.
     """
 
     length: Any = "free"
@@ -625,13 +625,13 @@ class RunningStep(Step):
         return tuple(Stance("right", ends[k], ends[k + 1], contact, heel) for k, contact in enumerate(points))
 
     def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
-        """Return how the feet carry the body: the right foot carries all of it."""
+        """Return how the feet carry the body: the right foot carries it alone."""
         sole, x, ones = self.sole(s, foot), self.width / 2, np.ones(len(s))
         middle = np.stack([np.full(len(s), -x), sole[:, 2:].mean(axis=1)], axis=1)
         return Carried(ones, middle, middle, self.toes(s), sole - np.array([x, x, 0.0, 0.0]))
 
     def toes(self, s: Array) -> Array:
-        """Return whether only the toes (K, 2) of the right and left foot are in contact (1) or not (0)."""
+        """Return 1 where only the toes of the right or left foot are in contact, else 0, as (K, 2)."""
         return np.stack([s > self.heel_off + TOUCHING, np.ones(len(s))], axis=1).astype(float)
 
     def sole(self, s: Array, foot: Foot) -> Array:
@@ -666,8 +666,8 @@ class Run(FreeWalk):
     def flight(self, points: int) -> Array:
         """Return the knots (K,) of the pelvis in flight including both ends, at which the residual force is zero.
 
-        Accelerations of cubic splines are linear between knots. Zero wrenches at all knots determine those of the
-        pelvis for any joint motion: there are as many equations as accelerations.
+        Accelerations of cubic splines are linear between knots. Zero wrenches at all knots determine the pelvis
+        accelerations for any joint motion: there are as many equations as accelerations.
         """
         knots = self.knots(points)
         ends = np.concatenate([knots[knots > self.step.toe_off - TOUCHING], [1.0]])

@@ -23,11 +23,11 @@ class Rails:
     """Two rails or armrests, one for each hand, whose hand forces are results of the optimisation.
 
     Each hand is at a ``height`` (m) above the ground and ``ahead`` (m) of the heels, ``apart`` (m) from the other hand.
-    The force on each hand is at most the fraction ``share`` of the body weight. A hand that rests on its rail is pushed
+    The force on each hand is at most the fraction ``share`` of body weight. A hand that rests on its rail is pushed
     upwards, within a ``friction`` cone. With ``friction=None`` it grips the rail, and the force may have any direction.
     In a task the hands hold the rails until the fraction ``until`` of the duration (when sitting down, from 1 minus
-    this fraction on). In a walk the hand on the side of the swing leg holds its rail at that place, relative to the
-    tread and the heel of the leading foot, during the whole step. The other hand moves to its next place.
+    this fraction onwards). In a walk the hand on the side of the swing leg holds its rail at that place, relative to
+    the tread and the heel of the leading foot, during the whole step. The other hand moves to its next place.
 
     Example:
         >>> Rails(height=0.65).place("right")
@@ -65,16 +65,17 @@ FLAT_ENDS, FORE_ENDS = (0.02, 0.7059), (0.7059, 0.98)  # they meet at the ball, 
 
 
 def smoothstep(u: Array) -> Array:
-    """Return u^2 (3 - 2 u) with u clipped to 0 to 1, which rises from 0 to 1 with zero slopes at both ends."""
+    """Return u^2 (3 - 2 u) with u clipped to [0, 1], which rises from 0 to 1 with zero slope at both ends."""
     u = np.clip(np.asarray(u, dtype=float), 0.0, 1.0)
     return u * u * (3 - 2 * u)
 
 
 class Stance(NamedTuple):
-    """Stance of a foot from the time ``first`` to ``last``, as fractions of the motion.
+    """Stance of a foot from the time ``first`` to the time ``last``, as fractions of the motion.
 
     ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed.
-    ``heel`` (x, z) (m) is the heel position while the whole foot stands, ``height`` (m) the height of the ground.
+    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, and ``height`` (m) the ground
+    height.
     """
 
     side: str
@@ -126,7 +127,7 @@ class Carried(NamedTuple):
 
     @property
     def across(self) -> Array:
-        """Horizontal force (x, z) (K, 2) on the right foot in excess of its fraction, relative to the vertical force.
+        """Horizontal force (x, z) (K, 2) on the right foot beyond its share, relative to the vertical force.
 
         The force on the left foot is opposite. Both act along the line through the feet and have no resultant moment.
         """
@@ -134,9 +135,9 @@ class Carried(NamedTuple):
 
     @property
     def leans(self) -> Array:
-        """Inclination (x, z) of the right, then of the left foot force, in excess of that of the sum (K, 4).
+        """Inclination (x, z) of the right and left foot forces, relative to that of their sum (K, 4).
 
-        It is relative to the vertical force, and zero for an unloaded foot.
+        It is divided by the vertical force, and is zero for an unloaded foot.
         """
         right = self.right_fraction
         parts = (1 - right) * (right > 0), -right * (right < 1)
@@ -177,7 +178,7 @@ class Support:
         return Seat(np.zeros(len(s)), np.zeros((len(s), 3)))
 
     def heights(self, s: Array) -> Array:
-        """Return the heights (K, 2) (m) of the ground under the right and the left foot at times s (K,)."""
+        """Return the ground heights (K, 2) (m) under the right and left foot at times s (K,)."""
         return np.zeros((len(s), len(SIDES)))
 
     def free(self, side: str, point: str) -> list[tuple[float, float]]:
@@ -201,7 +202,7 @@ class Support:
 
 
 class SharedSupport(Support):
-    """A support with a force distribution between the feet that is a result of the optimisation."""
+    """A support whose force distribution between the feet is a result of the optimisation."""
 
     def shared(self, s: Array, body: Robot, friction: float) -> Array:
         """Return the sharing data (K, ``SHARED.size``) at times s (K,)."""
@@ -210,7 +211,7 @@ class SharedSupport(Support):
 
 @dataclass(frozen=True)
 class Standing(Support):
-    """Both feet flat side by side, with the heels ``width`` (m) apart at z = 0; each carries half of the force.
+    """Both feet flat and side by side, with the heels ``width`` (m) apart at z = 0; each carries half of the force.
 
     Example:
         >>> at = Standing().carried(np.zeros(1), Foot.of(torsor.library.human()))
@@ -225,7 +226,7 @@ class Standing(Support):
 
     @cached_property
     def stances(self) -> tuple[Stance, ...]:
-        """Both whole feet, for the whole duration."""
+        """Both feet flat on the ground, for the whole duration."""
         half = self.width / 2
         return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
 
@@ -240,11 +241,11 @@ class Standing(Support):
 
 @dataclass(frozen=True)
 class Sitting(Standing):
-    """Like ``Standing``, with a seat at a ``height`` (m) that carries part of the weight until seat-off.
+    """Like ``Standing``, with a seat at a ``height`` (m) that carries part of body weight until seat-off.
 
     The seat acts on the pelvis at its height, ``back`` (m) behind the heels. At the start it carries the fraction
     ``share`` of the total force, which decreases smoothly to zero at the time ``off``. The feet carry the rest. The box
-    of the common centre of pressure moves from the seat to the feet and keeps its size.
+    of the total centre of pressure moves from the seat to the feet and keeps its size.
 
     Example:
         >>> Sitting(off=0.4).seated(np.array([0.0, 0.2, 0.4, 1.0])).fraction.tolist()

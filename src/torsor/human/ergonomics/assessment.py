@@ -48,10 +48,10 @@ MAX_ROWS = 8  # rows of the percent capable table
 class Assessment:
     """The ergonomic assessment of a predicted human motion, returned by ``assess``.
 
-    ``times`` (K,) (s); ``loads`` of L5/S1 at these times; ``capabilities``, the most demanding moments first;
-    ``contacts``, estimated joint contact forces of both legs by side; ``niosh``, the lifting equation, or the reason
-    why it does not apply; ``repetitions`` per shift and their ``dose``. ``tables()``, ``plot`` and ``to_dict`` present
-    them.
+    It contains ``times`` (K,) (s); ``loads`` on L5/S1 at these times; ``capabilities``, the most demanding moments
+    first; ``contacts``, the estimated joint contact forces of both legs by side; ``niosh``, the lifting equation, or
+    the reason why it does not apply; ``repetitions`` per shift and their ``dose``. ``tables()``, ``plot`` and
+    ``to_dict`` present these results.
     """
 
     result: MotionResult
@@ -185,7 +185,7 @@ class Assessment:
         return saved(figure, path, dpi=100)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers as plain values, in SI units."""
+        """Return all results as plain values, in SI units."""
         lift, niosh = self.niosh, dict[str, Any]()
         if isinstance(lift, LiftingIndex):
             ends = {"origin": lift.origin, "destination": lift.destination}
@@ -220,7 +220,7 @@ def assess(
 
     ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. The motion is repeated
     ``repetitions`` times per shift. ``frequency`` (lifts per minute), ``duration`` and ``coupling`` are inputs of the
-    lifting equation, which is evaluated for lifts. ``model`` has the lever arms of the trunk.
+    lifting equation, which is evaluated for lifts. ``model`` contains the trunk lever arms.
 
     Example:
         >>> assess(3)
@@ -253,7 +253,7 @@ def assess(
 
 
 def _lift_end(body: Robot, q: Array) -> LiftEnd:
-    """Return the position of the hands: their midpoint relative to that of the ankles."""
+    """Return the position of the hands: their midpoint relative to the midpoint of the ankles."""
     hands, feet = (
         np.mean([body.pose(q, f"{side}_{place}")[:3, 3] for side in SIDES], axis=0) for place in ("knuckles", "foot")
     )
@@ -263,10 +263,10 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
 
 
 def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
-    """Write the ergonomic report of a predicted human motion as one HTML page that opens offline.
+    """Write the ergonomic report of a predicted human motion as one offline HTML page.
 
-    It contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative load of
-    a shift, a figure and the motion in 3D. ``settings`` are those of ``torsor.human.ergonomics.assess``.
+    It contains the lumbar spine loads with their limits, the lifting equation, percent capable, the cumulative load
+    over a shift, a figure and the motion in 3D. ``settings`` are those of ``torsor.human.ergonomics.assess``.
 
     Example:
         >>> write_ergonomic_report("lift.html", 3)

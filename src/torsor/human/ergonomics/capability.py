@@ -1,15 +1,15 @@
 """Percent capable: the fraction of a population that is strong enough for the moments of a task.
 
-Strengths are assumed to be normally distributed. With mean and standard deviation of the isometric joint strength in
-the direction of the moment M, at the joint angle, the fraction Phi((mean - M) / deviation) of people can exert it. The
-minimum over joints and time is that of the task. Strengths are isometric, as usual in ergonomics: people who are too
+Strengths are assumed to be normally distributed. The fraction Phi((mean - M) / deviation) of people can exert a moment
+M, where mean and deviation are those of the isometric joint strength in its direction, at the joint angle. The value
+for the task is the minimum over joints and time. Strengths are isometric, as usual in ergonomics: people who are too
 weak for a fast motion may still do it slowly.
 
 Hips, knees and ankles: Anderson, Madigan and Nussbaum (2007), means and standard deviations by sex and age, with the
-angle dependence of ``StrengthCurves``, constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at the spine
-flexion. Elbows and shoulders: isometric means and deviations of industrial workers after Stobbe (1982), quoted from
-secondary sources and rounded, at all angles; these are the least certain. Arms and trunk of older people use the mean
-ratio of older to young legs (``age_ratio``).
+angle dependence of ``StrengthCurves``, held constant beyond 100 degrees of flexion. Trunk: ``TrunkStrength`` at the
+spine flexion. Elbows and shoulders: isometric means and deviations of industrial workers after Stobbe (1982), quoted
+from secondary sources and rounded, at all angles; these are the least certain. Arms and trunk of older people use the
+mean ratio of older to young legs (``age_ratio``).
 """
 
 import math
@@ -79,10 +79,11 @@ def capabilities(
     back: Array,
     age: float | str = "young",
 ) -> list[Capability]:
-    """Return the most demanding moments of joints and trunk, sorted by the fraction of capable people.
+    """Return the most demanding joint and trunk moments, sorted by the fraction of capable people.
 
-    ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), ``back`` (K,) (N m) the
-    extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65), "old", or a number of years.
+    ``q`` and ``torques`` (K, 55) are postures with their joint torques (``joint_torques``), and ``back`` (K,) (N m) is
+    the extension moment at L5/S1. ``age`` is "young" (18 to 25 years), "middle" (55 to 65), "old", or a number of
+    years.
 
     Example:
         >>> body, still = torsor.library.human(), np.zeros((1, 55))

@@ -1,4 +1,4 @@
-"""Contact forces of hip, knee and ankle, estimated with equivalent muscles.
+"""Contact forces in hip, knee and ankle, estimated with equivalent muscles.
 
 Net joint reactions are those of a body without muscles. Muscle tension across a joint additionally presses its bones
 together. At each instant the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
@@ -10,7 +10,7 @@ optimum is u = F / F_max = clip(A^T y, 0, 1), where y solves A clip(A^T y, 0, 1)
 solved for all instants at once by Newton's method. The small e keeps them solvable where the muscles are too weak; the
 missing moment is reported.
 
-All hip groups act along the thigh, those of knee and ankle along the shank: contact = reaction - sum F times that
+All hip groups act along the thigh, and the knee and ankle groups along the shank: contact = reaction - sum F times that
 direction. This estimate does not include passive tissue, co-contraction beyond the optimum, or lateral muscle
 directions.
 """
@@ -125,9 +125,9 @@ IN_VIVO = {"hip": (2.4, 3.0), "knee": (2.2, 2.8)}
 class JointContact(NamedTuple):
     """Estimated joint contact forces of a leg at K instants.
 
-    ``forces`` has the vectors (K, 3) (N) on the link below "hip", "knee" and "ankle", in base axes. ``muscles`` has the
-    group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the moments of hip (flexion, adduction), knee
-    and ankle that the groups cannot exert. ``weight`` (N) is that of the body with its load.
+    ``forces`` contains the vectors (K, 3) (N) on the link below "hip", "knee" and "ankle", in base axes. ``muscles``
+    contains the group forces (K,) (N) by name. ``missing`` (K, 4) (N m) is the part of the moments of hip (flexion,
+    adduction), knee and ankle that the groups cannot exert. ``weight`` (N) is the weight of the body with its load.
     """
 
     forces: dict[str, Array]
@@ -136,7 +136,7 @@ class JointContact(NamedTuple):
     weight: float
 
     def peak(self, joint: str) -> float:
-        """Return the largest contact force of a joint, in body weights."""
+        """Return the largest contact force in a joint, in multiples of body weight."""
         one_of(joint, tuple(self.forces), "joint contact", "joint")
         return float(np.linalg.norm(self.forces[joint], axis=1).max()) / self.weight
 
@@ -144,7 +144,7 @@ class JointContact(NamedTuple):
 def joint_contact(motion: MotionResult | Stride, side: str = "right") -> JointContact:
     """Return the estimated joint contact forces of a leg in a predicted human motion, or over a stride.
 
-    For a result, the instants are ``result.times``; for a ``Stride``, its 401 instants and its own side.
+    For a result, the instants are ``result.times``; for a ``Stride``, they are its 401 instants, for its own side.
 
     Example:
         >>> joint_contact(None, "middle")

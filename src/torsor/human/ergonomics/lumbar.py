@@ -1,16 +1,16 @@
 """Loads on the lowest lumbar disc, L5/S1: moment, compression and shear with single equivalent muscles.
 
-The wrench of the sacrum on the body above the disc follows from the joint reactions of any motion. Muscles with one
-lever arm per direction balance its moment and compress the disc:
+The wrench that the sacrum exerts on the body above the disc follows from the joint reactions of any motion. Muscles
+with one lever arm per direction balance its moment and compress the disc:
 
     F_m = M_extension / r_e + M_flexion / r_a + |M_lateral| / r_l
     C = F_m + F . n      S = F . t
 
-with F the force of the upper body on the disc, n the disc normal and t the forward direction in the disc plane. The
+where F is the force of the upper body on the disc, n the disc normal and t the forward direction in the disc plane. The
 upper surface of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and rotates with the pelvis.
 Muscles act along n and add nothing to the shear. Intra-abdominal pressure, whose effect is disputed, and
-co-contraction, which adds compression, are not modelled. The values are those of the model of Chaffin and Andersson
-with r_e = 0.05 m, on which the NIOSH limits (1981) are based.
+co-contraction, which adds compression, are not modelled. The values are those of Chaffin and Andersson's model with r_e
+= 0.05 m, on which the NIOSH limits (1981) are based.
 """
 
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ DOSE_LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses
 
 
 class Dose(NamedTuple):
-    """Cumulative compression of a shift: ``linear`` (N s), ``squared`` (N h) and the recommended ``limit`` (N h).
+    """Cumulative compression over a shift: ``linear`` (N s), ``squared`` (N h) and the recommended ``limit`` (N h).
 
     ``linear`` is the integral of compression over all repetitions. ``squared`` is the dose of the Mainz-Dortmund model,
-    sqrt(integral of C^2 dt * 8 h): a load twice as high counts as four times the duration.
+    sqrt(integral of C^2 dt * 8 h): doubling the load counts as four times the duration.
     """
 
     linear: float
@@ -82,10 +82,11 @@ LINK_ABOVE_PELVIS = "spine1/spine1_flexion"  # the first link above the pelvis: 
 class LumbarModel:
     """Position of the disc, and lever arms of its muscles (m).
 
-    ``height`` is that of L5/S1 above the midpoint of the hips, for a man of 1.741 m (0.10 to 0.11 m in the literature),
-    and ``behind`` its distance behind it. Both are proportional to body height. ``erector``, ``abdominal`` and
-    ``lateral`` are lever arms of the muscles for trunk extension, flexion and lateral bending: 0.05 m (0.04 to 0.065 in
-    the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in standing.
+    ``height`` is the height of L5/S1 above the midpoint of the hips, for a 1.741 m tall man (0.10 to 0.11 m in the
+    literature), and ``behind`` its distance behind this midpoint. Both are proportional to body height. ``erector``,
+    ``abdominal`` and ``lateral`` are lever arms of the muscles for trunk extension, flexion and lateral bending: 0.05 m
+    (0.04 to 0.065 in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in
+    standing.
 
     Example:
         >>> LumbarModel(erector=0.06).erector
@@ -107,11 +108,12 @@ class LumbarModel:
 
 
 class LumbarLoads(NamedTuple):
-    """Loads of L5/S1, all (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
+    """Loads on L5/S1, all (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
 
     ``extension`` is positive if the back muscles act, negative if the abdominal muscles act. ``lateral`` and ``axial``
-    are about the forward and the upward axis of the pelvis. ``muscles`` is the sum of the muscle forces,
-    ``compression`` the disc compression, ``shear`` the forward and ``side_shear`` the lateral force in the disc plane.
+    are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces,
+    ``compression`` the disc compression, and ``shear`` and ``side_shear`` the forward and lateral forces in the disc
+    plane.
     """
 
     extension: Array
@@ -133,11 +135,11 @@ def lumbar_loads(
     model: LumbarModel | None = None,
     carried: float = 0.0,
 ) -> LumbarLoads:
-    """Return the loads of L5/S1 of a body (``library.human``) in a posture q (..., 55), or in a motion q, v, a.
+    """Return the loads on L5/S1 of a body (``library.human``) in a posture q (..., 55), or in a motion q, v, a.
 
     ``external`` (..., L, 6) are wrenches on links (moment and force at the link origins, in link axes), for example
-    from ``hand_wrenches``. Wrenches on pelvis, legs and feet have no effect here. ``carried`` (kg) is the mass of a
-    load that the body includes.
+    from ``hand_wrenches``. Wrenches on the pelvis, legs and feet have no effect here. ``carried`` (kg) is the mass of a
+    load included in the body.
 
     Example:
         >>> body, upright, bent = torsor.library.human(), np.zeros(55), np.zeros(55)
@@ -172,7 +174,7 @@ def _dot(a: Array, b: Array) -> Array:
 def _above(
     body: Robot, q: Array, v: Array, a: Array, external: ArrayLike | None, model: LumbarModel, carried: float
 ) -> tuple[Array, Array, Array]:
-    """Return force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis axes."""
+    """Return the force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis axes."""
     scale = 1000 * person_of(body, carried).height / BODY_TABLES["male"].stature
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]

@@ -3,12 +3,12 @@
     RWL = 23 kg  HM VM DM AM FM CM      LI = load / RWL
 
 The recommended weight limit RWL is a load that nearly all healthy workers can lift for up to 8 hours a day. The lifting
-index LI is the load divided by it. Above 1 the risk of low back pain increases, above 3 many workers are at risk. The
+index LI is the load divided by RWL. Above 1 the risk of low back pain increases; above 3 many workers are at risk. The
 multipliers depend on the hand position (H, V), the vertical travel D, the asymmetry angle A, the frequency F and
-duration of the lifts, and the coupling of hands and load.
+duration of the lifts, and the coupling between hands and load.
 
-The equation covers two-handed lifting in one place, standing, in favourable surroundings. It does not cover one-handed
-lifting, sitting or kneeling, unstable loads, more than 8 hours, pushing, pulling or carrying.
+The equation covers two-handed lifting while standing in one place, in favourable surroundings. It does not cover
+one-handed lifting, sitting or kneeling, unstable loads, more than 8 hours, pushing, pulling or carrying.
 """
 
 import math
@@ -43,7 +43,7 @@ _MAX_FREQUENCY = max(_FREQUENCIES)
 
 
 class Multipliers(NamedTuple):
-    """The six multipliers of one end of a lift: horizontal, vertical, distance, asymmetric, frequency, coupling."""
+    """The six multipliers at one end of a lift: horizontal, vertical, distance, asymmetric, frequency, coupling."""
 
     horizontal: float
     vertical: float
@@ -57,8 +57,8 @@ class Multipliers(NamedTuple):
 class LiftEnd:
     """Hand position at one end of a lift: ``horizontal`` and ``vertical`` (m), ``asymmetry`` (degrees).
 
-    ``horizontal`` is the distance of the midpoint of the hands from that of the ankles, ``vertical`` their height above
-    the floor, ``asymmetry`` the angle of the load from straight ahead.
+    ``horizontal`` is the distance of the midpoint of the hands from that of the ankles, ``vertical`` is their height
+    above the floor, and ``asymmetry`` the angle of the load from straight ahead.
     """
 
     horizontal: float
@@ -80,7 +80,7 @@ class LiftEnd:
 class LiftingIndex:
     """Recommended weight limits (kg) and lifting indices at origin and destination, with their multipliers.
 
-    ``destination`` and its values are None unless the load is controlled there. ``limit`` and ``index`` are those of
+    ``destination`` and its values are None unless the load is controlled there. ``limit`` and ``index`` are those at
     the worse end. The index is infinite if lifting at this frequency is not allowed.
     """
 
@@ -124,8 +124,8 @@ def lifting_index(
     """Return the recommended weight limits and lifting indices for lifting a ``load`` (kg).
 
     ``frequency`` is in lifts per minute. ``duration`` is "short" (up to 1 hour, then rest), "moderate" (2 hours) or
-    "long" (8 hours). ``coupling`` of hands and load is "good" (handles), "fair" or "poor". If ``controlled``, the load
-    is put down with care, and the destination counts as well.
+    "long" (8 hours). ``coupling`` between hands and load is "good" (handles), "fair" or "poor". If ``controlled``, the
+    load is put down carefully, and the destination counts as well.
 
     Example:
         >>> found = lifting_index(15.0, LiftEnd(0.40, 0.30), LiftEnd(0.35, 1.0), frequency=1.0, duration="long")

@@ -1,1 +1,1 @@
-"""Walking: the problem and its settings, strides with curves and energy, comparison with people, figures."""
+"""Walking: the problem and its settings, strides with curves and energy, comparison with measurements, figures."""

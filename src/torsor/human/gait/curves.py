@@ -1,6 +1,7 @@
 """Curves over a stride, from heel strike to heel strike of one side: angles, moments, powers, forces, energy.
 
-If the walk or run is one step, the second step of the stride is its mirror image. If it is two, the sides may differ.
+If the walk or run is one step, the second step of the stride is its mirror image. If it is two steps, the sides may
+differ.
 """
 
 from collections.abc import Sequence
@@ -49,8 +50,9 @@ class Work(NamedTuple):
 class Energy:
     """Energy of a walk over a ``distance`` (m) with a ``mass`` (kg, including the load).
 
-    ``work`` is that of each joint, summed over its axes. ``ground`` (J) is the work of the ground at the feet, zero
-    while they neither slip nor roll. ``change`` (J) is the change of kinetic and potential energy from start to end.
+    ``work`` is the work of each joint, summed over its axes. ``ground`` (J) is the work of the ground on the feet,
+    which is zero while they neither slip nor roll. ``change`` (J) is the change in kinetic and potential energy from
+    start to end.
     """
 
     distance: float
@@ -159,7 +161,7 @@ class StrideCurves:
 
     @cached_property
     def step(self) -> Step:
-        """The step, with numbers for quantities that were free."""
+        """The step, with the optimised values of free quantities."""
         return solved_step(walk_of(self.result.problem)[1], self.result)
 
     @property
@@ -240,12 +242,12 @@ class StrideCurves:
 
     @property
     def forces(self) -> Array:
-        """Ground reaction forces (401, 2, 3) on the foot on this side and on the other foot, in body weights."""
+        """Ground reaction forces (401, 2, 3) on the foot on this side and on the other foot, divided by body weight."""
         return self.samples.forces / self.weight
 
     @property
     def force(self) -> Array:
-        """Ground reaction force (401, 3) on the foot on this side, in body weights: medial, up, forward."""
+        """Ground reaction force (401, 3) on the foot on this side, divided by body weight: medial, up, forward."""
         return self.forces[:, 0]
 
     @cached_property
@@ -254,10 +256,10 @@ class StrideCurves:
         return pressure(self.samples, self.body)[..., [0, 2]]
 
     def reaction(self, joint: str) -> Array:
-        """Return the force (401, 3) in "hip", "knee" or "ankle" on the link below, in body weights.
+        """Return the force (401, 3) in "hip", "knee" or "ankle" on the link below, divided by body weight.
 
-        Components are medial, up and forward. It is the sum of the forces of the bone above and of all muscles across
-        the joint. The contact force between the bones alone is larger.
+        Components are medial, up and forward. It is the sum of the forces exerted by the bone above and by all muscles
+        across the joint. The contact force between the bones alone is larger.
         """
         one_of(joint, REACTION_JOINTS, "stride", "joint")
         return self.samples.reactions[:, 0, REACTION_JOINTS.index(joint)] / self.weight
@@ -280,7 +282,7 @@ class StrideCurves:
     # Comparison with people
 
     def curve(self, reference: Reference) -> Array:
-        """Return the curve (401,) of the quantity of a reference, in its unit."""
+        """Return the curve (401,) for the quantity of a reference, in its unit."""
         if reference.kind == "force":
             return 100 * self.force[:, FORCES.index(reference.name)]
         if reference.kind == "power":
@@ -303,13 +305,13 @@ class StrideCurves:
         return given_references(references, self.side, StrideCurves)
 
     def likeness(self, references: Any = None) -> LikenessTable:
-        """Return the similarity of the curves to those of people: a table of r2 and RMSE, by curve name.
+        """Return the similarity of the curves to measured ones: a table of r2 and RMSE, by curve name.
 
-        ``references`` are names of built-in references (of ``REFERENCES``, or "Schwartz 2008"), files of recorded
-        people (.mot, .sto, .csv, .npz; a tuple of files is one recording), mappings {"knee_flexion": values (K,),
-        (mean, sd), or strides (N, K)}, another ``Stride``, a result of ``recorded_walk`` or ``torsor.human.measured``,
-        or a list of these. None stands for all built-in references. r2 is the squared correlation. "RMSE in SD" is the
-        RMSE divided by the mean standard deviation.
+        ``references`` are names of built-in references (from ``REFERENCES``, or "Schwartz 2008"), recording files
+        (.mot, .sto, .csv, .npz; a tuple of files is one recording), mappings {"knee_flexion": values (K,), (mean, sd),
+        or strides (N, K)}, another ``Stride``, a result of ``recorded_walk`` or ``torsor.human.measured``, or a list of
+        these. None selects all built-in references. r2 is the squared correlation. "RMSE in SD" is the RMSE divided
+        by the mean standard deviation.
 
         Example:
             >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -382,7 +384,7 @@ class QuantitySpread(NamedTuple):
 
 
 def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
-    """Return the spread of each curve of ``Stride.likeness``, by name; the first stride is the best."""
+    """Return the spread of each curve in ``Stride.likeness``, by name; the first stride is the best."""
     spreads, at = dict[str, CurveSpread](), np.linspace(0.0, 1.0, PERCENTS)
     for curves in zip(*(stride.as_reference() for stride in strides), strict=True):
         values, name = np.array([curve.at(at) for curve in curves]), curves[0].curve
@@ -393,7 +395,7 @@ def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
 def quantities(stride: StrideCurves) -> dict[str, float]:
     """Return step length and width (m), double support (% of a walking stride), and energies (J/(kg m)).
 
-    Positive joint work is mechanical. The metabolic energy is that of the objective of free steps.
+    Positive joint work is mechanical. Metabolic energy is computed as in the objective of free steps.
     """
     step = stride.step
     values = {

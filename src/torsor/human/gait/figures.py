@@ -1,4 +1,4 @@
-"""The figure of a stride (postures, and curves with those of people), and animations (extra ``plot``)."""
+"""The figure of a stride (postures, and curves with measured ones), and animations (extra ``plot``)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,10 +58,10 @@ def animate(
 ) -> Path:
     """Write a human motion as a .gif or .mp4, seen from the right side and the front, and return its path.
 
-    A walk is shown as one stride in an endless loop; any other motion is shown from start to end. Arrows are the forces
-    of the ground and of a seat. On stairs the camera climbs with the body. ``rate`` is the number of frames per second,
-    ``slower`` the slow-motion factor. An .mp4 file needs the program ffmpeg. ``progress`` is True, False, or None for a
-    progress bar on a terminal.
+    A walk is shown as one stride in an endless loop; any other motion is shown from start to end. Arrows show the
+    ground and seat forces. On stairs the camera climbs with the body. ``rate`` is the number of frames per second,
+    and ``slower`` the slow-motion factor. An .mp4 file requires ffmpeg. ``progress`` is True, False, or None to show a
+    progress bar only in a terminal.
     """
     target = movie_path(path)
     whole_number(rate, "animate", "rate")
@@ -138,7 +138,7 @@ def plot(
     references: Any = None,
     spreads: Mapping[str, CurveSpread] | None = None,
 ) -> "Figure":
-    """Return a figure of the curves with bands of measured people, the joint reactions, and postures.
+    """Return a figure of the curves with measured bands, the joint reactions, and postures.
 
     ``spreads`` are drawn as blue bands: minimum and maximum of near-optimal walks.
     """

@@ -1,7 +1,7 @@
-"""Walks from several starts: the best, those that are nearly as good, and the spread of their curves.
+"""Walks from several starts: the best, the near-optimal ones, and the spread of their curves.
 
-A solver finds local minima. If several of them have nearly the same objective, the best curve alone overstates what is
-known. The spread of the near-optimal walks quantifies this.
+A solver finds local minima. If several of them have nearly the same objective, the best curve alone overstates the
+certainty. The spread of the near-optimal walks quantifies this.
 """
 
 import json
@@ -42,9 +42,9 @@ SETTINGS = ("starts", "seed", "within", "side")  # fields in files
 class NearOptimalWalks(MotionMultistart):
     """The results of ``near_optimal_walks``, best first: feasible ones by objective, then the others.
 
-    ``seeds`` are the numbers of the starts: 0 is the initial guess, k the posture of ``bent_start`` with the seed
-    ``seed`` + k - 1. ``starts`` is the requested number; after Ctrl-C there are fewer results. A feasible result is
-    near-optimal if its objective exceeds the best one by at most the fraction ``within``.
+    ``seeds`` are the numbers of the starts: 0 is the initial guess, and k is the posture of ``bent_start`` with the
+    seed ``seed`` + k - 1. ``starts`` is the requested number; after Ctrl-C there are fewer results. A feasible result
+    is near-optimal if its objective exceeds the best one by at most the fraction ``within``.
     """
 
     kind = "near_optimal_walks"
@@ -69,7 +69,7 @@ class NearOptimalWalks(MotionMultistart):
         return tuple(result for result in self.results if result.is_feasible and self.above(result) <= self.within)
 
     def above(self, result: MotionResult) -> float:
-        """Return by how much the objective of a result exceeds the best one, as a fraction of it."""
+        """Return by how much the objective of a result exceeds the best one, as a fraction of the latter."""
         least = self.best.objective
         return (result.objective - least) / abs(least) if least else float(result.objective != least)
 
@@ -206,13 +206,13 @@ def near_optimal_walks(
     """Solve a ``torsor.human.walking`` problem from several starts and return the walks.
 
     The first start is ``start``, as in ``solve``, by default the initial guess of the problem. The others are
-    ``bent_start(problem, seed)``, with seed + 1, and so on; ``offset`` (rad) is the standard deviation of their angles.
-    The solves run in ``workers`` processes, with ``settings`` as in ``solve``. Ctrl-C stops them, and the walks solved
-    until then are returned. A walk is near-optimal if its objective exceeds the best one by at most the fraction
-    ``within``. ``side`` is that of the strides. If no walk satisfies the constraints, a ``MotionError`` with the best
+    ``bent_start`` with ``seed``, seed + 1, and so on; ``offset`` (rad) is the standard deviation of their angles. The
+    solves run in ``workers`` processes, with ``settings`` as in ``solve``. Ctrl-C stops them, and the walks solved so
+    far are returned. A walk is near-optimal if its objective exceeds the best one by at most the fraction ``within``.
+    ``side`` is the side of the strides. If no walk satisfies the constraints, a ``MotionError`` with the best
     ``result`` is raised.
 
-    A small spread does not prove that there is no other minimum: more starts may find one.
+    A small spread does not prove that there are no other minima; more starts may find some.
 
     Example:
         >>> found = near_optimal_walks(walking(version="free"), starts=4, workers=2)  # doctest: +SKIP

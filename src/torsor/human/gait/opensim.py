@@ -1,7 +1,7 @@
 """A predicted walk as OpenSim files: joint angles, ground forces and joint moments.
 
-Names and directions are those of the gait model of Rajagopal et al. (2016). Its joints with three axes rotate about z,
-x and y in this order, like the hips and shoulders of Torsor's body in its own axes. The spine, four joints here, is one
+Names and directions are those of the gait model of Rajagopal et al. (2016). Its three-axis joints rotate about z, x and
+y in this order, like the hips and shoulders of Torsor's body in its own axes. The spine has four joints here and one
 joint there.
 """
 
@@ -39,9 +39,9 @@ MIDDLE_OF_HIPS = np.array([-0.056276, -0.07849, 0.0])  # Rajagopal et al. 2016
 def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> MotionTable:
     """Return the joint angles (degrees) of a stride with OpenSim names, and the pelvis position (m).
 
-    Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, starting at a heel strike of
-    the right foot. ``model`` is a skeleton from ``torsor.human.recordings.read_osim``, which defines the hip positions
-    on the pelvis. The default is the unscaled model. Forearms, wrists and head are not included.
+    Columns are those of the model of Rajagopal et al. (2016), with x forward, y up and z right. The stride starts at a
+    right heel strike. ``model`` is a skeleton from ``torsor.human.recordings.read_osim``, which defines the hip
+    positions on the pelvis. The default is the unscaled model. Forearms, wrists and head are not included.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -78,7 +78,7 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
 def ground_forces(stride: StrideCurves) -> GroundForces:
     """Return the ground reaction forces on the right and left foot over a stride: N, m, N m; x forward, y up, z right.
 
-    Centres of pressure are on the ground (y = 0), and NaN for a foot in the air.
+    Centres of pressure are on the ground (y = 0), and are NaN for a foot in the air.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -134,8 +134,8 @@ def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | Non
     """Write a stride for OpenSim and return the paths: "walk.mot", "walk_grf.mot", "walk_grf.xml", "walk_id.sto".
 
     These contain joint angles, ground forces, the external loads that apply the forces to the bodies calcn_r and
-    calcn_l, and joint moments of the legs. OpenSim's viewer loads the first two for a gait model with "Load Motion" and
-    "Associate Motion Data"; its tools read the .xml file. ``model`` is as in ``opensim_motion``.
+    calcn_l, and joint moments of the legs. In OpenSim's viewer, the first two can be loaded for a gait model with "Load
+    Motion" and "Associate Motion Data"; OpenSim tools read the .xml file. ``model`` is as in ``opensim_motion``.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP
@@ -182,7 +182,7 @@ def _samples(stride: StrideCurves) -> Samples:
 
 
 def _turned(body: Robot, q: Array, names: tuple[str, ...] | list[str]) -> Array:
-    """Return the rotation (K, 3, 3) of successive hinges, in OpenSim axes."""
+    """Return the rotation (K, 3, 3) of successive revolute joints, in OpenSim axes."""
     R = np.broadcast_to(np.eye(3), (len(q), 3, 3))
     for name in names:
         x, y, z = body.joint(name).axis
@@ -194,7 +194,7 @@ def _turned(body: Robot, q: Array, names: tuple[str, ...] | list[str]) -> Array:
 
 
 def _zxy(R: Array) -> tuple[Array, Array, Array]:
-    """Return the angles (K,) about z, the new x and the new y of rotations (K, 3, 3)."""
+    """Return the angles (K,) of rotations (K, 3, 3) about z, the new x and the new y."""
     return (
         np.arctan2(-R[:, 0, 1], R[:, 1, 1]),
         np.arcsin(np.clip(R[:, 2, 1], -1.0, 1.0)),

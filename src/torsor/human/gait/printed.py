@@ -1,4 +1,4 @@
-"""The gait of Barman 2020 as printed: how closely its equations can be met, and how versions of ``walking`` differ.
+"""The gait of Barman 2020 as printed: how closely its equations can be satisfied, and how ``walking`` versions differ.
 
 Eq. 5.4 requires zero heights and velocities of the points in contact at all times. Six cubic control points per
 coordinate cannot satisfy that together with eqs. 5.8 and 5.10: with 19 nodes there are 315 equations for 228 variables.
@@ -17,7 +17,7 @@ from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
-from torsor.base.files import check_array
+from torsor.base.files import check_array, data_of
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text, titled_table
 from torsor.base.tables import Column
@@ -85,76 +85,32 @@ class Difference(NamedTuple):
     remark: str = ""
 
 
-AS_PRINTED = "as printed"
 NEAREST_PREFIX = "nearest/"  # prefix of the nearest walk in a file
 
 
 def printed_differences() -> tuple[Difference, ...]:
     """Return the equations 5.1 to 5.10 as printed, in the version "nearest" and in the version "thesis".
 
-    The version "printed" has them as printed. ``remark`` explains how an equation is read where the text is ambiguous.
+    The version "printed" uses them as printed. ``remark`` explains how an equation is interpreted where the text is
+    ambiguous.
 
     Example:
         >>> [each.equation for each in printed_differences() if each.nearest != "as printed"]
         ['5.4']
     """
     near, thesis = VERSIONS["nearest"], VERSIONS["thesis"]
-    return (
-        Difference(
-            *("5.1", "integral of squared torques, each divided by its limit", AS_PRINTED),
-            "the same, and a posture penalty as a second term",
-            "torques of the joints that move, without frozen ones; limits are not printed",
-        ),
-        Difference(
-            *("5.2", "joint angles within limits at all times", AS_PRINTED),
-            "narrower ranges, for control points; also an upright chest and a pelvis that drops",
-            "ranges of the body's joints at the nodes; limits are not printed",
-        ),
-        Difference("5.3", "torques within limits", AS_PRINTED, AS_PRINTED, "joints that move; limits are not printed"),
-        Difference(
-            *("5.4", "points in contact: height 0, velocity 0; all others: height above 0"),
-            f"contact: heights within {1e3 * near.slack:g} mm, velocities within {1e3 * near.slip:g} mm/s",
-            f"contact: positions within {1e3 * thesis.slack:g} mm, velocities within {1e3 * thesis.slip:g} mm/s; "
-            "swing: 5 mm or more above the ground",
-            "the times of the contacts are not printed: those of Step",
-        ),
-        Difference(
-            *("5.5", "zero-moment point within the support polygon", AS_PRINTED),
-            "within a box of 2/3 of the sole, in double support around a given path; also friction cones",
-            "the hull of the lines of heel, ball and toes in contact; how two feet share the force is not printed",
-        ),
-        Difference(
-            *("5.6", "product of the forward components of left arm and right leg is not negative", AS_PRINTED),
-            "wrist in front of the shoulder within 12 cm of half the opposite ankle in front of its hip, both arms",
-            "n_z is called vertical, where the product is always positive; y is up in eq. 5.4, so n_z is forward",
-        ),
-        Difference(
-            "5.7",
-            "distance of wrist and hip at least r1 + r2",
-            AS_PRINTED,
-            AS_PRINTED,
-            "r1 + r2 is not printed: 0.17 m",
-        ),
-        Difference("5.8", "posture and velocity at the end mirror those at the start", AS_PRINTED, AS_PRINTED),
-        Difference(
-            *("5.9", "knee within 5 degrees of 60 at mid-swing", AS_PRINTED),
-            "the same at Step.knee, where knees of people flex most",
-            "mid-swing is the middle between toe-off and heel strike",
-        ),
-        Difference(
-            *("5.10", "places of the feet at start and end", AS_PRINTED),
-            "at all times of contact, by the bands of eq. 5.4",
-            "rows at the start; those at the end follow by eq. 5.8",
-        ),
-    )
+    bands = {"near_slack": near.slack, "near_slip": near.slip, "thesis_slack": thesis.slack, "thesis_slip": thesis.slip}
+    bands = {name: 1e3 * value for name, value in bands.items()}  # mm and mm/s
+    rows = data_of(__name__)["differences"]
+    return tuple(Difference(**{name: text.format(**bands) for name, text in row.items()}) for row in rows)
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedGait(Result):
-    """How closely a motion meets the printed gait: see ``printed_gait``.
+    """How closely a motion satisfies the equations of the printed gait; see ``printed_gait``.
 
-    ``stages`` are the searches with ever narrower bands of eq. 5.4 while all other equations hold. ``nearest`` is the
-    minimum-effort walk in the version "nearest".
+    ``stages`` are the searches with increasingly narrow bounds on eq. 5.4 while all other equations hold. ``nearest``
+    is the minimum-effort walk in the version "nearest".
     """
 
     kind = "printed_gait"
@@ -179,10 +135,10 @@ class PrintedGait(Result):
 
     @property
     def conflict(self) -> dict[str, float]:
-        """How strongly each equation acts against eq. 5.4 in the nearest walk, relative to eq. 5.4 itself.
+        """How strongly each equation opposes eq. 5.4 in the nearest walk, relative to eq. 5.4 itself.
 
-        These are sums of |dJ/d(bound)| over the rows of an equation. As the bands approach their minimum, all of these
-        derivatives grow without bound, and their ratios show which equations contradict each other.
+        These are sums of |dJ/d(bound)| over the rows of an equation. As the bounds approach their minimum, all of these
+        derivatives diverge, and their ratios show which equations contradict each other.
         """
         sums = defaultdict[str, float](float)
         for title, group in self.nearest.constraints.items():
@@ -218,7 +174,7 @@ class PrintedGait(Result):
         return Summary("Printed gait of Barman 2020", facts, head, rows)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a figure (matplotlib, extra ``plot``): effort over the band of eq. 5.4, and its conflict."""
+        """Return a figure (matplotlib, extra ``plot``): effort against the bound on eq. 5.4, and its conflict."""
         figure = new_figure(10.0, 4.2)
         left, right = figure.subplots(1, 2)
         feasible = [stage for stage in self.stages if stage.is_feasible]
@@ -237,7 +193,7 @@ class PrintedGait(Result):
         return saved(figure, path)
 
     def report(self, width: int = 110) -> str:
-        """Return the tables as text: bands and effort, the conflict, the differences between the versions."""
+        """Return the tables as text: bounds and effort, the conflict, and the differences between the versions."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
@@ -269,11 +225,11 @@ def _status(stage: Stage) -> str:
 
 
 def printed_gait(body: Robot | None = None, step: Step | None = None, *, progress: bool | None = None) -> PrintedGait:
-    """Return how closely a walk meets the equations of Barman 2020, chapter V, and which of them conflict.
+    """Return how closely a walk satisfies the equations of Barman 2020, chapter V, and which of them conflict.
 
-    All equations except 5.4 hold as printed. The bands of eq. 5.4 are narrowed until no motion is found. ``body`` is a
-    ``library.human``, ``step`` has length, speed and contacts. ``progress`` shows the iterations. The computation takes
-    minutes.
+    All equations except 5.4 hold as printed. The bounds on eq. 5.4 are narrowed until no motion is found. ``body`` is a
+    ``library.human``, and ``step`` defines length, speed and contacts. ``progress`` shows the iterations. The
+    computation takes minutes.
 
     Example:
         >>> gait = torsor.human.printed_gait()  # doctest: +SKIP

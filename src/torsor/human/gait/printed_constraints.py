@@ -1,7 +1,8 @@
 """The walking constraints as Barman 2020 prints them (eqs. 5.2 to 5.10), each named after its equation.
 
-The bands of ``Version`` relax only eq. 5.4: ``slack`` (m) the heights and ``slip`` (m/s) the velocities of the points
-in contact. With both 0 these are the printed equations, for which no motion is known (``torsor.human.printed_gait``).
+The tolerances of ``Version`` relax only eq. 5.4: ``slack`` (m) for heights and ``slip`` (m/s) for velocities of the
+points in contact. With both 0 these are the printed equations, for which no motion is known
+(``torsor.human.printed_gait``).
 """
 
 import math
@@ -39,7 +40,7 @@ class InSupport(Grounded, Constraint):
     """The zero-moment point is within the support polygon (Barman 2020, eq. 5.5).
 
     With the zero-moment point x = n_z / f_y, z = -n_x / f_y, the distance from an edge times the vertical force is a
-    n_z - b n_x + c f_y, without division. Rows are divided by the weight, in dm. Together they imply f_y >= 0.
+    n_z - b n_x + c f_y, without division. Rows are divided by body weight, in dm. Together they imply f_y >= 0.
     """
 
     def data(self, s: Array) -> Mapping[str, Array]:
@@ -76,7 +77,7 @@ SEARCH_TOLERANCE, MAX_SEARCH_ITERATIONS = 1e-4, 400
 
 
 class Stage(NamedTuple):
-    """A search in the continuation to narrow bands: its bands of eq. 5.4 (m, m/s), and its outcome."""
+    """A search in the continuation to narrow bounds: its bounds on eq. 5.4 (m, m/s), and its outcome."""
 
     slack: float
     slip: float
@@ -84,33 +85,33 @@ class Stage(NamedTuple):
 
     @property
     def is_feasible(self) -> bool:
-        """Whether the motion satisfies the constraints with these bands."""
+        """Whether the motion satisfies the constraints with these bounds."""
         return self.outcome.violation <= 10 * SEARCH_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrintedWalk(HumanProblem):
-    """The printed walking problem, with bands for eq. 5.4.
+    """The printed walking problem, with bounds on eq. 5.4.
 
-    With a given start, ``solve`` is that of any motion problem. Without one, it narrows wide bands in steps: each
+    With a given start, ``solve`` is that of any motion problem. Without one, it narrows wide bounds in steps; each
     search starts from the previous motion.
     """
 
     @property
     def bands(self) -> tuple[float, float]:
-        """The bands of eq. 5.4: heights (m) and velocities (m/s) of points in contact."""
+        """The bounds on eq. 5.4: heights (m) and velocities (m/s) of points in contact."""
         first = next(filter(_is_contact, self.conditions))
         assert first.slip is not None
         return first.slack, first.slip
 
     def with_bands(self, slack: float, slip: float) -> Self:
-        """Return the problem with other bands of eq. 5.4."""
+        """Return the problem with other bounds on eq. 5.4."""
         bands: dict[str, Any] = {"slack": slack, "slip": slip}
         changed = [replace(term, **bands) if _is_contact(term) else term for term in self.conditions]
         return replace(self, constraints=changed)
 
     def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
-        """Yield the searches with velocity bands wider than that of the problem, from wide to narrow.
+        """Yield the searches with velocity bounds wider than those of the problem, from wide to narrow.
 
         Each search starts from the previous motion, the first one from the initial guess. The last one is the first
         that finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` limits the total time.
@@ -133,8 +134,8 @@ class PrintedWalk(HumanProblem):
     def solve(self, solver: str | None = None, *, start: Any = None, **settings: Any) -> MotionResult:
         """Return the optimal motion, as ``MotionProblem.solve`` does.
 
-        No motion is known that satisfies the printed equations themselves. Their ``MotionError`` has the motion of the
-        continuation that violates them least; with ``check=False`` it is the result.
+        No motion is known that satisfies the printed equations themselves. The ``MotionError`` contains the motion of
+        the continuation that violates them least; with ``check=False`` this motion is returned.
         """
         if start is not None:
             return super().solve(solver, start=start, **settings)
@@ -151,7 +152,7 @@ class PrintedWalk(HumanProblem):
         return super().solve(solver, start=stages[-1].outcome.x if stages else None, **settings)
 
     def _refuse(self, nearest: Stage, settings: SolveSettings) -> MotionResult:
-        """Raise the MotionError of equations without a solution; with ``check=False`` return the nearest motion."""
+        """Raise MotionError for equations without a solution; with ``check=False`` return the nearest motion."""
         titles = tuple(term.title for term in self.conditions if _is_contact(term))
         what = (
             "no motion was found that satisfies eq. 5.4 (points in contact have zero height and velocity) together "
@@ -175,7 +176,7 @@ class PrintedWalk(HumanProblem):
 
 
 def _is_contact(term: Constraint | Ends) -> TypeGuard[Stands]:
-    """Return whether a term is eq. 5.4 of points in contact; the same class at one instant is eq. 5.10."""
+    """Return whether a term is eq. 5.4 for points in contact; the same class at one instant is eq. 5.10."""
     return isinstance(term, Stands) and term.at is None
 
 

@@ -32,7 +32,6 @@ from torsor.human.terms.places import check_reach
 from torsor.motion import Phase
 from torsor.motion.terms.objectives import Rates
 from torsor.motion.terms.term import Cost
-from torsor.motion.transcription.phase import POINTS
 from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
@@ -47,12 +46,12 @@ SECOND_STEP_START = 1e-6  # s of a second step at its first node, which differs 
 class Version:
     """Discretisation and tolerances of a walk.
 
-    ``points`` is the number of control points of each coordinate, ``nodes`` the number of nodes of a step or their
-    times s. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in stance.
-    ``order`` is the highest derivative that is continuous from one step to the next. With ``is_clean`` the centre of
-    pressure of each foot stays within its sole, and the ground power at slipping feet is penalised. With ``is_printed``
-    the problem has exactly the objective and the constraints that Barman 2020 prints; a band of 0 is then an equation.
-    With ``is_free`` step lengths and times may be free, and the optimisation distributes the force between the feet.
+    ``points`` is the number of control points per coordinate, and ``nodes`` the number of nodes per step or their times
+    s. ``slack`` (m) is the position tolerance and ``slip`` (m/s) the velocity tolerance of points in stance. ``order``
+    is the highest derivative that is continuous from one step to the next. With ``is_clean`` the centre of pressure of
+    each foot stays within its sole, and the ground power at slipping feet is penalised. With ``is_printed`` the problem
+    has exactly the objective and the constraints printed in Barman 2020; a tolerance of 0 is then an equation. With
+    ``is_free`` step lengths and times may be free, and the optimisation distributes the force between the feet.
     """
 
     points: int
@@ -87,7 +86,7 @@ class Version:
         lengths, speeds = (walk.step.bounds(name) for name in ("length", "speed"))
         durations = lengths[0] / speeds[1], lengths[1] / speeds[0]
         clock = HARMONICS if walk.step.timing == "free" else 0
-        arguments |= {"points": POINTS, "knots": walk.knots(points)}
+        arguments |= {"points": None, "knots": walk.knots(points)}
         return Phase(durations, own=walk.splines(), clock=clock, **arguments)
 
 
@@ -111,7 +110,7 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def changed_version(name: str, changes: VersionChanges) -> Version:
-    """Return a version by its name, with changes."""
+    """Return a version by name, with changes."""
     known = VersionChanges.__annotations__
     unknown = sorted(changes.keys() - known.keys())
     if unknown:
@@ -122,7 +121,7 @@ def changed_version(name: str, changes: VersionChanges) -> Version:
 
 @dataclass(frozen=True, kw_only=True)
 class WalkSettings:
-    """The arguments of ``walking`` with defaults filled in; ``where`` is the start of messages."""
+    """The arguments of ``walking`` with defaults filled in; ``where`` is the prefix of error messages."""
 
     where: ClassVar[str] = "walk"
 
@@ -146,7 +145,7 @@ class WalkSettings:
         return tuple(FREE_OBJECTIVES if self.version.is_free else OBJECTIVES)
 
     def check(self) -> None:
-        """Raise ModelError for invalid settings, with the fix."""
+        """Raise ModelError for invalid settings, with a suggested fix."""
         instance_of(self.habits, Habits, self.where, "habits")
         self._check_printed()
         self._check_free()
@@ -197,7 +196,7 @@ class WalkSettings:
                 raise ModelError(what, where=self.where, fix="omit it, or choose another version")
 
     def _check_free(self) -> None:
-        """Raise ModelError for free steps of other versions, and for settings that free steps do not support."""
+        """Raise ModelError for free steps in other versions, and for settings that free steps do not support."""
         step, points = self.walk.step, self.version.points
         if step.is_free and not self.version.is_free:
             what = "the step has a free length, width, speed or timing"
@@ -294,7 +293,7 @@ class WalkSettings:
 
     @cached_property
     def narrowed(self) -> dict[str, tuple[float, float]]:
-        """The coordinates with given ranges (rad; m): those whose names end with a key of ``ranges``."""
+        """The coordinates with given ranges (rad or m): those whose names end with a key of ``ranges``."""
         narrowed_ranges, names = dict[str, tuple[float, float]](), self.body.coordinate_names
         for key, bounds in table(self.ranges, "walk", "ranges").items():
             low, high = interval(bounds, "walk", f"the range of {key}")
@@ -350,7 +349,7 @@ ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints w
 
 
 def weighted_terms(settings: WalkSettings) -> list[Cost]:
-    """Return the terms of the objective, in table order; additional terms of the effort come last."""
+    """Return the objective terms in table order; additional effort terms come last."""
     costs, weights = list[Cost](), settings.weights
     for name, kind in (FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES).items():
         if weights.get(name):

@@ -1,4 +1,4 @@
-"""A whole stride of a walk or a run: its curves, with figures, terminal tables, and plain values for JSON."""
+"""A complete stride of a walk or a run: its curves, with figures, terminal tables, and plain values for JSON."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,10 +37,10 @@ INSTANTS = 401  # samples of the flight phase
 
 
 class FreeFall(NamedTuple):
-    """The largest deviations of a flight phase from free fall.
+    """The largest deviations from free fall in a flight phase.
 
-    ``force`` (body weights) and ``moment`` about the pelvis (body weights times 1 m) are residuals of the six global
-    coordinates. ``away`` (m) is the distance of the centre of mass from the best-fitting parabola.
+    ``force`` (divided by body weight) and ``moment`` about the pelvis (divided by body weight times 1 m) are residuals
+    of the six global coordinates. ``away`` (m) is the distance of the centre of mass from the best-fitting parabola.
     """
 
     force: float
@@ -67,10 +67,10 @@ def free_fall(stride: StrideCurves) -> FreeFall:
 def joint_loads(result: MotionResult) -> JointLoads:
     """Return the joint loads over a stride of a solved walk, including the ground wrenches on the feet.
 
-    Each load is the mean of the two ends of an interval. If the walk is one step that repeats mirrored, each side
-    begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves, the
-    strengths of hips, knees and ankles are those at their angles and velocities. The loads of free steps and of runs
-    are those of the muscles, without the passive torques.
+    Each load is the mean over the two ends of an interval. If the walk is one step that is repeated in mirror image,
+    each side begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves,
+    the strengths of hips, knees and ankles are those at their angles and velocities. The loads of free steps and of
+    runs are those of the muscles, without the passive torques.
     """
     pairs = ((batch, rows) for batch in result.program.batches for rows in batch.kernels.constraints)
     limits = (Torques, MuscleTorques)
@@ -113,7 +113,7 @@ def fatigued(
 ) -> list[dict[str, float]]:
     """Return the remaining strengths, {coordinate: factor}, after each of a number of repetitions with a ``rest`` (s).
 
-    The factors can be passed to ``walking(strength=...)``; each is that of the more fatigued direction. ``laws``
+    The factors can be passed to ``walking(strength=...)``; each applies to the more fatigued direction. ``laws``
     replaces the default ``Fatigue.of(name)`` for some coordinates.
 
     Example:
@@ -165,9 +165,9 @@ class Stride(Result, StrideCurves):
 
     All curves have 401 equally spaced instants, from heel strike to heel strike of that side. Names are those of the
     body coordinates without the side ("hip_flexion", "list"). Moments may also be named after the opposite direction
-    ("hip_extension"). Forces are in body weights, moments and powers are divided by the mass, of the body with its
-    load. A left stride is mirrored: vectors are (medial, up, forward) for either side, which are the base axes for the
-    right side. ``likeness`` compares a walk with people, ``report()`` returns tables, ``plot`` draws.
+    ("hip_extension"). Forces are divided by the weight, and moments and powers by the mass, of the body with its load.
+    A left stride is mirrored: vectors are (medial, up, forward) for either side, which are the base axes for the right
+    side. ``likeness`` compares a walk with measured ones, ``report()`` returns tables, and ``plot`` returns a figure.
     """
 
     kind = "stride"
@@ -183,7 +183,7 @@ class Stride(Result, StrideCurves):
         return Archive(self.kind, archive(self.result).within(MOTION), {"side": self.side}, {MOTION: "as in a motion"})
 
     def _content(self) -> dict[str, Any]:
-        """Return parts of the objective, peaks, similarity, energy and curves as plain values."""
+        """Return objective terms, peaks, similarity, energy and curves as plain values."""
         step = self.step
         pressure = [[None if np.isnan(point).any() else point.tolist() for point in foot] for foot in self.pressure]
         return {
@@ -247,7 +247,7 @@ class Stride(Result, StrideCurves):
         return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:
-        """Return tables as text: parts of the objective, peaks, energy, and the similarity to people."""
+        """Return tables as text: objective terms, peaks, energy, and the similarity to measured walks."""
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
@@ -270,7 +270,7 @@ class Stride(Result, StrideCurves):
         return Group(parts, peaks_table(self), work, *([people] if people else []))
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
-        """Return a figure (matplotlib, extra ``plot``) of the curves and those of people; save it to ``path``.
+        """Return a figure (matplotlib, extra ``plot``) of the curves and measured ones; save it to ``path``.
 
         ``references`` are as in ``likeness``: the built-in ones by default, recordings of people, or other strides.
         """
@@ -285,7 +285,7 @@ def _ends(curve: Any) -> dict[str, float]:
 
 
 def peaks(stride: StrideCurves) -> dict[str, Any]:
-    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (body weights).
+    """Return minima and maxima of angles (degrees), moments (N m/kg), powers (W/kg), and forces (over body weight).
 
     The vertical force of a walk has two peaks and the valley between them; that of a run has one peak.
     """
@@ -303,7 +303,7 @@ def peaks(stride: StrideCurves) -> dict[str, Any]:
 
 
 def _vertical(stride: StrideCurves) -> dict[str, float]:
-    """Return the peaks of the vertical force (body weights), and for a walk the valley between them."""
+    """Return the peaks of the vertical force (over body weight), and for a walk the valley between them."""
     up, s = stride.force[:, 1], stride.s
     if stride.is_run:
         return {"peak": float(up.max())}

@@ -26,7 +26,7 @@ REPEAT_TOLERANCE = 1e-3  # largest difference (rad, m) between the ends of a rep
 
 @timeline_of_term.register
 def _(term: Grounded, result: MotionResult) -> Timeline:
-    """Return a walk as its stride, and a task on flat feet with the forces of the ground and of a seat."""
+    """Return a walk as its stride, and a flat-footed task with the ground and seat forces."""
     if isinstance(term.support, Walk):
         return replace(timeline_of(StrideCurves(result)), movie=partial(animate, result))
     body, problem, s = term.body, result.problem, result.times / result.T
@@ -93,7 +93,7 @@ def load_thing(body: Robot, load: Backpack | Box) -> Thing:
 
 
 def seat_thing(seat: Sitting) -> Thing:
-    """Return a seat: a board where it carries the body, and four legs."""
+    """Return a seat: a board where the body sits, and four legs."""
     width, thick, depth = SEAT
     board = Solid("box", make_pose(p=[0.0, seat.height - thick / 2, -seat.back]), np.array(SEAT))
     high = seat.height - thick

@@ -1,6 +1,6 @@
-"""Walking: one human step, or a stride, predicted by minimum effort (Barman 2020, chapter V).
+"""Walking: one human step, or a stride, predicted by minimising effort (Barman 2020, chapter V).
 
-One step repeats with left and right exchanged; with two steps, the sides may differ. Torques include the ground
+One step is repeated with left and right exchanged; with two steps, the sides may differ. Torques include the ground
 wrenches on the feet. The centre of pressure stays within a box around the support, whose four sides are written without
 division, as n_z - x f_y >= 0. ``bent_start`` returns other initial guesses.
 """
@@ -84,7 +84,7 @@ def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
 
 
 def _feet(step: Step, s: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the heel positions (z, y) (K, 2) on flat feet, and the foot pitch (rad) by which the heels are raised."""
+    """Return the heel positions (z, y) (K, 2) with flat feet, and the foot pitch (rad) that raises the heels."""
     swing = np.clip((s - step.toe_off) / (1 - step.toe_off), 0.0, 1.0)
     lifted = smoothstep(swing / 0.6) if step.rise > 0 else smoothstep((swing - 0.4) / 0.6)  # up before, down after it
     left_z = step.length * (2 * smoothstep(swing) - 1)
@@ -122,39 +122,39 @@ def walking(
     rails: Rails | None = None,
     **changes: Unpack[VersionChanges],
 ) -> MotionProblem:
-    """Return the problem of one step of walking with minimum effort.
+    """Return the problem of one walking step with minimum effort.
 
     Person: ``body`` is a ``library.human``, with a ``load``. ``frozen`` adds {coordinate: angle (rad)} to the joints
     that are frozen by default (clavicles, wrists, neck, head and the upper spine, so that 38 of the 55 coordinates
-    move). ``planar`` freezes all motion out of the sagittal plane. ``strength`` is {coordinate: factor of the
-    strength}. ``curves`` bounds hips, knees and ankles by their strength at the angle and velocity, times these
-    factors. ``ranges`` {coordinate: (lower, upper)} (rad; m) replace the ranges of habits and joints; a name without a
-    side applies to both. {"knee_flexion": (0.5, 2.0)} gives crouched walking.
+    move). ``planar`` freezes all motion out of the sagittal plane. ``strength`` is {coordinate: strength factor}.
+    ``curves`` limits hip, knee and ankle torques to the strength at the angle and velocity, times these factors.
+    ``ranges`` {coordinate: (lower, upper)} (rad or m) replaces the ranges of habits and joints; a name without a side
+    applies to both. {"knee_flexion": (0.5, 2.0)} gives crouched walking.
 
-    Walk: ``step`` has length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is positive uphill. With
-    ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
-    different lengths, and accelerations are continuous. ``objective`` has the weights of "effort", "balance" (moments
-    about the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older name),
-    "heat" and "strength" (docs/people/objectives.md). The default is {"effort": 1.0}. ``habits`` keep the walk
+    Walk: ``step`` defines length, width, speed, contacts, and the rise of stairs; ``slope`` (rad) is positive uphill.
+    With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
+    different lengths, and accelerations are continuous. ``objective`` contains the weights of "effort", "balance"
+    (moments about the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older
+    name), "heat" and "strength" (docs/people/objectives.md). The default is {"effort": 1.0}. ``habits`` makes the walk
     human-like. ``friction`` is the friction coefficient.
 
     Discretisation: the default ``version`` is "free" for a free step and on stairs, otherwise "clean". The version
     "clean" has 8 cubic control points per coordinate, accelerations that are continuous from step to step, feet that
-    hardly slip, and the pressure of each foot within its sole. The version "thesis" has 6 control points and none of
-    these. ``changes`` replace fields of the version (``settings.Version``): ``points``, ``nodes``, ``slack`` (m),
-    ``slip`` (m/s) and ``order``.
+    hardly slip, and the centre of pressure of each foot within its sole. The version "thesis" has 6 control points and
+    none of these. ``changes`` replaces fields of the version (``settings.Version``): ``points``, ``nodes``, ``slack``
+    (m), ``slip`` (m/s) and ``order``.
 
-    Free steps: the version "free" also finds length, width and times of the step, as far as ``step`` leaves them free
-    (all of them by default). It has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} per
-    metre. "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added or replace them
-    (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs are
+    Free steps: the version "free" also optimises the length, width and times of the step, unless ``step`` fixes them
+    (by default all are free). It has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} per
+    metre. "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added to them or replace
+    them (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs are
     possible (docs/people/stairs_and_rails.md). ``steps=2`` is not supported.
 
-    As printed: the version "printed" has exactly the objective and the constraints that Barman 2020 prints (eqs. 5.1 to
-    5.10); no motion is known that satisfies it. "nearest" is the same with bands for heights (2 mm) and velocities (2
-    mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, ``printed_differences`` the
-    differences between the versions. Both versions do not support ``habits``, ``objective``, ``curves``, a box,
-    ``planar`` or ``steps=2``.
+    As printed: the version "printed" has exactly the objective and the constraints printed in Barman 2020 (eqs. 5.1 to
+    5.10); no motion is known that satisfies it. "nearest" is the same with tolerances for heights (2 mm) and velocities
+    (2 mm/s) of the points in contact (eq. 5.4). ``printed_gait`` shows the conflict, and ``printed_differences`` the
+    differences between the versions. Neither version supports ``habits``, ``objective``, ``curves``, a box, ``planar``
+    or ``steps=2``.
 
     Example:
         >>> problem = walking()
@@ -246,7 +246,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
 
 
 def step_variables(step: Step) -> dict[str, Number]:
-    """Return speed and width of a step as variables of a problem."""
+    """Return the speed and width of a step as problem variables."""
     nominal = step.nominal
     return {SPEED: Number(nominal.speed, *step.bounds("speed")), WIDTH: Number(nominal.width, *step.bounds("width"))}
 
@@ -298,10 +298,10 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
 
 
 def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
-    """Return variables (n,) of a constant posture whose joints deviate from the initial guess by random angles.
+    """Return variables (n,) for a constant posture whose joints deviate from the initial guess by random angles.
 
-    The angles are normally distributed with the standard deviation ``offset`` (rad), and reproducible by ``seed``.
-    Bounds are kept. The six global coordinates are those of ``problem.guess()``.
+    The angles are normally distributed with the standard deviation ``offset`` (rad), and reproducible with ``seed``.
+    Bounds are respected. The six global coordinates are those of ``problem.guess()``.
 
     Example:
         >>> problem = walking()
@@ -383,17 +383,17 @@ def running(
     tendons: bool = False,
     points: int | None = None,
 ) -> MotionProblem:
-    """Return the problem of one step of running at a ``speed`` (m/s), from 2 to 4.5 m/s.
+    """Return the problem of one running step at a ``speed`` (m/s) from 2 to 4.5 m/s.
 
     ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results, unless lengths are given as
-    numbers or as bounds (lower, upper), or ``timing="given"``. Then the foot is on the ground for 68 % of the step.
-    ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` are those of ``walking``. ``objective`` has the
-    weights of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps. With
-    ``tendons``, muscles of ankle and knee act through springs (Geyer and Herr 2010), which store energy. ``points`` is
-    the number of control points of each joint (13). Only level ground without ``load`` is supported: a ``slope`` other
-    than 0 raises ModelError.
+    numbers or as bounds (lower, upper), or ``timing="given"``, with which the foot is on the ground for 68 % of the
+    step. ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` are those of ``walking``. ``objective``
+    contains the weights of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps.
+    With ``tendons``, ankle and knee muscles act through springs (Geyer and Herr 2010), which store energy. ``points``
+    is the number of control points per joint (default 13). Only level ground without a ``load`` is supported: a
+    ``slope`` other than 0 raises ModelError.
 
-    ``Stride(running().solve())`` has the curves.
+    ``Stride(running().solve())`` returns the curves.
 
     Example:
         >>> problem = running(3.0)

@@ -52,7 +52,8 @@ def kernels() -> Kernels:
 class Fit:
     """A robot with markers, ready to be fitted: joint ``offsets`` (links, 3), and marker positions ``local`` (M, 3).
 
-    ``lower`` and ``upper`` (n) bound the variables of the layout. ``standing`` (n) are those of the standing posture.
+    ``lower`` and ``upper`` (n) bound the variables of the layout. ``standing`` (n) contains the variables of the
+    standing posture.
     """
 
     robot: Robot
@@ -76,7 +77,7 @@ class Fit:
 
     @cached_property
     def identity(self) -> str:
-        """A hash of everything on which the kernels depend besides their inputs."""
+        """A hash of everything on which the kernels depend apart from their inputs."""
         digest = sha256(repr(self.layout).encode())
         for joint, parent in zip(self.robot.joints, self.robot.parents, strict=True):
             digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
@@ -97,8 +98,8 @@ class Fit:
     def step(self) -> AnyKernel:
         """The kernel that returns cost, next variables (n), largest change and smallest pivot of a frame.
 
-        Variables with ``held`` 1 take the step ``goal``, by a stiffness that yields slightly. A variable that ends
-        beyond its goal is pulled back to it.
+        Variables with ``held`` 1 take the step ``goal``, enforced by a finite stiffness. A variable that ends beyond
+        its goal is pulled back to it.
         """
 
         def trace(made: Equations) -> dict[str, Any]:
@@ -142,7 +143,7 @@ class Fitted:
     determined: Flags
 
     def replaced(self, frames: NDArray[np.intp], others: "Fitted", chosen: Flags) -> "Fitted":
-        """Return the fit with the ``chosen`` of other fits of some ``frames``."""
+        """Return the fit with the ``chosen`` ones of other fits for some ``frames``."""
         parts = [array.copy() for array in vars(self).values()]
         for part, other in zip(parts, vars(others).values(), strict=True):
             part[frames[chosen]] = other[chosen]
@@ -157,10 +158,10 @@ MIN_PIVOT = 1e-4
 def _bounded_step(
     fit: Fit, y: Array, measured: Array, weights: Array, exact: Array, damped: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return cost, next variables within their bounds, largest change and smallest pivot of frames.
+    """Return the cost, next variables within their bounds, largest change and smallest pivot of each frame.
 
-    Variables that would pass a bound are held there, and released if they are pulled back from it, until neither
-    happens: the primal-dual active set method (Hintermueller, Ito and Kunisch 2003).
+    Variables that would pass a bound are held there, and are released if they are pulled back from it, until neither
+    occurs: the primal-dual active-set method (Hintermueller, Ito and Kunisch 2003).
     """
 
     def solved(chosen: Any, held: Flags, goal: Array) -> tuple[Array, Array, Array, Array]:
@@ -193,7 +194,7 @@ def _bounded_step(
 def fit_frames(
     fit: Fit, y: Array, measured: Array, weights: Array, tolerance: float, damping: float = FIRST_DAMPING
 ) -> Fitted:
-    """Fit each frame separately by least squares, from variables y (K, n).
+    """Fit each frame separately by least squares, starting from variables y (K, n).
 
     ``measured`` (K, M, 3) are the marker positions (m), finite even where their ``weights`` (K, M) are 0.
     """
@@ -241,7 +242,7 @@ MEDIAN_HALF_WIDTHS = (1, 2, 4, 8)  # frames on each side of a running median
 
 
 def second_differences(count: int) -> Array:
-    """Return the three upper diagonals (3, K) of D^T D, with D the second differences of K numbers."""
+    """Return the three upper diagonals (3, K) of D^T D, where D is the second-difference matrix of K numbers."""
     diagonals = np.zeros((3, count))
     for at, one in enumerate((1.0, -2.0, 1.0)):
         for other, two in enumerate((1.0, -2.0, 1.0)):
@@ -298,7 +299,7 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
 
 
 def _running_median(y: Array, half: int) -> Array:
-    """Return the medians of y (K, n) over 2 half + 1 frames, then the means over as many, with repeated ends."""
+    """Return medians of y (K, n) over 2 half + 1 frames, then averaged over as many frames, with repeated ends."""
     smoothed = y
     for middle in (np.median, np.mean):
         padded = np.pad(smoothed, ((half, half), (0, 0)), mode="edge")
@@ -307,7 +308,7 @@ def _running_median(y: Array, half: int) -> Array:
 
 
 def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fit) -> Array:
-    """Return the minimum of the quadratic model within the bounds, by the active set method of ``fitting``."""
+    """Return the minimum of the quadratic model within the bounds, by the active-set method of ``fitting``."""
     diagonal = np.arange(y.shape[1])
     stiff = HOLD_STIFFNESS * float(blocks[:, diagonal, diagonal].max())
     held = (y <= fit.lower) | (y >= fit.upper)
@@ -347,7 +348,8 @@ def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
 def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
     """Solve the same system without SciPy, by a block Cholesky factorisation.
 
-    ``inner`` has the inverses of the diagonal blocks of the factor, ``near`` and ``far`` the two blocks next to each.
+    ``inner`` contains the inverses of the diagonal blocks of the factor, and ``near`` and ``far`` the two blocks next
+    to each.
     """
     count, n = right.shape
     eye = np.eye(n)
@@ -389,7 +391,7 @@ def prepared(
     *,
     ranges: bool = True,
 ) -> Fit:
-    """Return the fit of a body with markers; ``posture`` are the initial values of its coordinates."""
+    """Return the fit of a body with markers; ``posture`` contains the initial values of its coordinates."""
     names = list(body.coordinate_names)
     fixed = {name: number(value, WHERE, f"frozen {name}") for name, value in table(frozen, WHERE, "frozen").items()}
     indices_of(list(fixed), names, f"{WHERE}: frozen")
@@ -437,7 +439,7 @@ def _of_skeleton(
     tied: Mapping[str, str] | None,
     ranges: bool,
 ) -> Fit:
-    """Return the fit of a skeleton; its variables are the coordinates that move markers and follow no other."""
+    """Return the fit of a skeleton; its variables are the independent coordinates that move markers."""
     if tied:
         fix = "use the couplings of the .osim file"
         raise ModelError("is not supported for skeletons", argument="tied", where=WHERE, allowed="bodies", fix=fix)

@@ -1,4 +1,4 @@
-"""Analysis of a recording: from markers and ground forces to angles, moments and powers of the legs."""
+"""Analysis of a recording: from markers and ground forces to leg angles, moments and powers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class MeasuredGait:
 
     ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
     the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim skeleton).
-    ``findings`` are likely errors in the recording. Angles are in degrees; moments and powers are divided by the mass
+    ``findings`` lists likely errors in the recording. Angles are in degrees; moments and powers are divided by the mass
     (kg). Moments are internal, with the sign of the angles: hip and knee flexion and ankle dorsiflexion are positive.
     """
 
@@ -112,7 +112,7 @@ class MeasuredGait:
         return self.moment(side, joint) * self._dynamics.v[:, self._index(side, joint)]
 
     def force(self, side: str) -> Array:
-        """Return the ground reaction force (K, 3) on a foot in body weights: to the right, up, forward."""
+        """Return the ground reaction force (K, 3) on a foot, divided by body weight: to the right, up, forward."""
         if self.ground is None:
             raise ModelError("the recording has no ground forces", where=self.source, fix="pass the ground forces")
         ground = self.ground.in_axes(HUMAN).without_unloaded()
@@ -121,7 +121,7 @@ class MeasuredGait:
 
     @cached_property
     def valid(self) -> Flags:
-        """Whether (K,) motion and ground forces agree: the residual force is below a quarter of the weight."""
+        """Whether motion and ground forces agree (K,): the residual force is below a quarter of body weight."""
         if self.dynamics is None:
             return np.ones(len(self.times), dtype=bool)
         return np.asarray(np.linalg.norm(self.dynamics.residual_force, axis=1) < LARGE_RESIDUAL * self.dynamics.weight)
@@ -248,7 +248,7 @@ class MeasuredGait:
                 panel(3, column, {side: self.force(side)[:, k] for side in SIDES}, title, "body weights")
             size = np.linalg.norm(self.dynamics.residual_force, axis=1) / self.dynamics.weight
             panel(3, 2, {"residual": 100 * size}, "residual force", "% of the weight")
-        figure.axes[0].legend(fontsize=8, frameon=False)
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
         whole = 1000 * float(np.sqrt(np.nanmean(self.motion.errors**2)))
         how = f"{len(self.motion.markers.names)} markers, {whole:.1f} mm RMS"
         grey = "" if self.valid.all() else "; grey: motion and ground forces disagree, a foot may miss the plates"
@@ -290,10 +290,10 @@ def measured_gait(
     and ``sex`` (``scaled_person``); ``standing`` is a standing trial. With a scaled ``model``
     (``recordings.read_osim``), its own joints, masses and markers are used. ``frozen`` {coordinate: value} fixes
     coordinates. Force plates are assigned to feet by the markers. ``cutoff`` (Hz) and ``smooth`` are those of
-    ``inverse_dynamics`` and ``inverse_kinematics``. ``force_cutoff`` (Hz) also filters the ground forces (needs SciPy):
-    with the same cutoff for motion and forces, moments have no artificial peaks at heel strike.
+    ``inverse_dynamics`` and ``inverse_kinematics``. ``force_cutoff`` (Hz) also filters the ground forces (requires
+    SciPy): with the same cutoff for motion and forces, moments have no artificial peaks at heel strike.
 
-    Likely errors in the recording are given as warnings, and kept as ``findings``.
+    Likely errors in the recording are issued as warnings and stored in ``findings``.
     """
     checked_markers(markers, WHERE, "markers")
     optional = {"forces": (forces, GroundForces), "standing": (standing, Markers), "model": (model, OsimModel)}
@@ -346,7 +346,7 @@ def _who(
 
 
 def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
-    """Write the report of a measured gait (``torsor.human.measured``) as one HTML page that opens offline.
+    """Write the report of a measured gait (``torsor.human.measured``) as one offline HTML page.
 
     It contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and the
     motion in 3D.

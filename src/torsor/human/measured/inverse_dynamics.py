@@ -2,8 +2,8 @@
 
     tau = M a + C v + g - sum over the feet of J^T (wrench of the ground)
 
-The six coordinates of the whole body have no muscles. The force and the moment that they still need are the residual,
-which measures the contradiction between motion, masses and ground forces.
+The six global coordinates have no muscles. The remaining force and moment at these coordinates are the residual, which
+measures the inconsistency between motion, masses and ground forces.
 """
 
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ LARGE_RESIDUAL = 0.25  # of the weight: a larger residual is not noise
 class MeasuredDynamics:
     """Inverse dynamics at K instants.
 
-    ``q``, ``v``, ``a`` and the generalised ``forces`` (K, n) (N m, N) of the coordinates ``names``, at ``times`` (K,).
-    ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes, are not
-    explained by the ground forces. ``weight`` is in N. ``ground`` are the ground forces, ``external`` (K, links, 6)
-    their wrenches on the links of the tree, at the link origins and in link axes.
+    It contains ``q``, ``v``, ``a`` and the generalised ``forces`` (K, n) (N m, N) of the coordinates ``names``, at
+    ``times`` (K,). ``residual_force`` (K, 3) (N) and ``residual_moment`` (K, 3) (N m, about the pelvis), in base axes,
+    are not explained by the ground forces. ``weight`` is in N. ``ground`` contains the ground forces, and ``external``
+    (K, links, 6) their wrenches on the links of the tree, at the link origins and in link axes.
     """
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class MeasuredDynamics:
 
     @property
     def residual(self) -> tuple[float, float]:
-        """The RMS of the residual force and of the residual moment (m), both divided by the weight."""
+        """The RMS of the residual force and of the residual moment (m), both divided by body weight."""
         sizes = (np.linalg.norm(vectors, axis=1) for vectors in (self.residual_force, self.residual_moment))
         force, moment = (float(np.sqrt(np.mean(vectors**2))) / self.weight for vectors in sizes)
         return force, moment
@@ -97,11 +97,12 @@ def inverse_dynamics(
 ) -> MeasuredDynamics:
     """Return the joint moments of a measured motion q (K, n) at equally spaced times (K,), with measured ground forces.
 
-    ``ground`` has forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet`` names the
-    links on which they act, by default those of ``library.human`` or of OpenSim skeletons. The motion is filtered by a
-    zero-phase Butterworth filter with a ``cutoff`` in Hz (its ``order`` is that of one of two passes; None disables
-    it), and is differentiated in the frequency domain. Instants within about 1 / cutoff of the ends are less accurate.
-    With ``check``, forces that act far from their foot, and large residuals, give a warning.
+    ``ground`` contains the forces "right" and "left" (``recordings.by_foot``), in the axes of the motion. ``feet``
+    names the links on which they act, by default those of ``library.human`` or of OpenSim skeletons. The motion is
+    filtered by a zero-phase Butterworth filter with a ``cutoff`` in Hz (``order`` is the order of each of the two
+    passes; None disables the filter), and is differentiated in the frequency domain. Instants within about 1 / cutoff
+    of the ends are less accurate. With ``check``, a warning is issued for forces that act far from their foot, and for
+    large residuals.
 
     Example:
         >>> body, t = torsor.library.human(), np.arange(20) / 100

@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
     """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
 
-    ``weights`` are (K, M). The method is the singular value decomposition of Kabsch (1976).
+    ``weights`` are (K, M). The method is that of Kabsch (1976), which uses a singular value decomposition.
     """
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
@@ -46,7 +46,7 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
 def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
     """Return the variables (K, n) of the standing posture, with the body moved onto the markers of each frame.
 
-    A body is not moved unless its first six joints are three slides and three hinges at right angles.
+    A body is moved only if its first six joints are three prismatic and three revolute joints at right angles.
     """
     body, layout = fit.robot, fit.layout
     y = np.tile(fit.standing, (len(measured), 1))
@@ -72,7 +72,7 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
 
 
 def _free_root(body: Robot) -> Array | None:
-    """Return the axes (6, 3) of three slides and three hinges that carry the whole body, at zero, or None."""
+    """Return the axes (6, 3) at zero of the three prismatic and three revolute joints that carry the body, or None."""
     kinds = [joint.type for joint in body.joints[:6]]
     if kinds != ["prismatic"] * 3 + ["revolute"] * 3 or list(body.parents[:6]) != [-1, 0, 1, 2, 3, 4]:
         return None
@@ -99,10 +99,10 @@ SWAP_FRACTION = 0.25  # two markers are swapped if exchanging them leaves this f
 class MeasuredMotion:
     """A measured motion of K frames.
 
-    ``q`` (K, nq) of the ``body``, at ``times`` (K,) (s). ``errors`` (K, M) are the distances (m) of the ``markers``
-    from their measured positions, NaN where they were not seen. ``converged`` and ``determined`` (K,) are flags: a
-    frame is not determined if its markers leave a coordinate undefined, which is then taken from neighbouring frames.
-    ``swapped`` lists (first frame, last frame, marker, marker) whose names were exchanged.
+    It contains ``q`` (K, nq) of the ``body``, at ``times`` (K,) (s). ``errors`` (K, M) are the distances (m) of the
+    ``markers`` from their measured positions, NaN where they were not seen. ``converged`` and ``determined`` (K,) are
+    flags: a frame is not determined if its markers leave a coordinate undefined, which is then taken from neighbouring
+    frames. ``swapped`` lists (first frame, last frame, marker, marker) for exchanged names.
     """
 
     body: Robot | Skeleton
@@ -131,7 +131,7 @@ class MeasuredMotion:
 
     @property
     def worst(self) -> tuple[int, str, float]:
-        """The frame, the name and the distance (m) of the marker farthest from its measured position."""
+        """The frame, name and distance (m) of the marker farthest from its measured position."""
         frame, marker = np.unravel_index(int(np.nanargmax(self.errors)), self.errors.shape)
         return int(frame), self.markers.names[marker], float(self.errors[frame, marker])
 
@@ -197,8 +197,8 @@ def marker_paths(
 ) -> Markers:
     """Return the recording (K, M, 3) of the markers on a body in a motion q (K, n) at times (K,) in s.
 
-    ``axes`` are those of the motion: "left up forward", those of ``library.human``, for a Robot, and OpenSim's for a
-    skeleton. It is used to check the analysis of a known motion, and to write a predicted motion as .trc.
+    ``axes`` are those of the motion: for a Robot "left up forward", as in ``library.human``, and for a skeleton those
+    of OpenSim. Use it to check the analysis of a known motion, or to write a predicted motion as .trc.
 
     Example:
         >>> body = torsor.library.human()
@@ -244,7 +244,7 @@ def inverse_kinematics(
     ``upper`` of the body, unless ``ranges`` is False. Missing markers (NaN) are ignored, as are markers of the
     recording that are not in the set.
 
-    Coordinates that no marker depends on keep their value in ``start`` (nq; 0 by default), as do those in ``frozen``
+    Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default), as do those in ``frozen``
     {coordinate: value}. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine joints of
     ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``), coordinates start
     at their defaults, locked ones stay there, and coupled ones follow.
@@ -283,7 +283,7 @@ def inverse_kinematics(
 
 
 def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet, Array, Array]:
-    """Return the markers that a recording has, its times (K,) and their positions (K, M, 3) in m."""
+    """Return the markers in a recording, its times (K,) and their positions (K, M, 3) in m."""
     instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
     checked_markers(recording, WHERE, "recording")
     names, times, positions = list(recording.names), recording.times, recording.positions
@@ -320,7 +320,7 @@ def check_upright(body: Mechanism, axes: str, source: str) -> None:
 
 
 def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit of all frames: some from the posture, all others from interpolation between those."""
+    """Return the fit of all frames: some start from the posture, all others from interpolation between these."""
     count = len(measured)
     first: NDArray[np.intp] = np.unique(np.append(np.arange(0, count, STRIDE), count - 1))
     y = standing_start(fit, measured[first], weights[first])
@@ -340,9 +340,9 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
 
 
 def _between_determined(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Fit undetermined or jumping frames again, as close as possible to their neighbours.
+    """Refit undetermined or jumping frames, as close as possible to their neighbours.
 
-    A frame with few markers may have two solutions that fit equally well, such as a forearm turned the other way.
+    A frame with few markers may have two solutions that fit equally well, such as a forearm rotated the other way.
     """
     jumps = np.zeros(len(fitted.y), dtype=bool)
     jumps[1:-1] = np.abs(np.diff(fitted.y, 2, axis=0)).max(axis=1) > JUMP_THRESHOLD
@@ -358,7 +358,7 @@ def _between_determined(fit: Fit, fitted: Fitted, measured: Array, weights: Arra
 def _from_neighbours(fit: Fit, fitted: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
     """Return a better fit of doubtful frames, started from the nearest good frames, or None if there is none.
 
-    A frame in another minimum than its neighbours, such as with an elbow bent the other way, fits much worse.
+    A frame in a different minimum from its neighbours, for example with an elbow bent the other way, fits much worse.
     """
     rms = np.sqrt(fitted.cost / np.maximum(weights.sum(axis=1), 1e-30))
     doubtful = ~fitted.converged | (rms > DOUBTFUL_RATIO * np.median(rms) + ROUNDING)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import finite_vector, number, one_of, table
 from torsor.base.errors import ModelError, listing
+from torsor.base.files import data_of
 from torsor.library.human import ANKLE
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
@@ -21,8 +22,8 @@ Place = tuple[str, tuple[float, float, float]]
 class MarkerSet:
     """Markers by name: ``places`` {marker: (link, (x, y, z))}, in m in link axes.
 
-    ``weights`` {marker: weight} are 1 by default. Markers in ``free`` are not defined by a skeletal landmark, such as
-    clusters on thigh and shank; calibration determines their positions.
+    ``weights`` {marker: weight} are 1 by default. Markers in ``free``, such as clusters on thigh and shank, are not at
+    a skeletal landmark; calibration determines their positions.
 
     Example:
         >>> markers = MarkerSet({"R.Heel": ("right_foot", (0.0, -0.05, -0.06))}, weights={"R.Heel": 2.0})
@@ -94,7 +95,7 @@ class MarkerSet:
         return MarkerSet({name: self.places[name] for name in chosen}, weights, self.free & set(chosen))
 
     def moved(self, local: Array) -> "MarkerSet":
-        """Return the set with other positions (M, 3) on the same links."""
+        """Return the set with new positions (M, 3) on the same links."""
         places = {name: (link, tuple(at)) for (name, (link, _)), at in zip(self.places.items(), local, strict=True)}
         return MarkerSet(places, self.weights, self.free)
 
@@ -112,7 +113,7 @@ class MarkerSet:
 # Distance between the ASIS, and from their midpoint to that of the PSIS, of a man of 1.741 m (m). The plane through
 # these four points leans forward in standing (rad); it only sets the zero of tilt and hip flexion.
 WIDTH, DEPTH, LEAN = 0.24, 0.155, math.radians(11.0)
-NEAR_SPREAD, LOOSE_SPREAD = 0.005, 0.015  # m: accuracy of a position on the skeleton
+LOOSE_SPREAD = 0.015  # m: accuracy of a position on the skeleton
 
 
 @dataclass(frozen=True)
@@ -124,19 +125,19 @@ class Landmark:
 
     names: str
     link: str
-    at: tuple[float, float, float]
+    at: Sequence[float]
     spread: float = LOOSE_SPREAD
     side: bool = True
     free: bool = False
 
 
 def hips_from_pelvis(width: float, depth: float) -> tuple[float, float, float]:
-    """Return the hip positions behind, below and beside the midpoint of the ASIS, in m (Harrington et al. 2007)."""
+    """Return the hip distances behind, below and beside the midpoint of the ASIS, in m (Harrington et al. 2007)."""
     return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
 
 
 def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, float]]:
-    """Return right ASIS, right PSIS and sacrum in pelvis axes, with the origin between the hips."""
+    """Return the right ASIS, right PSIS and sacrum in pelvis axes, with the origin midway between the hips."""
     back, down, _ = hips_from_pelvis(width, depth)
     c, s = math.cos(LEAN), math.sin(LEAN)
     # The PSIS are about 90 mm apart; a marker on the second sacral vertebra is 20 mm below their midpoint.
@@ -149,43 +150,7 @@ def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, f
 
 
 _PELVIS = pelvis_places(WIDTH, DEPTH)
-LANDMARKS = {
-    "asis": Landmark("asis|asi", "pelvis", _PELVIS["asis"], NEAR_SPREAD),
-    "psis": Landmark("psis|psi", "pelvis", _PELVIS["psis"], 0.008),
-    "sacrum": Landmark("sacrum|sacr|sac|s1|s2|vsacral|sacral|midpsis", "pelvis", _PELVIS["sacrum"], side=False),
-    "thigh": Landmark(r"(th|thi|thigh|tth)[a-z]?\d*", "thigh", (-0.05, -0.25, 0.06), free=True),
-    "knee": Landmark("knee|kne|lknee|kneelat|latknee|lfe|lfc|kneelateral", "thigh", (-0.057, 0.0, 0.0), 0.01),
-    "knee_medial": Landmark("mknee|kneemed|medknee|mfe|mfc|kneemedial|knm", "thigh", (0.057, 0.0, 0.0), 0.01),
-    "shank": Landmark(r"(sh|sha|shank|tib|tibia|tsh)[a-z]?\d*", "shank", (-0.04, -0.2, 0.05), free=True),
-    "ankle": Landmark(
-        "ankle|ank|anklelat|latankle|lm|lmal|mall|anklelateral|latmal", "shank", (-0.043, 0.0, -0.005), 0.008
-    ),
-    "ankle_medial": Landmark(
-        "mankle|anklemed|medankle|mm|mmal|anklemedial|medmal", "shank", (0.043, 0.01, 0.005), 0.008
-    ),
-    "heel": Landmark("heel|hee|cal|calc|calcn", "foot", (0.0, -0.05, -0.06), 0.03),
-    "toe": Landmark("toe|mt2|2mt|d2mt|toe2", "foot", (0.0, -0.045, 0.16), 0.04),
-    "mt5": Landmark("mt5|5mt|d5mt|vmt|5thmet|met5", "foot", (-0.055, -0.06, 0.10), 0.03),
-    "mt1": Landmark("mt1|1mt|d1mt|dmt|1stmet|met1", "foot", (0.045, -0.06, 0.12), 0.03),
-    "shoulder": Landmark("shoulder|sho|acromion|acr|acromium", "clavicle", (0.0, 0.045, 0.0)),
-    "clavicle": Landmark("clavicle|sc|scj", "spine4", (-0.03, 0.06, 0.07)),
-    "jugular": Landmark("clav|jugular|ij|notch|suprasternale|supr", "spine4", (0.0, 0.05, 0.075), side=False),
-    "sternum": Landmark("strn|sternum|xiphoid|px|xiph|ster", "spine3", (0.0, 0.03, 0.12), 0.03, side=False),
-    "c7": Landmark("c7|cerv|cervicale", "spine4", (0.0, 0.12, -0.06), side=False),
-    "t10": Landmark(r"t8|t10|t12", "spine3", (0.0, 0.03, -0.10), 0.04, side=False),
-    "upper_arm": Landmark(
-        r"(biceps|bicep|upa|upperarm|uparm|ua|arm|deltoid)\d*", "upper_arm", (-0.05, -0.15, 0.0), free=True
-    ),
-    "elbow": Landmark("elbow|elb|lelbow|elbowlat|latelbow|elbowlateral|hle", "upper_arm", (-0.042, 0.0, 0.0), 0.01),
-    "elbow_medial": Landmark("melbow|elbowmed|medelbow|elbowmedial|elm|hme", "upper_arm", (0.042, 0.0, 0.0), 0.01),
-    "forearm": Landmark(r"(forearm|frm|fra|fa|farm)\d*", "forearm", (-0.04, -0.12, 0.0), free=True),
-    "wrist": Landmark("wrist|wra|wri|wristlat|latwrist|rsp|rs|wristradial", "forearm", (-0.02, 0.0, 0.035)),
-    "wrist_medial": Landmark("mwrist|wrb|wristmed|medwrist|usp|us|wristulnar", "forearm", (0.02, 0.0, -0.035)),
-    "hand": Landmark("hand|fin|finger|mc3|hand3|knuckle", "hand", (0.0, -0.085, 0.02)),
-    "head_front": Landmark("fhd|headfront|fronthead|temple", "head", (-0.07, 0.10, 0.08), 0.03),
-    "head_back": Landmark("bhd|headback|backhead", "head", (-0.07, 0.10, -0.08), 0.03),
-    "head": Landmark("head|vertex|tophead|hd|headtop", "head", (0.0, 0.16, 0.0), 0.03, side=False),
-}
+LANDMARKS = {key: Landmark(**{"at": _PELVIS.get(key), **row}) for key, row in data_of(__name__).items()}
 # Joints of the model are at the proximal end of their link. Landmarks at the distal end are this far below (de Leva's
 # length, in m for 1.741 m), with the name of the joint there.
 _LOWER_END = {"knee": "knee_flexion", "ankle": "ankle_flexion", "elbow": "elbow_flexion", "wrist": "wrist_flexion"}
@@ -217,7 +182,8 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
     Known names are ASIS, PSIS, sacrum, clusters of thigh, shank, upper arm and forearm, knee, ankle, heel, toe, MT5,
     MT1, shoulder, clavicle, C7, sternum, elbow, wrist, hand and head, with their common abbreviations, and "R", "L",
     "right" or "left" before or after them. Cluster markers are ``free``: calibration determines their positions.
-    ``unknown`` is "raise" or "drop", for unknown names; for these, create a MarkerSet with links and positions.
+    ``unknown`` ("raise" or "drop") controls the treatment of unknown names; to use them, create a MarkerSet with links
+    and positions.
 
     Example:
         >>> markers = marker_set(torsor.library.human(), ["R.ASIS", "L.ASIS", "R.TH1", "RKNE"])
@@ -250,7 +216,7 @@ def spreads(markers: MarkerSet) -> Array:
 
 
 def far_ends(body: Robot, markers: MarkerSet) -> Array:
-    """Return, for each marker at the distal end of its link, the joint origin there, on the link (M, 3); else 0.
+    """Return, for each marker at the distal end of its link, the joint origin at that end (M, 3); else 0.
 
     Such a marker moves with the length of the link.
     """

@@ -1,24 +1,24 @@
-"""Symbolic least squares of markers: cost, gradient and Hessian of one frame, and their solution.
+"""Symbolic least squares for markers: cost, gradient and Hessian of one frame, and their solution.
 
 With weights w, measured positions y and marker positions x(q), in base axes,
 
     minimise  sum of w |x(q) - y|^2        H = sum of w J^T J       g = sum of w J^T (x - y)
 
-H is the mass matrix of the body with a point mass w at each marker, so the composite-rigid-body recursion gives it
-without a Jacobian. With m, h and I the mass, the first moment and the inertia, about the origin, of all markers that
-joint j moves,
+H is the mass matrix of the body with a point mass w at each marker, so the composite-rigid-body recursion computes it
+without a Jacobian. Let m, h and I be the mass, first moment and inertia, about the origin, of all markers that joint j
+moves:
 
     f_j = w_j x h + m v_j      n_j = I w_j + h x v_j      H_ij = w_i . n_j + v_i . f_j      (i moves j)
 
 (w_j, v_j) is the axis of joint j as a twist about the origin (Featherstone 2008, section 6.2). The second derivative of
-a position by i and j is w_i x (dx/dq_j), so the exact Hessian has one more term in n_j,
+a position with respect to i and j is w_i x (dx/dq_j), so the exact Hessian has an additional term in n_j,
 
     n_j + Q w_j - trace(Q) w_j + v_j x f        Q = sum of w x (x - y)^T      f = sum of w (x - y)
 
 If a position is a function f of a variable, as in OpenSim joints, its axis is multiplied by f', and the exact Hessian
-has f'' times the gradient by the position on its diagonal.
+has f'' times the derivative with respect to the position on its diagonal.
 
-The same tree gives an elimination order without fill-in, from the tips to the root (section 6.5).
+The tree structure also gives an elimination order without fill-in, from the tips to the root (section 6.5).
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ Rates = tuple[ca.SX | float, ca.SX | float]  # first and second derivatives of a
 
 @dataclass(frozen=True)
 class Layout:
-    """The structure on which the equations of a recording depend, besides numbers that may change.
+    """The structure on which the equations of a recording depend, apart from numbers that may change.
 
     ``links`` are the link indices of the M markers. Position k of the robot is variable ``variables[k]``; -1 means that
     the position is ``fixed[k]``. With ``curves``, position k is the composition curves[k] of the variable.
@@ -67,7 +67,7 @@ class Layout:
         return q
 
     def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
-        """Return position k over the variables y (n), and its first and second derivatives in its variable."""
+        """Return position k as a function of the variables y (n), with first and second derivatives in its variable."""
         if self.variables[k] < 0:
             return ca.SX(self.fixed[k]), 0.0, 0.0
         x, slope, bend = y[self.variables[k]], ca.SX(1), ca.SX(0)
@@ -95,7 +95,7 @@ def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[c
 
 
 def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
-    """Return the inputs, the marker positions over them, the tree, and the moves of its joints.
+    """Return the inputs, the marker positions as functions of them, the tree, and the motions of its joints.
 
     Inputs are y (n), joint ``offsets`` (links, 3) in their parents, and positions ``local`` (M, 3) on the links.
     """
@@ -183,12 +183,12 @@ class _Load:
 
     @property
     def wrench(self) -> Twist:
-        """The moment about the origin and the force of the residuals."""
+        """The moment of the residuals about the origin, and their force."""
         Q = self.Q
         return ca.vertcat(Q[1, 2] - Q[2, 1], Q[2, 0] - Q[0, 2], Q[0, 1] - Q[1, 0]), self.f
 
     def times(self, axis: Twist, exact: ca.SX) -> Twist:
-        """Return the moment and force that move the point masses along a twist, with the second derivatives."""
+        """Return the moment and force that accelerate the point masses along a twist, with the second derivatives."""
         w, v = axis
         second = ca.triu2symm(self.second)
         inertia_w = ca.trace(second) * w - second @ w

@@ -1,8 +1,8 @@
 """OpenSim skeletons scaled to a person: body factors from marker distances, masses, and marker positions.
 
-A measurement compares the mean distance of marker pairs in a standing trial with that of the same markers on the
-skeleton. With S the diagonal matrix of the factors of a body, its points, its joints and its centre of mass move to S
-x. With m'/m the ratio of its masses, the second moment of its mass, E = trace(I)/2 - I, becomes
+A measurement compares the mean distance between marker pairs in a standing trial with that on the skeleton. If S is the
+diagonal matrix of the factors of a body, its points, joints and centre of mass move to S x. If m'/m is the ratio of its
+masses, its second moment of mass, E = trace(I)/2 - I, becomes
 
     E' = m'/m S E S        I' = trace(E') - E'
 """
@@ -76,7 +76,7 @@ def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Me
 def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float | None = None) -> OsimModel:
     """Return a skeleton with bodies scaled by ``factors`` {body: factor or (x, y, z)}, and a ``mass`` in kg.
 
-    Joints, centres of mass, inertias and markers follow. Bodies keep their fractions of the mass.
+    Joints, centres of mass, inertias and markers follow. Bodies keep their fractions of the total mass.
 
     Example:
         >>> origin, one = np.zeros(6), np.ones(3)

@@ -1,4 +1,4 @@
-"""A measured person: a body with the segment lengths that the markers of a recording show."""
+"""A measured person: a body with segment lengths determined from the markers of a recording."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -60,8 +60,8 @@ class Knowledge:
     """Prior knowledge of a person before the recording.
 
     ``spread`` (M,) is the accuracy of the marker positions on their links (m), ``masks`` (F, links, 3) the lengths that
-    each factor scales, ``ends`` (F, M, 3) how far it moves marker positions on their links, and ``factors`` (F, 2) the
-    expected factors and their accuracy.
+    each factor scales, ``ends`` (F, M, 3) the distances by which it moves markers on their links, and ``factors`` (F,
+    2) the expected factors and their accuracy.
     """
 
     spread: Array
@@ -133,7 +133,7 @@ def _on_links(person: Array, known: Knowledge) -> Array:
 
 
 def _derivatives(fit: Fit) -> AnyKernel:
-    """Return the kernel of the positions (M, 3), their Jacobian in y (3 M, n) and the rotations of all links."""
+    """Return the kernel for the positions (M, 3), their Jacobian in y (3 M, n) and the rotations of all links."""
 
     def traced() -> ca.Function:
         inputs, places, turns = moved_places(fit.robot, fit.layout)
@@ -156,7 +156,7 @@ def _subtree_sums(fit: Fit) -> Array:
 
 
 def _by_person(fit: Fit, turns: Array, known: Knowledge, chains: Array) -> Array:
-    """Return the derivatives of the positions (K, 3 M, F + 3 M) by factors and by positions on links."""
+    """Return the derivatives (K, 3 M, F + 3 M) of the positions with respect to factors and positions on links."""
     count, M = len(turns), len(chains)
     R = turns.reshape(count, -1, 3, 3)
     parents = np.array(fit.robot.parents)
@@ -232,14 +232,15 @@ def scaled_person(
     markers: MarkerSet | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> Person:
-    """Return a person of a mass (kg) with the segment lengths and marker positions that a recording shows.
+    """Return a person of given mass (kg) with segment lengths and marker positions determined from a recording.
 
     The recording may be of any motion. ``standing`` is a trial of the person standing upright with hanging arms, which
     also sets the zero of all angles. ``height`` (m) and ``sex`` select the tables (de Leva 1996) that provide initial
-    lengths, and the lengths that no marker shows. ``markers`` are the marker positions; by default they follow from the
-    marker names (``marker_set``). The hips follow from the width and depth of the pelvis (Harrington et al. 2007).
-    Segment masses are fractions of the mass, centres of mass and radii of gyration fractions of the scaled lengths.
-    Without a standing trial, angles have the zero of the tables, and lengths across a segment are less certain.
+    lengths, and the lengths that no marker determines. ``markers`` are the marker positions; by default they follow
+    from the marker names (``marker_set``). The hips follow from the width and depth of the pelvis (Harrington et al.
+    2007). Segment masses are fractions of the mass; centres of mass and radii of gyration are fractions of the scaled
+    lengths. Without a standing trial, the tables define the zero of the angles, and lengths across a segment are less
+    certain.
 
     Example:
         >>> body = human(1.80, 80.0)
@@ -310,7 +311,7 @@ def _chosen(
 
 
 def check_pelvis(markers: MarkerSet, recording: Markers) -> None:
-    """Warn if the pelvis markers do not determine its pose, from which the hips follow."""
+    """Warn if the markers do not determine the pose of the pelvis, from which the hips follow."""
     on_pelvis = [name for name, (link, _) in markers.places.items() if link == "pelvis"]
     if len(on_pelvis) < MIN_MARKERS:
         listed = f": {', '.join(on_pelvis)}" if on_pelvis else ""
@@ -347,14 +348,14 @@ def _prior(body: Robot, markers: MarkerSet, frames: Array) -> Array:
 
 
 def _complete(positions: Array, most: int) -> Array:
-    """Return up to ``most`` evenly spaced frames, of those with the largest number of markers."""
+    """Return up to ``most`` evenly spaced frames from those with the most markers."""
     seen = np.isfinite(positions).all(axis=2).sum(axis=1)
     good = np.flatnonzero(seen >= max(int(0.9 * seen.max()), 1))
     return np.asarray(positions[good[np.unique(np.linspace(0, len(good) - 1, most).round().astype(int))]])
 
 
 def _pelvis(markers: MarkerSet, frames: Array) -> tuple[float, float] | None:
-    """Return width and depth (m) of the pelvis between its markers, or None unless it has all four."""
+    """Return the width and depth (m) of the pelvis between its markers, or None unless it has all four."""
     at = {recognised(name): k for k, name in enumerate(markers.names)}
     four = [at.get((name, side)) for name in ("asis", "psis") for side in ("right", "left")]
     if any(k is None for k in four):

@@ -1,8 +1,8 @@
 """Segment masses and inertias of a measured person, from motion capture and force plates.
 
-    Y(q, v, a) pi = sum over the feet of J^T w      six equations for each frame: those of the whole body
+    Y(q, v, a) pi = sum over the feet of J^T w      six equations per frame: those of the whole body
 
-The muscles do not enter. The estimate is the maximum a posteriori estimate, with anthropometric tables as prior,
+Muscle forces do not enter. The estimate is the maximum a posteriori estimate, with anthropometric tables as the prior,
 
     minimise  sum of ((Y pi - J^T w) / noise)^2 / (2 s) + sum over segments of d(P, P0) / spread^2
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4       (Lee, Wensing and Park 2020)
@@ -48,10 +48,10 @@ UNITS = np.array(parameter_basis())
 class Segments:
     """Identified segments: ``parameters`` (p,) of the ``body``, with the ``covariance`` (k, k) of those in ``columns``.
 
-    ``prior`` is the body with table masses. ``before`` and ``after`` are the RMS of the residual force (N) and moment
-    (N m, about the pelvis) with the prior and with the estimate, over held-out ``frames`` (used, held out), or over the
-    used ones if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the
-    number of consecutive frames that count as one.
+    ``prior`` is the body with table masses. ``before`` and ``after`` are the RMS residual force (N) and moment (N m,
+    about the pelvis) with the prior and with the estimate, over held-out ``frames`` (used, held out), or over the used
+    ones if none are held out. ``noise`` (6,) are the residuals of the used frames, and ``correlation`` is the number of
+    consecutive frames that count as one.
     """
 
     prior: Robot | Skeleton
@@ -107,16 +107,16 @@ def identify_segments(
 ) -> Segments:
     """Return masses, centres of mass and inertias of the segments of a person, from motion and ground forces.
 
-    ``gait`` is a result of ``measured_gait``, or several of the same body. Frames in which motion and forces disagree
-    (``gait.valid``), for example because a foot misses the plates, and 0.17 s at both ends are omitted. The prior is
-    the body of the gait, with anthropometric masses. ``spread`` is the relative deviation of its segments from those of
-    the person. The mass of the whole body is that of the gait. ``symmetric`` makes segments of both sides mirror
-    images. ``held_out`` is the last fraction of the frames, which is reserved for the residual.
+    ``gait`` is a result of ``measured_gait``, or several results for the same body. Frames in which motion and forces
+    disagree (``gait.valid``), for example because a foot misses the plates, and 0.17 s at both ends are omitted. The
+    prior is the body of the gait, with anthropometric masses. ``spread`` is the relative deviation of its segments from
+    those of the person. The total mass is that of the gait. ``symmetric`` makes segments of both sides
+    mirror images. ``held_out`` is the last fraction of the frames, which is reserved for the residual.
 
     Parameters that the motion does not excite stay at the prior, with the corresponding standard deviations: a walk
-    shows legs and trunk, but not the mass distribution within the trunk. Deviations do not include systematic errors:
-    skin motion, joint positions, and acceleration noise, which makes segments with few markers appear lighter and their
-    neighbours heavier.
+    determines the legs and the trunk, but not the mass distribution within the trunk. The deviations do not include
+    systematic errors: skin motion, joint positions, and acceleration noise, which makes segments with few markers
+    appear lighter and their neighbours heavier.
 
     Example:
         >>> identify_segments(torsor.library.human())
@@ -275,7 +275,7 @@ def _covariance(A: Array, pi: Array, gamma: float, mass: float) -> Array:
 
 
 def _residual(tree: Robot, rows: list[_Rows], pi: Array) -> tuple[float, float]:
-    """Return the RMS of the residual force (N) and moment (N m) over frames."""
+    """Return the RMS residual force (N) and moment (N m) over frames."""
     q = np.concatenate([part.q for part in rows])
     tau = np.concatenate([part.Y @ pi - part.y for part in rows])
     force, moment = residual_wrench(tree, q, tau)

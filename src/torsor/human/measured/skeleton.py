@@ -1,4 +1,4 @@
-"""OpenSim skeletons as trees of hinges and slides, whose positions are functions of OpenSim's coordinates.
+"""OpenSim skeletons as trees of revolute and prismatic joints, with positions as functions of OpenSim's coordinates.
 
 A CustomJoint moves its child by three translations and then three rotations, each a function x = f(q) of a coordinate.
 In the tree each of them is a separate joint. With the derivatives f' and f'',

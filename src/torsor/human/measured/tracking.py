@@ -47,8 +47,8 @@ def _weighted(values: Array, weights: Sequence[float]) -> Array:
 class TrackMarkers(Cost):
     """The integral of the squared distance of markers on links from their measured positions, times their weights.
 
-    ``recording`` covers the phase from its first to its last frame. Missing markers do not count, and markers of the
-    recording that are not in ``markers`` are not used. Distances are divided by ``scale`` (m).
+    ``recording`` covers the phase from its first to its last frame. Missing markers are ignored, as are markers of the
+    recording that are not in ``markers``. Distances are divided by ``scale`` (m).
 
     Example:
         >>> seen = Markers(["tip"], [0.0, 0.1, 0.2, 0.3], np.zeros((4, 1, 3)))
@@ -96,9 +96,9 @@ def measured_start(
 
     The motion may be a table with coordinate names, as written by ``torsor measure --mot``. The start is an array of
     profiles (count, N), or, for a problem with a free duration such as a free walk, variables (n,) with the measured
-    duration. The body starts above the origin, as in predicted walks. ModelError is raised for coordinates of the
-    problem that the body does not have. Profiles that terms add (force sharing of free steps) start at zero. A motion
-    in other axes must be turned in the recording (``in_axes("left up forward")``).
+    duration. The body starts above the origin, as in predicted walks. If the body lacks coordinates of the problem,
+    ModelError is raised. Profiles that terms add (force sharing of free steps) start at zero. A motion in other axes
+    must first be rotated (``in_axes("left up forward")`` of the recording).
     """
     instance_of(problem, MotionProblem, WHERE, "problem", allowed="a MotionProblem")
     names, q = _coordinates(motion)
@@ -128,7 +128,7 @@ def measured_start(
 
 
 def check_even(node: Node, where: str) -> None:
-    """Raise ModelError in a phase whose contact times are variables, because the data belong to given times."""
+    """Raise ModelError if the contact times of the phase are variables, because the data belong to given times."""
     if node.clock.harmonics:
         fix = 'use a walk with given times: `version="clean"`, or Step(timing="given")'
         raise ModelError("the phase has free contact times", where=where, allowed="given times", fix=fix)
@@ -144,7 +144,7 @@ def _coordinates(motion: MeasuredMotion | MotionTable) -> tuple[list[str], Array
 
 
 def check_turned(names: Sequence[str], q: Array, where: str) -> None:
-    """Raise ModelError if a measured person does not walk along the z axis, as predicted persons do."""
+    """Raise ModelError if a measured person does not walk along the z axis, as predicted people do."""
     if "yaw" not in names:
         return
     yaw = float(np.median(q[:, names.index("yaw")]))
@@ -162,11 +162,11 @@ ANGLE_SCALE = 0.1  # rad: scale of angle differences
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrackForces(Grounded, Cost):
-    """The integral of the squared differences between ground forces on the feet and measured ones.
+    """The integral of the squared differences between predicted and measured ground forces on the feet.
 
-    ``values`` (K, 2, 3) are the forces (N) on the right and the left foot in body axes, at equal time steps from the
-    start to the end of the phase. Where a force is NaN, the foot does not count. Differences are divided by ``scale``
-    times the weight. ``body`` and ``support`` are those of a problem of ``torsor.human`` (set by ``followed``).
+    ``values`` (K, 2, 3) are the forces (N) on the right and left foot in body axes, at equal time steps from the
+    start to the end of the phase. Where a force is NaN, the foot is ignored. Differences are divided by ``scale`` times
+    body weight. ``body`` and ``support`` are those of a problem of ``torsor.human`` (set by ``followed``).
     """
 
     values: Any
@@ -181,7 +181,7 @@ class TrackForces(Grounded, Cost):
         return forces
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of ``Grounded``, and for each foot whether it counts and its force (K, 8)."""
+        """Return the data of ``Grounded``, and for each foot whether it is used and its force (K, 8)."""
         forces = at_times(s, np.linspace(0.0, 1.0, len(self._values)), self._values)
         return {**super().data(s), self.title: _weighted(forces, [1.0, 1.0])}
 
@@ -213,9 +213,10 @@ def followed(
 
     These are the times of a heel strike of the right foot and the next one of the left foot (of the right foot with
     ``steps=2``). ``forces`` are those of the right and left foot (``recordings.by_foot``). ``motion`` is a result of
-    ``inverse_kinematics`` whose angles are tracked. ``recording`` are markers, with their positions ``markers`` on the
-    body. ``weights`` of "forces", "angles" and "markers" are 1. Differences are divided by 0.1 of the weight, by 0.1
-    rad and by 0.01 m. Contact times and step length are those of the problem: use the measured ``Step``.
+    ``inverse_kinematics`` whose angles are tracked. ``recording`` contains markers, with their positions on the body in
+    ``markers``. The ``weights`` of "forces", "angles" and "markers" are 1 by default. Differences are divided by 0.1
+    times body weight, 0.1 rad and 0.01 m. Contact times and step length are those of the problem: use the measured
+    ``Step``.
     """
     walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="one of torsor.human.walking()"))
     first = number(first, WHERE_FOLLOWED, "first (s)")
@@ -240,7 +241,7 @@ def followed(
 
 
 def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
-    """Return the foot forces (K, 2, 3) at equal time steps, zero where a foot is in the air."""
+    """Return the foot forces (K, 2, 3) at equal time steps; they are zero while a foot is in the air."""
     instance_of(forces, GroundForces, WHERE_FOLLOWED, "forces", allowed="GroundForces")
     turned = forces.in_axes(HUMAN).without_unloaded(LOAD_THRESHOLD)
     _check_within(turned.times, first, last, forces.source)
@@ -249,7 +250,7 @@ def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
 
 
 def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, weight: float) -> Reference:
-    """Return the term that tracks angles, and the height of the pelvis, as far as markers show them."""
+    """Return the term that tracks angles and the pelvis height, where markers determine them."""
     instance_of(motion, MeasuredMotion, WHERE_FOLLOWED, "motion", allowed="a result of inverse_kinematics")
     check_turned(motion.body.coordinate_names, motion.q, WHERE_FOLLOWED)
     _check_within(motion.times, first, last, "motion")
@@ -267,7 +268,7 @@ def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: 
 
 
 def _placed(problem: MotionProblem, recording: Markers, markers: MarkerSet, first: float, last: float) -> Markers:
-    """Return the markers at the times of the step, shifted along the ground so that the right foot is at its place.
+    """Return the markers at the times of the step, shifted along the ground so that the right foot is in place.
 
     The shift follows from the markers of the right foot while it is flat.
     """

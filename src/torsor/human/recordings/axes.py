@@ -1,4 +1,4 @@
-"""Laboratory axes, named by their directions for the person: "forward up right" is x forward, y up, z right."""
+"""Laboratory axes, named by their directions relative to the person: "forward up right" is x forward, y up, z right."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def checked_axes(axes: object, where: str) -> str:
 
 
 def rotation(source: str, target: str, where: str) -> Array:
-    """Return R (3, 3) with x_target = R x_source, for vectors in the axes ``source`` and ``target``."""
+    """Return R (3, 3) in x_target = R x_source, for vectors in the axes ``source`` and ``target``."""
     if not checked_axes(source, where):
         fix = 'pass them: torsor.human.recordings.load(path, axes="forward up right")'
         raise ModelError("the axes of the recording are unknown", where=where, fix=fix)

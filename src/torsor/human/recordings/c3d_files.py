@@ -21,7 +21,7 @@ MAX_RATE = 1e6  # Hz
 
 
 class Parameters:
-    """The metadata of a C3D file; ``reader`` has read header and parameters, ``source`` is the file name."""
+    """The metadata of a C3D file; ``reader`` has read the header and parameters, and ``source`` is the file name."""
 
     def __init__(self, reader: Any, source: str) -> None:
         self.reader, self.source = reader, source
@@ -99,7 +99,7 @@ class Parameters:
         return offsets, scales * (general[0] if len(general) else 1.0)
 
     def numbers(self, data: bytes, size: int) -> NDArray[Any]:
-        """Return floats of 4 bytes, or integers of 1 or 2 bytes."""
+        """Return 4-byte floats, or integers of 1 or 2 bytes."""
         if size < 4:
             return np.frombuffer(data, dtype=f"{self._order}i{size}")
         if self.reader.proc_type != "DEC":
@@ -157,11 +157,11 @@ def upward(plate: Plate, where: str, above: Array | None) -> Array:
 
 
 def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tuple[Array, Array, Array]:
-    """Return the force on the person, its centre of pressure and the free moment about it, each (K, 3), in lab axes.
+    """Return the force on the person, its centre of pressure and free moment, each (K, 3), in laboratory axes.
 
     ``above`` (3,) is a point on the side of the plate where the person is, such as the mean of the markers. The default
     is opposite to the z axis of the plate. Files contain either the force on the plate or that on the person; the sign
-    is chosen such that the ground pushes. If the plate is unloaded, the centre of pressure is NaN.
+    is chosen so that the ground pushes. If the plate is unloaded, the centre of pressure is NaN.
 
     Example:
         >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
@@ -368,7 +368,7 @@ def _in_si(data: Array, at: list[int], kind: int, parameters: Parameters, unit: 
 
 
 def _length(word: str, unit: str) -> float:
-    """Return the metres in the length unit of a moment (Nmm, N.m, ...) or a position."""
+    """Return the length unit of a moment (Nmm, N.m, ...) or a position, in metres."""
     return TO_METRES.get(word.lstrip("n*.· ").removesuffix("."), TO_METRES[unit])
 
 

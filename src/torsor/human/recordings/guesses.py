@@ -20,9 +20,9 @@ MIN_DISTANCE = 0.5  # m: a person who moves less may be standing
 def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
     """Return the likely axes of a recording, such as "forward left up", or "" if they cannot be determined.
 
-    ``up`` (3,) points up, if it is known. Otherwise the axis along which the markers of an upright person extend most
-    is vertical. The axis along which the person walks is forward or back. If the person stays in place, the first
-    horizontal axis is called forward.
+    ``up`` (3,) points up, if it is known. Otherwise the axis along which the markers extend most is assumed to be
+    vertical (upright person). The axis along which the person walks is forward or back. If the person stays in place,
+    the first horizontal axis is called forward.
 
     Example:
         >>> heights = np.linspace(0.1, 1.7, 10)
@@ -99,7 +99,7 @@ class Contact(NamedTuple):
 
 
 def foot_markers(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the markers of the right and of the left foot, by their names: R.Heel, RTOE, heel_r, Left_Ankle.
+    """Return the markers of the right and left foot, by their names: R.Heel, RTOE, heel_r, Left_Ankle.
 
     Example:
         >>> foot_markers(["R.Heel", "L.Toe", "R.Knee", "LHEE", "ankle_r", "RTHI"])
@@ -149,10 +149,10 @@ def span_of(forces: GroundForces, contact: Contact) -> str:
 
 
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
-    """Return the plate forces as those of the "right" and "left" foot; each contact is assigned to the nearer foot.
+    """Return the plate forces as forces on the "right" and "left" foot; each contact is assigned to the nearer foot.
 
-    A foot on two plates has the sum of both, with the centre of pressure of the sum. Contacts that are far from both
-    feet (of another person, or a wrong plate) are omitted with a warning. Markers and forces must have the same axes.
+    A foot on two plates gets the sum of both forces, with the centre of pressure of the sum. Contacts that are far from
+    both feet (another person, or a wrong plate) are omitted with a warning. Markers and forces must have the same axes.
 
     Example:
         >>> t = np.arange(100) / 1000

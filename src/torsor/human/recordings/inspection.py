@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 
 def finding(kind: str, places: Sequence[str], source: str, fix: str, before: str = "") -> list[Finding]:
-    """Return one finding about several places, with the first ones listed, or none without places."""
+    """Return one finding about several places, with the first ones listed, or none if there are no places."""
     if not places:
         return []
     more = f"; ... {len(places)} in all" if len(places) > MAX_PLACES else ""
@@ -70,7 +70,7 @@ _SIDE = re.compile(r"(?:.*:)?(?:(right|left|r|l)[ ._-]?(.+)|(.+?)[ ._-](right|le
 
 
 class Walk(NamedTuple):
-    """How a person walks: the horizontal direction ``way`` (3,), and the ``belt`` (3,), the velocity of stance feet."""
+    """How a person walks: the horizontal direction ``way`` (3,), and ``belt`` (3,), the velocity of stance feet."""
 
     way: Array
     belt: Array
@@ -116,7 +116,7 @@ def walking_findings(markers: Markers) -> list[Finding]:
 
 
 def contact_findings(forces: GroundForces, markers: Markers, plate_contacts: list[Contact]) -> list[Finding]:
-    """Return findings from whole contacts of known feet, which reveal forces with a wrong sign.
+    """Return findings from complete contacts of known feet, which reveal forces with a wrong sign.
 
     The ground first brakes a foot and later pushes it forward, and it pushes both feet inwards.
     """
@@ -187,7 +187,7 @@ def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
 
 
 def _mean_velocity(markers: Markers) -> Array:
-    """Return the mean velocity (3,) of the markers, from first to last sight of each."""
+    """Return the mean velocity (3,) of the markers, each from its first to its last visible frame."""
     velocities = []
     for k, seen in enumerate(markers.seen.T):
         frames = np.flatnonzero(seen)
@@ -216,7 +216,7 @@ MAX_UNEXPLAINED, MIN_IMPROVEMENT = 0.6, 0.1
 
 
 def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return a finding if forces and marker accelerations agree much better at other times."""
+    """Return a finding if forces and marker accelerations agree much better with a time shift."""
     left = _disagreement(forces, markers)
     if not np.isfinite(left).any():
         return []
@@ -231,7 +231,7 @@ def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
 
 
 def _disagreement(forces: GroundForces, markers: Markers) -> Array:
-    """Return the share of force variance that accelerations leave unexplained at each shift, or NaN if unknown."""
+    """Return the fraction of force variance not explained by accelerations at each shift, or NaN if unknown."""
     unexplained, up = np.full(len(SHIFTS), np.nan), up_axis(forces.axes)
     if up is None or min(markers.rate, forces.rate) * SPAN < 1:
         return unexplained
@@ -351,7 +351,7 @@ def _force_axes(forces: GroundForces) -> list[Finding]:
 
 
 def _offsets(forces: GroundForces) -> list[Finding]:
-    """Return offsets of plates that are loaded at times, and otherwise show a small constant force."""
+    """Return offsets of plates that are loaded at times and otherwise measure a small constant force."""
     places = []
     for k, name in enumerate(forces.names):
         size = np.linalg.norm(forces.forces[:, k], axis=1)
@@ -496,7 +496,7 @@ def jumps(markers: Markers) -> list[tuple[int, str, float]]:
 
 
 def swapped(markers: Markers) -> list[tuple[int, str, str]]:
-    """Return the frame and the two markers of each exchange, where exchanged names would give smooth motion."""
+    """Return the frame and the two markers of each exchange, if exchanging the names would make the motion smooth."""
     positions, predicted = markers.positions[2:], _predicted(markers)
     error, _ = _errors(markers)
     exchanges = list[tuple[int, str, str]]()
@@ -515,7 +515,7 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
 
 
 def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
-    """Return pairs of right and left markers on opposite sides compared with most pairs, in nearly all frames."""
+    """Return right and left marker pairs whose sides are opposite to those of most pairs, in nearly all frames."""
     pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
     if len(pairs) < MIN_PAIRS:
         return []
@@ -534,7 +534,7 @@ def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
 
 
 def _left_of(name: str) -> str:
-    """Return the name of the marker on the left side, or "" if the name is not of the right side."""
+    """Return the name of the marker on the left side, or "" if the name is not that of a right-side marker."""
     for pattern in _RIGHT:
         matched = pattern.match(name)
         if matched:
@@ -623,12 +623,12 @@ MAX_RADIANS = 1.6  # typical largest number in a table of angles in radians
 
 
 def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Finding]:
-    """Return likely errors in recordings of one trial, each with its place and a fix.
+    """Return likely errors in recordings of one trial, each with its location and a fix.
 
     Kinds: "unit", "swap" (two markers exchange places, or are in the wrong order), "sides" (right and left in all
-    frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (of an empty plate), "place" (a centre of
-    pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two feet on one),
-    "degrees". Checks that need markers and forces run if both are given.
+    frames), "jump", "frozen", "missing", "gap", "treadmill", "axes", "offset" (an empty plate), "place" (a centre of
+    pressure off its plate or foot), "times", "feet" (swapped), "shared" (one foot on two plates, or two feet on one)
+    and "degrees". Checks that need markers and forces run if both are given.
 
     Example:
         >>> inspect(Markers(["toe"], [0.0, 0.01, 0.02], [[[0.1, 0.2, 0.3]]] * 3))

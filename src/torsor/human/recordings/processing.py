@@ -18,10 +18,11 @@ Moved = TypeVar("Moved", Markers, GroundForces)
 
 
 def overground(data: Moved, speed: float) -> Moved:
-    """Return markers or ground forces of a treadmill trial with the belt ``speed`` (m/s) added in walking direction.
+    """Return markers or ground forces of a treadmill trial with the belt ``speed`` (m/s) added along the walk.
 
-    Use the same speed for markers and forces of a trial; the belt moves backward for the person. Forces do not change,
-    their centres of pressure move forward with time, and plate corners are dropped. Joint moments do not depend on it.
+    Use the same speed for markers and forces of a trial; the belt moves backward relative to the person. Forces do not
+    change, their centres of pressure move forward with time, and plate corners are dropped. Joint moments do not depend
+    on the speed.
 
     Example:
         >>> still = Markers(["C7"], [0.0, 0.5], np.zeros((2, 1, 3)), axes="forward up right")
@@ -44,7 +45,7 @@ SPEED_INTERVAL = 0.1  # s: time over which speeds are computed, so that noise of
 
 
 def standing(markers: Markers, shortest: float = 0.5, *, still: float = MAX_SWAY_SPEED) -> Markers:
-    """Return the longest interval in which no marker is faster than ``still`` m/s, at least ``shortest`` s long.
+    """Return the longest interval, of at least ``shortest`` s, in which no marker is faster than ``still`` m/s.
 
     ModelError is raised if there is none, as in most recordings of walking: scaling needs a standing trial.
 
@@ -117,8 +118,9 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
 def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
     """Return markers, a table or ground forces after ``lowpass`` with a ``cutoff`` in Hz; times must have equal steps.
 
-    For ground forces, the moments about the origin are filtered, and centres of pressure follow, because these jump
-    when a foot leaves the ground and moments do not. Unloaded samples must be set to 0 first (``without_unloaded``).
+    For ground forces, the moments about the origin are filtered and the centres of pressure computed from them, because
+    centres of pressure jump when a foot leaves the ground and moments do not. Unloaded samples must be set to 0 first
+    (``without_unloaded``).
 
     Example:
         >>> table = MotionTable(["x"], np.arange(100) / 100, np.ones((100, 1)))
@@ -212,7 +214,7 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
 
 
 def uniform_rate(times: Array, where: str) -> float:
-    """Return the rate (Hz) of times (K,), which must have equal steps up to their written digits."""
+    """Return the rate (Hz) of times (K,), which must have equal steps within their printed precision."""
     steps = np.diff(times)
     if not len(steps):
         raise ModelError("there is a single frame", where=where, allowed="2 or more")

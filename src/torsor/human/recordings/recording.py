@@ -69,7 +69,7 @@ def checked_times(times: ArrayLike, where: str) -> Array:
 
 
 def rate_of(times: Array) -> float:
-    """Return the rate (Hz) of times (K,): of all steps if they are equal, else of the median step; 0 for one time."""
+    """Return the rate (Hz) of times (K,): from all steps if equal, else from the median step; 0 for a single time."""
     if len(times) < 2:
         return 0.0
     steps = np.diff(times)
@@ -90,7 +90,7 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
 
 
 class TimedData:
-    """The common part of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), a rate."""
+    """The base class of markers, ground forces and tables: unique ``names``, increasing ``times`` (K,), a rate."""
 
     names: tuple[str, ...]
     times: Array
@@ -110,7 +110,7 @@ class TimedData:
         self._store(**{field: checked_values(getattr(self, field), full, self.source, field) for field in self._arrays})
 
     def changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
-        """Return the same data with other arrays (K, names, ...)."""
+        """Return the same data with new arrays (K, names, ...)."""
         found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type: ignore[type-var]
         return found
 
@@ -143,7 +143,7 @@ class TimedData:
         return self.changed(lambda x: x[:, chosen], names=tuple(self.names[k] for k in chosen), **others)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return the same data with other names, {old: new}; for a pair swapped in all frames use {a: b, b: a}.
+        """Return the same data with new names, {old: new}; for a pair swapped in all frames use {a: b, b: a}.
 
         Example:
             >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).renamed({"toe": "R.Toe"}).names
@@ -173,9 +173,9 @@ class Gap(NamedTuple):
 class Markers(TimedData):
     """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN if not seen.
 
-    ``rate`` is in Hz (0: that of the times). ``axes`` are the directions of x, y and z for the person, such as "forward
-    up right", or "" if unknown. ``unit`` is the unit of the source file, in which ``save`` writes; positions are always
-    in m. ``source`` is the file name for messages.
+    ``rate`` is in Hz (0: from the times). ``axes`` are the directions of x, y and z relative to the person, such as
+    "forward up right", or "" if unknown. ``unit`` is the unit of the source file, in which ``save`` writes; positions
+    are always in m. ``source`` is the file name for messages.
 
     Example:
         >>> markers = Markers(["heel", "toe"], [0.0, 0.01], np.zeros((2, 2, 3)))
@@ -218,14 +218,15 @@ class Markers(TimedData):
         return replace(self, positions=self.positions @ R.T, axes=axes)
 
     def with_positions(self, positions: ArrayLike, times: ArrayLike | None = None) -> "Markers":
-        """Return the same markers with other positions (K, M, 3), in m, and other ``times`` (K,), in s."""
+        """Return the same markers with new positions (K, M, 3), in m, and new ``times`` (K,), in s."""
         when: dict[str, Any] = {} if times is None else {"times": np.asarray(times), "rate": 0.0}
         return replace(self, positions=np.asarray(positions), **when)
 
     def gaps(self) -> list[Gap]:
         """Return the gaps in which markers were not seen, marker by marker.
 
-        The duration is from the last frame before to the first frame after the gap, or to an end of the recording.
+        The duration is measured from the last frame before to the first frame after the gap, or to an end of the
+        recording.
 
         Example:
             >>> positions = np.zeros((5, 1, 3))
@@ -242,7 +243,7 @@ class Markers(TimedData):
 
 
 def checked_markers(value: object, where: str, what: str) -> Markers:
-    """Return an argument that must be markers."""
+    """Return the argument; raise ModelError unless it is ``Markers``."""
     allowed = "Markers, such as torsor.human.recordings.load(path).markers"
     return instance_of(value, Markers, where, what, allowed=allowed)
 
@@ -250,7 +251,7 @@ def checked_markers(value: object, where: str, what: str) -> Markers:
 def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float | None = None) -> Array:
     """Return samples (K, ...) at other times t, by linear interpolation.
 
-    Before the first and after the last sample, the value is that sample, or ``outside``.
+    Before the first and after the last sample, the result is that sample, or ``outside``.
     """
     columns = values.reshape(len(values), -1).T
     sampled = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
@@ -268,10 +269,10 @@ def runs(flags: Flags) -> list[tuple[int, int]]:
 class GroundForces(TimedData):
     """Ground forces on a person at P plates or feet, in laboratory axes.
 
-    ``forces`` (K, P, 3) in N at the centres of pressure ``centers`` (K, P, 3) in m, and free ``moments`` (K, P, 3)
-    about these centres, in N m, at K ``times`` (s). The centre of pressure of an unloaded plate is arbitrary;
-    ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are those of the plates, in m, if the file has them. ``rate``
-    (Hz), ``axes`` and ``source`` are as in ``Markers``.
+    It contains ``forces`` (K, P, 3) in N at the centres of pressure ``centers`` (K, P, 3) in m, and free ``moments``
+    (K, P, 3) about these centres, in N m, at K ``times`` (s). The centre of pressure of an unloaded plate is arbitrary;
+    ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are the plate corners, in m, if the file contains them.
+    ``rate`` (Hz), ``axes`` and ``source`` are as in ``Markers``.
 
     Example:
         >>> zero = np.zeros((1, 1, 3))
@@ -342,9 +343,9 @@ class GroundForces(TimedData):
         return np.where(np.isnan(about).any(axis=2, keepdims=True), 0.0, both)
 
     def with_wrench(self, wrench: Array, times: Array | None = None) -> "GroundForces":
-        """Return ground forces with other moments about the origin and forces (K, P, 6), at other ``times``.
+        """Return ground forces with new moments about the origin and forces (K, P, 6), at new ``times``.
 
-        Centres of pressure stay at the height of those of the plates; they are NaN without a vertical force.
+        Centres of pressure keep the height of the plates; they are NaN without a vertical force.
         """
         vertical = up_axis(self.axes)
         if vertical is None:
@@ -398,7 +399,7 @@ class MotionTable(TimedData):
     """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as in a .mot or .sto file.
 
     ``in_degrees`` is the angle unit that the file states, or None. Values are kept as written, because a file does not
-    state which of its columns are angles; ``to_radians`` converts them. ``title`` is the first line of the file,
+    state which of its columns are angles; ``to_radians`` converts them. ``title`` is the first line of the file, and
     ``source`` its name.
 
     Example:
@@ -446,7 +447,7 @@ class MotionTable(TimedData):
         """Return the table with its ``angles`` in radians; a table in radians is returned unchanged.
 
         ``angles`` are the columns to convert. By default these are all columns except translations, forces and moments,
-        by name: those that end with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
+        by name: those ending with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
         """
         return self._converted(False, angles)
 
@@ -506,7 +507,7 @@ class Recording:
     events: tuple[Event, ...] = ()
 
     def has(self, what: str) -> bool:
-        """Return whether the file has "markers", "forces" or a "table"."""
+        """Return whether the file contains "markers", "forces" or a "table"."""
         return getattr(self, f"found_{what}", None) is not None
 
     @property

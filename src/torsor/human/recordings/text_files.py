@@ -1,4 +1,4 @@
-"""Text files of recordings: tables (.mot, .sto), markers (.trc) and comma-separated columns (.csv)."""
+"""Recordings in text files: tables (.mot, .sto), markers (.trc) and comma-separated columns (.csv)."""
 
 import csv
 import re
@@ -29,7 +29,7 @@ from torsor.human.recordings.recording import (
 
 
 def _recorded_rows(path: Path, what: str) -> list[Row]:
-    """Return the lines of a file; names with accents, from Windows programs, may be in Latin-1."""
+    """Return the lines of a file; accented names from Windows programs may be in Latin-1."""
     return text_rows(path, path.name, what, max_bytes=MAX_BYTES, other_encoding="latin-1")
 
 
@@ -79,7 +79,7 @@ _ENDS = tuple(f"{kind}{axis}" for kind in "vp" for axis in "xyz")
 
 
 def _torques(stem: str) -> list[list[str]]:
-    """Return the possible names of torques."""
+    """Return the possible torque names."""
     others = [re.sub("force", word, stem, flags=re.IGNORECASE) for word in ("torque", "moment")]
     return [[f"{other}{kind}{axis}" for axis in "xyz"] for other in (*others, stem) for kind in ("", "m", "t")]
 
@@ -184,7 +184,7 @@ def _mot_numbers(path: Path, rows: list[Row], names: Sequence[str], parts: int) 
 
 
 def _all_parts(path: Path, row: Row, names: Sequence[str], parts: int) -> list[str]:
-    """Return the cells of a row of vectors, one for each part."""
+    """Return the cells of a row of vectors, one per part."""
     cells = list[str]()
     for k, field in enumerate(_fields(row)):
         numbers = [number for number in re.sub(r"[~\[\]()\s]", "", field).split(",") if number]
@@ -196,7 +196,7 @@ def _all_parts(path: Path, row: Row, names: Sequence[str], parts: int) -> list[s
 
 
 def _compare_count(path: Path, declared: str, count: int, what: str) -> None:
-    """Warn if a header declares another number of rows or frames than the table has."""
+    """Warn if the number of rows or frames in the header differs from that in the table."""
     expected = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 12 else count
     # More rows of a .mot file than declared are harmless; wrong column counts are too common to be meaningful.
     if expected > count or (expected < count and what == "frames"):
@@ -268,9 +268,9 @@ RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
     """Return the markers in a .trc file, in m.
 
-    ``unit`` ("m", "cm" or "mm") replaces that of the file. The file does not state its ``axes``; those of OpenSim are
-    assumed. A marker is missing (NaN) if its fields are empty, NaN, 9999999, or all three exactly 0. If counts in the
-    header contradict the table, the table is used, with a warning.
+    ``unit`` ("m", "cm" or "mm") replaces the unit in the file. The file does not state its ``axes``; those of OpenSim
+    are assumed. A marker is missing (NaN) if its fields are empty, NaN, 9999999, or all three exactly 0. If counts in
+    the header contradict the table, the table is used, with a warning.
     """
     path = Path(path)
     rows = _recorded_rows(path, TRC_KIND)
@@ -337,7 +337,7 @@ def _trc_numbers(path: Path, rows: list[Row], markers: list[str], power: int) ->
 
 
 def _rate(path: Path, values: dict[str, str], times: Array) -> float:
-    """Return the rate of the header, or with a warning that of the times if they disagree."""
+    """Return the rate in the header; if it disagrees with the times, warn and return the rate of the times."""
     real = rate_of(times)
     try:
         stated = number_in(values.get("datarate", "0"))
@@ -392,12 +392,12 @@ def read_csv(
     axes: str = OPENSIM,
     rate: float | None = None,
 ) -> Recording:
-    """Return the content of a .csv file; ``columns`` is a map {column of the file: name}, by default all unchanged.
+    """Return the content of a .csv file; ``columns`` maps {file column: name}; by default names are unchanged.
 
-    One column is named "time" (s), or ``rate`` (Hz) is given. Names that end with x, y and z, as in "R.Heel x", become
-    a marker, in ``unit`` ("m", "cm" or "mm"), which is then required. Names such as ground_force_r_vx become ground
-    forces. All other columns form the table. Separators are commas, semicolons or tabs; with semicolons, commas in
-    numbers are decimal points.
+    One column must be named "time" (s), or ``rate`` (Hz) must be given. Columns whose names end with x, y and z, as in
+    "R.Heel x", become a marker, in ``unit`` ("m", "cm" or "mm"), which is then required. Columns such as
+    ground_force_r_vx become ground forces. All other columns form the table. Separators are commas, semicolons or tabs;
+    with semicolons, commas in numbers are decimal points.
     """
     path = Path(path)
     cells = csv_table(path)

@@ -1,4 +1,4 @@
-"""Tasks on flat feet; ``TASKS`` lists them by the names used on the command line. Carrying is walking with a load."""
+"""Flat-footed tasks; ``TASKS`` lists them by the names used on the command line. Carrying is walking with a load."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""The figure of a task: postures with load and seat, and the torques closest to the strength limits."""
+"""The figure of a task: postures with load and seat, and the torques closest to their strength limits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ ARMREST_LENGTH = 0.25  # length of an armrest (m)
 
 
 def draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
-    """Draw the seat in a panel, seen from the right, centred at its point of action and offset by ``shift`` (m)."""
+    """Draw the seat in a panel, seen from the right, centred at its point of contact and offset by ``shift`` (m)."""
     front, back = shift - seat.back + SEAT_DEPTH / 2, shift - seat.back - SEAT_DEPTH / 2
     axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
     axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)
@@ -39,10 +39,10 @@ POSTURES, POSTURE_SPACING, TORQUES = 9, 1.1, 8  # number of postures, their dist
 
 
 def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
-    """Return a figure of a task: postures from the right side, and torques (N m) with the wrenches of ground and seat.
+    """Return a figure of a task: postures from the right side, and torques (N m) with the ground and seat wrenches.
 
     The postures include load and seat. The torques shown are those with the largest fraction of the strength, which is
-    dotted where it is close. If ``path`` is given, the figure is saved there.
+    drawn dotted where it is close. If ``path`` is given, the figure is saved there.
     """
     body, torques = result.robot, joint_torques(result)
     figure = new_figure(12.0, 6.4)
@@ -92,7 +92,7 @@ def _named(coordinates: Sequence[str], torques: Array, order: Sequence[int]) -> 
 
 
 def draw_postures(axes: Any, result: MotionResult, count: int = POSTURES) -> None:
-    """Draw postures of a task side by side into a panel, seen from the right, with load, seat and forces."""
+    """Draw postures of a task side by side in a panel, seen from the right, with load, seat and forces."""
     support, times = grounded_term(result.problem).support, np.linspace(0.0, result.T, count)
     points = landmarks(result.robot, result.at(times).q, load_of(result.problem))
     pressed = presses(result, times / result.T)[..., [2, 1, 5, 4]]  # forward and up components of points and forces

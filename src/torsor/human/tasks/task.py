@@ -1,7 +1,7 @@
-"""Human tasks on flat feet, predicted by minimum effort: the shared parts of lifting, standing up and reaching.
+"""Flat-footed human tasks, predicted by minimising effort: the shared parts of lifting, standing up and reaching.
 
 They use the body, ground, strengths and compiled kernels of walking. The ground is at y = 0. The heels are at z = 0
-with their midpoint at x = 0. x points to the left, z forward. Clavicles, wrists, neck, head and the upper spine are
+with their midpoint at x = 0. x points to the left and z forward. Clavicles, wrists, neck, head and the upper spine are
 frozen.
 """
 
@@ -158,7 +158,7 @@ class Task(HumanProblem):
     def solve(self, solver: str | None = None, **settings: Any) -> MotionResult:
         """Return the optimal motion, as ``MotionProblem.solve`` does.
 
-        If the person is too weak for the task, the ``MotionError`` names the joints that are too weak.
+        If the person is too weak for the task, ``MotionError`` names the joints that are too weak.
         """
         try:
             return super().solve(solver, **settings)
@@ -225,13 +225,13 @@ class TaskSettings:
         on_rails: tuple[float, float] = (0.0, 1.0),
         relax_aims_first: bool = False,
     ) -> MotionProblem:
-        """Return the minimum-effort problem on flat feet, with joint ranges, strengths and balance.
+        """Return the minimum-effort problem with flat feet, joint ranges, strengths and balance.
 
-        ``aims`` are the constraints of the task itself, ``body`` includes the ``load``, and ``guess`` are the first and
-        last posture of the initial guess. ``trunk`` replaces the strengths of spine flexion, ``hands`` are hand forces,
-        and ``peak`` is the weight of the peak hip and knee moments. The hands hold the rails of the support within the
-        times ``on_rails``. If the problem is infeasible, torques are relaxed before balance and aims, or after the
-        aims.
+        ``aims`` are the constraints of the task itself, ``body`` includes the ``load``, and ``guess`` contains the
+        first and last postures of the initial guess. ``trunk`` replaces the strengths of spine flexion, ``hands`` are
+        hand forces, and ``peak`` is the weight of the peak hip and knee moments. The hands hold the rails of the
+        support within the times ``on_rails``. If the problem is infeasible, torques are relaxed before balance and
+        aims, or after the aims.
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
@@ -299,12 +299,12 @@ def lifting(
 ) -> MotionProblem:
     """Return the problem of lifting a box (10 kg by default) with both hands, from rest to rest.
 
-    ``from_`` and ``to`` are the height of its centre, where the hands hold it, and the distance in front of the heels
+    ``from_`` and ``to`` are the height of its centre, where the hands hold it, and its distance in front of the heels
     (m). The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean`` (degrees) is the
     largest forward lean of the chest: a small value bends the legs, a large value bends the back. The hands carry the
     weight of the box from start to end; lift-off from the ground is not modelled. The start posture is free. ``width``
-    (m) is the distance between the heels, by default that of the hips. ``symmetric`` keeps trunk and pelvis in the
-    sagittal plane. ``frozen`` is {coordinate: angle (rad)} of joints that do not move. ``turn`` (degrees) is the
+    (m) is the distance between the heels, by default that between the hips. ``symmetric`` keeps trunk and pelvis in the
+    sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. ``turn`` (degrees) is the
     direction of the box at the start, to the left of straight ahead; the trunk then twists, and ``symmetric`` does not
     apply.
 
@@ -357,10 +357,10 @@ class LargestLift(NamedTuple):
 
 
 def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
-    """Return the heaviest box that a person can lift, to ``within`` kg, and the motion.
+    """Return the mass of the heaviest box that a person can lift, within ``within`` kg, and the motion.
 
     ``first`` (kg) is the first mass to try. Further arguments are those of ``lifting`` without the box. Each mass is a
-    separate motion problem, solved for a feasible motion. It takes some seconds, and longer if there is none. A heavier
+    separate motion problem, solved for a feasible motion. It takes a few seconds, or longer if there is none. A heavier
     box may be possible with a motion that is far from those found.
 
     Example:
@@ -405,9 +405,9 @@ def pushing(
     points: int = 8,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of pushing a handle forward with both hands, on flat feet side by side, from rest to rest.
+    """Return the problem of pushing a handle forward with both hands and flat feet side by side, from rest to rest.
 
-    ``force`` (N) rises from 0 to this value within 70 % of the duration and then stays constant. ``HandForces`` allow
+    ``force`` (N) rises from 0 to this value within 70 % of the duration and then stays constant. ``HandForces`` allows
     any other time course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the
     heels, ``grip`` apart (m), for the whole duration, and the body leans into it. People who push harder place one foot
     ahead, which is not modelled.
@@ -453,7 +453,7 @@ def _exerting(
     grip: float,
     trunk: TrunkStrength | None,
 ) -> MotionProblem:
-    """Return the problem of exerting a force; ``sign`` is that of the forward force of the handle on the hands."""
+    """Return the problem of exerting a force; ``sign`` is the sign of the forward force of the handle on the hands."""
     name, body = task.name, task.body
     y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
     half = positive(grip, name, "grip") / 2
@@ -497,9 +497,9 @@ def reaching(
 ) -> MotionProblem:
     """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
 
-    ``hands`` are hand forces (``HandForces``), for example of a tool. Both feet stay flat; the body bends, squats and
-    turns as needed. ``frozen`` is {coordinate: angle (rad)} of joints that do not move. If the target is out of reach,
-    ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture.
+    ``hands`` are hand forces (``HandForces``), for example those of a tool. Both feet stay flat; the body bends, squats
+    and turns as needed. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. If the target is out of
+    reach, ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture.
 
     Example:
         >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
@@ -545,12 +545,12 @@ def standing_up(
 
     At the start the body sits upright, with its shanks inclined forward by 18 degrees. At the end it stands upright.
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
-    total force at the start, and smoothly less until ``off``. Its force acts on the pelvis (see ``Sitting``). ``peak``
-    is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg) relative to the effort. With
-    10 and a duration of 2.5 s the legs need little more than in any quasi-static motion. With 0 only the effort counts,
-    which allows high short peaks. ``rails`` (``Rails``) are armrests: the hands are on them at first, and their forces
-    are results of the optimisation. ``symmetric`` keeps trunk and pelvis in the sagittal plane. ``frozen`` is
-    {coordinate: angle (rad)} of joints that do not move.
+    total force at the start, which decreases smoothly to zero at ``off``. Its force acts on the pelvis (see
+    ``Sitting``). ``peak`` is the weight of the sum of the peak hip and knee extension moments (N m/kg of one leg)
+    relative to the effort. With 10 and a duration of 2.5 s, leg moments are little higher than in any quasi-static
+    motion. With 0 only the effort counts, which allows high, short peaks. ``rails`` (``Rails``) are armrests: the hands
+    are on them initially, and their forces are results of the optimisation. ``symmetric`` keeps trunk and pelvis in the
+    sagittal plane. ``frozen`` is {coordinate: angle (rad)} for joints that do not move.
 
     Example:
         >>> problem = standing_up(seat=0.5)
@@ -594,7 +594,7 @@ def _seat_task(
 
 @dataclass(frozen=True)
 class SittingDown(Sitting):
-    """Like ``Sitting`` in reverse order: the seat carries nothing until 1 - ``off``, then smoothly more."""
+    """Like ``Sitting`` in reverse order: the seat force is zero until 1 - ``off``, then increases smoothly."""
 
     def seated(self, s: Array) -> Seat:
         """Return the fraction of the force on the seat, and its point of application."""
@@ -618,9 +618,9 @@ def sitting_down(
 ) -> MotionProblem:
     """Return the problem of sitting down on a seat at a height (m), from standing to sitting upright at rest.
 
-    From the fraction ``on`` of the duration the hips are on the seat, which carries smoothly more until it has the
-    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
-    arguments are those of ``standing_up``.
+    From the fraction ``on`` of the duration the hips are on the seat, whose force increases smoothly to the fraction
+    ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other arguments are
+    those of ``standing_up``.
 
     Example:
         >>> sitting_down(seat=0.5).name

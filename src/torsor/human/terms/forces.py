@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 
 
 def muscle_torques(node: Node) -> ca.SX:
-    """Return the muscle torques at all joints, without the six global coordinates.
+    """Return the muscle torques at all joints, excluding the six global coordinates.
 
     For free steps, the passive torques are subtracted from the joint torques. Other walks have no passive torques.
     """
@@ -112,7 +112,7 @@ class Driven(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
-    """The integral of squared torques divided by strengths (Barman 2020, eq. 5.1), of the moving joints."""
+    """The integral of squared torques of the moving joints, divided by strengths (Barman 2020, eq. 5.1)."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
@@ -184,7 +184,7 @@ class Balance(Grounded, Constraint):
     lateral: bool = True
 
     def rows(self, node: Node) -> Rows:
-        """Return the edges of the box (in dm), the vertical force and the friction cones, all divided by the weight."""
+        """Return the box edges (in dm), the vertical force and the friction cones, all divided by body weight."""
         contact = self.contact(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
         moment = MOMENT_ARM * contact.weight
@@ -201,7 +201,7 @@ class Balance(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slipping(Grounded, Cost):
-    """The integral of the squared ground power at slipping feet, divided by the weight times 0.03 m/s.
+    """The integral of the squared ground power at slipping feet, divided by body weight times 0.03 m/s.
 
     Without it, slipping feet let the ground do work at no metabolic cost.
     """
@@ -216,7 +216,7 @@ class Slipping(Grounded, Cost):
 class Unbalance(Grounded, Cost):
     """The integral of the squared moments of the ground force about the centre of the pressure box.
 
-    Moments are divided by the weight times 0.1 m.
+    Moments are divided by body weight times 0.1 m.
     """
 
     def squares(self, node: Node) -> ca.SX:
@@ -230,15 +230,15 @@ class Unbalance(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JointReactions(Grounded, Cost):
-    """The integral of the squared forces in leg joints ("hip", "knee", "ankle"), divided by the weight (s).
+    """The integral of the squared forces in leg joints ("hip", "knee", "ankle"), divided by body weight (s).
 
-    For free steps it is per metre (s/m). Forces are those between the links, without muscle forces.
+    For free steps it is per metre (s/m). Forces are those between the links, excluding muscle forces.
     """
 
     joints: tuple[str, ...] = tuple(REACTIONS)
 
     def squares(self, node: Node) -> ca.SX:
-        """Return the forces of both sides."""
+        """Return the forces on both sides."""
         contact = contact_forces(node)
         forces: ca.SX = ca.vertcat(*(contact.reaction(side, joint) for joint in self.joints for side in SIDES))
         return forces / (contact.weight * ca.sqrt(metres(node)))
@@ -285,13 +285,13 @@ START = 1.5  # initial guess of each peak (N m/kg): above those of minimum effor
 
 
 def _peak(title: str, joint: str) -> str:
-    """Return the name of the shared parameter that is the peak of a joint."""
+    """Return the name of the shared parameter for the peak of a joint."""
     return f"{title}, {joint}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _LegsBelow(Grounded, Constraint):
-    """Hip and knee extension moments of both legs per mass, below their peaks, which are shared parameters."""
+    """Hip and knee extension moments per mass of both legs, bounded by their peaks, which are shared parameters."""
 
     def rows(self, node: Node) -> Rows:
         """Return how far the moments are below their peaks (N m/kg)."""

@@ -1,6 +1,6 @@
 """Walking habits that mechanics and strength do not determine: joint ranges, an upright chest, swinging arms.
 
-With anatomical joint ranges alone, minimum-effort walks differ from human walks: elbows and hips move far out.
+With anatomical joint ranges alone, minimum-effort walks differ from human walks: elbows and hips move far sideways.
 """
 
 import math
@@ -43,8 +43,8 @@ class Relaxed(NamedTuple):
     """The ``angle`` (degrees) of a coordinate in the relaxed posture, and the ``weight`` of the squared deviation.
 
     The deviation is in rad. ``drag`` is the weight of the squared rate (rad/s), because tissue resists motion. Relaxed
-    elbows follow the flexion of their shoulders, and axial rotations of the spine the pelvis yaw: ``follows`` times
-    that angle is added.
+    elbows follow shoulder flexion, and axial rotations of the spine follow pelvis yaw: ``follows`` times that angle is
+    added.
     """
 
     angle: float
@@ -116,7 +116,7 @@ class Posture(Cost):
 class Habits:
     """Constraints and weights that keep a predicted walk human-like; None disables a habit.
 
-    ``ranges`` are coordinate ranges (degrees; m), each for all coordinates whose names end with its key. The chest
+    ``ranges`` are coordinate ranges (degrees or m), each for all coordinates whose names end with its key. The chest
     stays within ``sway`` laterally and within ``lean`` forward (sines of angles from the vertical). The pelvis is at
     least ``drop`` (degrees) lower on the swing side. Arms swing opposite to the legs: the distance of the wrist in
     front of the shoulder is within ``arms`` (m) of half the distance of the opposite ankle in front of its hip.
@@ -151,18 +151,18 @@ class Habits:
 
     @classmethod
     def none(cls) -> "Habits":
-        """Return mechanics alone: the joint ranges, and a knee that bends as in Barman 2020."""
+        """Return habits with mechanics alone: the joint ranges, and a knee that bends as in Barman 2020."""
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the range of a coordinate (degrees; m): that with the longest key that is a suffix of its name."""
+        """Return the range of a coordinate (degrees or m): that of the longest key that is a suffix of its name."""
         bounds = _of_ending(name, self.ranges or {})
         return None if bounds is None else (float(bounds[0]), float(bounds[1]))
 
     def bounds(
         self, body: Robot, names: list[str], slope: float, holding: bool
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return lower and upper bounds of coordinates (rad; m).
+        """Return lower and upper bounds of coordinates (rad or m).
 
         A ``slope`` (rad) widens the ranges of tilt, hips and ankles. ``holding`` is for arms that hold a box.
         """
@@ -213,7 +213,7 @@ def hand_clearance(node: Node) -> ca.SX:
 
 
 def _coupling(node: Node) -> ca.SX:
-    """Return the distance of each wrist in front of its shoulder, minus half that of the opposite ankle and hip (m)."""
+    """Return the distance (m) of each wrist in front of its shoulder, minus half that of the opposite ankle and hip."""
     rows = []
     for arm, leg in (SIDES, SIDES[::-1]):
         hand = (node.position(f"{arm}_hand") - node.position(f"{arm}_upper_arm"))[2]
@@ -247,12 +247,12 @@ class Upright(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Holds(Held):
-    """Both hands hold a box in front of the upper trunk: its width apart, level within ``level`` (m)."""
+    """Both hands hold a box in front of the upper trunk, its width apart and level within ``level`` (m)."""
 
     level: float = 0.01
 
     def rows(self, node: Node) -> Rows:
-        """Return the vector from the right hand to the left, and their midpoint, in axes of the upper trunk."""
+        """Return the vector from the right hand to the left, and their midpoint, in the axes of the upper trunk."""
         trunk, (right, left) = node.pose("spine4"), self.hands(node)
         turned = trunk[:3, :3].T
         rows = ca.vertcat(turned @ (left - right), turned @ ((right + left) / 2 - trunk[:3, 3]))

@@ -1,4 +1,4 @@
-"""Walking objectives per metre: metabolic energy, muscle effort, accelerations.
+"""Walking objectives per metre: metabolic energy, muscle effort and accelerations.
 
 The torques are muscle torques: inverse dynamics with the ground wrenches, minus the passive torques.
 """
@@ -59,9 +59,10 @@ class MuscleTorques(Driven, Constraint):
 class MetabolicEnergy(Driven, Cost):
     """Metabolic energy per metre and kg (J/(kg m)): work divided by its efficiency, and the power at rest.
 
-    Positive work costs 1/0.25 and negative work 1/1.20 of itself, for each axis of each joint (Margaria 1968). The
-    squared ground power at slightly slipping feet is added, so that slipping does not pay off. |P| is rounded at 0 over
-    a power ``smooth``. Above a ground power ``slipping`` a marginal increase costs more than muscle power (W/kg).
+    Positive work costs 1/0.25 and negative work 1/1.20 times its amount, for each axis of each joint (Margaria 1968).
+    The squared ground power at slightly slipping feet is added, so that slipping does not pay off. |P| is smoothed near
+    0 over a power ``smooth`` (W/kg). Above a ground power ``slipping`` (W/kg), a marginal increase costs more than
+    muscle power.
     """
 
     smooth: float = POWER_SMOOTHING
@@ -72,7 +73,7 @@ class MetabolicEnergy(Driven, Cost):
         return {**super().data(s), POWERS: np.tile([self.smooth, self.slipping], (len(s), 1))}
 
     def smoother(self) -> Self:
-        """Return the same term with a rounder |P| and a lower penalty for slipping."""
+        """Return the same term with a smoother |P| and a lower penalty for slipping."""
         smooth, slipping = SMOOTHER_POWERS
         return replace(self, smooth=smooth, slipping=slipping)
 
@@ -139,7 +140,7 @@ SHORTENING_HEAT, LENGTHENING_HEAT = 0.283, 1.423  # h_sl of positive and of nega
 def joint_rates(body: Robot) -> dict[str, float]:
     """Return a typical fast velocity (rad/s) of each joint coordinate of a body (``library.human``).
 
-    For hip, knee and ankle flexion it is the velocity at which half the isometric torque remains, the mean of both
+    For hip, knee and ankle flexion it is the velocity at which half the isometric torque remains, averaged over both
     directions (Anderson et al. 2007, young men). All other coordinates have the mean of these three.
     """
     curves = StrengthCurves()
@@ -150,10 +151,10 @@ def joint_rates(body: Robot) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Heat(Driven, Cost):
-    """Metabolic energy from heat rates, per kg (J/kg), and for free steps also per metre (J/(kg m)).
+    """Metabolic energy from heat rates per kg (J/kg); for free steps, also per metre (J/(kg m)).
 
     ``activation``, ``cocontraction``, ``shortening`` and ``lengthening`` are the coefficients above. ``basal`` (W/kg)
-    is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replace those of ``joint_rates``. Ground work at
+    is the power at rest. ``rates`` {coordinate: v_max (rad/s)} replaces those of ``joint_rates``. Ground work at
     slightly slipping feet is penalised as in ``MetabolicEnergy``, so that slipping never pays off.
     """
 
@@ -165,7 +166,7 @@ class Heat(Driven, Cost):
     rates: Mapping[str, float] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise ModelError for negative coefficients, and for rates that are negative or of unknown coordinates."""
+        """Raise ModelError for negative coefficients, and for negative rates or unknown coordinates."""
         super().check()
         for name in ("activation", "cocontraction", "shortening", "lengthening", "basal"):
             number(getattr(self, name), self.title, name, least=0.0)
@@ -207,8 +208,8 @@ class RelativeStrength(Curved, Driven, Cost):
     """The squared muscle torques, divided by the largest torque at the angle and velocity, per metre.
 
     Hip, knee and ankle flexion torques are divided by ``curves``: extension torques by the extension strength, flexion
-    torques by the flexion strength. All other torques are divided by the constant joint strengths. The unit is s, for
-    free steps s/m.
+    torques by the flexion strength. All other torques are divided by the constant joint strengths. The unit is s, or
+    s/m for free steps.
     """
 
     def squares(self, node: Node) -> ca.SX:
@@ -242,7 +243,7 @@ class RelativeStrength(Curved, Driven, Cost):
 
 
 def pendulum_rate(body: Robot) -> float:
-    """Return w (1/s) of a body (``library.human``), the square root of gravity over the centre of mass height."""
+    """Return w (1/s) of a body (``library.human``): the square root of gravity over centre-of-mass height."""
     still = body.neutral()
     ground = min(float(body.pose(still, f"{side}_heel")[1, 3]) for side in SIDES)
     height = float(body.center_of_mass(still)[1]) - ground
@@ -265,7 +266,7 @@ def margins(node: Node, rate: ca.SX) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Instability(Grounded, Cost):
-    """The squared shortfall of the lateral margin of stability, in half-widths of a sole, per metre (s/m).
+    """The squared shortfall of the lateral margin of stability, in sole half-widths, per metre (s/m).
 
     With u = -b / (half-width), the shortfall is log(1 + exp(u)): about u if the margin is negative, and nearly zero if
     the margin is several half-widths.
@@ -316,7 +317,7 @@ EXTENSORS = {
 
 
 def pull(coordinate: str) -> str:
-    """Return the profile name of the relative tendon force of a joint."""
+    """Return the profile name for the relative tendon force of a joint."""
     return f"pull of {coordinate}"
 
 
@@ -355,7 +356,7 @@ class Tendons(_Sprung, Constraint):
         return {pull(name): (None, None) for name in EXTENSORS}
 
     def rows(self, node: Node) -> Rows:
-        """Return the sums of tendon and muscle torques, divided by the largest ones."""
+        """Return the sums of tendon and muscle torques, each divided by its maximum torque."""
         parameters, torques, names = node.data("tendons", 4), muscle_torques(node), node.robot.coordinate_names
         muscles = [torques[names.index(name) - len(GLOBAL)] / parameters[2 * k] for k, name in enumerate(EXTENSORS)]
         rows = [node.profile(pull(name)) + muscle for name, muscle in zip(EXTENSORS, muscles, strict=True)]

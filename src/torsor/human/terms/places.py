@@ -1,4 +1,4 @@
-"""Constraints on positions: of feet in stance and on stairs, of hands, hips and a box."""
+"""Position constraints: feet in stance and on stairs, hands, hips and a box."""
 
 import math
 from collections import Counter
@@ -57,7 +57,7 @@ class OneFootBalance(Grounded, Constraint):
         return self.variables
 
     def rows(self, node: Node) -> Rows:
-        """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
+        """Return distances (dm) times the vertical force, and forces, all divided by body weight."""
         contact = contact_as(OneFootContact, node)
         rows = {
             name: row / (MOMENT_ARM * contact.weight)
@@ -75,10 +75,10 @@ class OneFootBalance(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Flight(Grounded, Constraint):
-    """Nothing touches the ground: the six global coordinates need no force, as in free fall."""
+    """No contact with the ground: the six global coordinates need no force, as in free fall."""
 
     def rows(self, node: Node) -> Rows:
-        """Return the force divided by the weight, and its moment about the pelvis divided by the weight times 1 m."""
+        """Return the force divided by body weight, and its moment about the pelvis divided by body weight times 1 m."""
         contact = contact_as(OneFootContact, node)
         about = contact.moment - ca.cross(node.position("pelvis"), contact.force)
         return Rows(ca.vertcat(contact.force, about) / contact.weight, np.zeros(6), np.zeros(6), WRENCH)
@@ -102,7 +102,7 @@ class Stands(Constraint):
     """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
 
     Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free. Positions are
-    bounded along those of these axes that are in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
+    bounded only along those axes that are also in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
     """
 
     body: Robot
@@ -113,7 +113,7 @@ class Stands(Constraint):
     is_relative: bool = False  # to a heel whose position is a variable
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the position of each point on its link and its place under a flat foot (K, 6)."""
+        """Return the position of each point on its link and its position under a flat foot (K, 6)."""
         side, (x, z), data_by_point = self.stance.side, self.stance.heel, dict[str, Array]()
         for point, _ in self.stance.points:
             local = _local(self.body, f"{side}_{point}")[1]
@@ -123,7 +123,7 @@ class Stands(Constraint):
         return data_by_point
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances of the points from their places, then their velocities."""
+        """Return the distances of the points from their prescribed positions, then their velocities."""
         rows, velocities, labels, speeds = list[ca.SX](), list[ca.SX](), list[str](), list[str]()
         for point, fixed in self.stance.points:
             link, _ = _local(self.body, f"{self.stance.side}_{point}")
@@ -175,9 +175,9 @@ def contacts(
     is_relative: bool = False,
     floor: Mapping[str, float] | None = None,
 ) -> list[Constraint]:
-    """Return the constraints of all stances, and of heels, balls and toes that otherwise stay above the ground.
+    """Return the constraints for all stances, and for heels, balls and toes that otherwise stay above the ground.
 
-    Points are fixed only along ``axes``, and bounded in position along those that are in ``placed``. Free points are at
+    Points are fixed only along ``axes``, and their positions are bounded along those in ``placed``. Free points are at
     most ``below`` (m) below the ground, by default ``slack``. ``floor`` is {side: ground height (m)}, 0 by default.
     Names start with the ``prefix``.
     """
@@ -210,8 +210,8 @@ class ClearsEdge(Constraint):
     """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge`` by at least ``clear`` (m).
 
     Exactly at an edge the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
-    never cuts one. Each point of the sole is beyond the riser or above the tread: the larger of both distances counts,
-    with a smooth function. An edge between the ends of a part of the sole is below that part.
+    never penetrates one. Each point of the sole is beyond the riser or above the tread: the larger of the two distances
+    counts, with a smooth maximum. An edge between the ends of a part of the sole is below that part.
     """
 
     body: Robot
@@ -220,7 +220,7 @@ class ClearsEdge(Constraint):
     clear: float
 
     def moments(self, phase: Phase) -> Array:
-        """Return three instants per node, because toes pass an edge by some 15 mm from node to node."""
+        """Return three instants per node, because toes move past an edge by about 15 mm from node to node."""
         nodes = super().moments(phase)
         between = [nodes[:-1] + k / EDGE_CHECKS_PER_NODE * np.diff(nodes) for k in range(1, EDGE_CHECKS_PER_NODE)]
         return np.unique(np.concatenate([nodes, *between]))
@@ -232,7 +232,7 @@ class ClearsEdge(Constraint):
         return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=EDGE_ROUNDING)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances in excess of the smallest one (dm): of the points of the sole, then of its parts."""
+        """Return the distances minus the smallest allowed one (dm): of the points of the sole, then of its parts."""
         values = EDGE.unpack(node.data(self.title, EDGE.size))
         rounding, at, rows = values["round"], dict[str, ca.SX](), dict[str, ca.SX]()
         for point in POINTS:
@@ -251,14 +251,14 @@ class ClearsEdge(Constraint):
 
 
 def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
-    """Return the larger of two numbers, rounded where they are equal; there it is too large by half the rounding."""
+    """Return the smooth maximum of two numbers; where they are equal, it is too large by half the rounding."""
     return (a + b + ca.sqrt((a - b) ** 2 + rounding**2)) / 2
 
 
 def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
-    """Return the constraints of a foot that swings over the edges of stairs.
+    """Return the constraints for a foot that swings over the edges of stairs.
 
-    They hold from the fraction ``swing`` of the step after toe-off to the same time before the foot lands. After that
+    They apply from the fraction ``swing`` of the step after toe-off to the same time before the foot lands. After that
     the foot is over its tread, at most ``slack`` (m) below it.
     """
     foot: dict[str, Any] = {"body": body, "side": side}
@@ -294,11 +294,11 @@ class SharedBalance(Grounded, Constraint):
         return self.variables
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """Return the profiles of the sharing; the fraction is fixed at both ends."""
+        """Return the profiles of the force sharing; the fraction is fixed at both ends."""
         return {FRACTION: (0.0, 0.0)} | dict.fromkeys(PROFILES[1:], (None, None))
 
     def rows(self, node: Node) -> Rows:
-        """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
+        """Return distances (dm) times the vertical force, and forces, all divided by body weight."""
         contact = contact_as(SharedContact, node)
         moment = MOMENT_ARM * contact.weight
         rows = {name: row / moment for name, row in contact.rows.items() if self.lateral or "sole" not in name}
@@ -330,13 +330,13 @@ class BothPress(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharingBounds(Constraint):
-    """Bounds on the control points of the sharing, by profile name."""
+    """Bounds on the control points of the force sharing, by profile name."""
 
     ways: Mapping[str, tuple[float, float]]
 
     @property
     def has_rows(self) -> bool:
-        """Whether it is evaluated at nodes."""
+        """Whether the term is evaluated at nodes."""
         return False
 
     def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
@@ -349,7 +349,7 @@ class SharingBounds(Constraint):
 
 
 def sharing_bounds(toe_off: float) -> list[SharingBounds]:
-    """Return the bounds of the sharing; after toe-off it is nominal, with an unloaded left foot."""
+    """Return the bounds on the force sharing; after toe-off it is nominal, with an unloaded left foot."""
     nothing = dict.fromkeys(PROFILES, (0.0, 0.0))
     return [
         SharingBounds(ways=DEVIATIONS, name="sharing"),
@@ -404,16 +404,16 @@ class Placed(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChestLean(Constraint):
-    """The chest leans forward by at most the angle ``most`` (rad); an upside-down body is excluded as well."""
+    """The chest leans forward by at most the angle ``most`` (rad); an upside-down body is also excluded."""
 
     most: float
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return cosine and sine of the largest lean (K, 2)."""
+        """Return the cosine and sine of the largest lean (K, 2)."""
         return {self.title: np.tile([np.cos(self.most), np.sin(self.most)], (len(s), 1))}
 
     def rows(self, node: Node) -> Rows:
-        """Return the sine of the lean in excess of the largest one."""
+        """Return the sine of the lean beyond the largest one."""
         up, (cosine, sine) = node.pose("spine4")[:3, 1], ca.vertsplit(node.data(self.title, 2))
         return Rows(up[2] * cosine - up[1] * sine, np.array([-np.inf]), np.zeros(1), ("forward",))
 
@@ -430,7 +430,7 @@ class Held(Constraint):
         return {"knuckles": np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))}
 
     def hands(self, node: Node) -> list[ca.SX]:
-        """Return the positions (3 x 1) of the knuckles of the right and the left hand."""
+        """Return the positions (3 x 1) of the right and left knuckles."""
         poses = [node.pose(f"{side}_hand") for side in SIDES]
         return [pose[:3, :3] @ node.data("knuckles", 3) + pose[:3, 3] for pose in poses]
 
@@ -525,7 +525,7 @@ HAND_TOLERANCE = 0.005  # m: tolerance of hand positions
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RailForces(Grounded, Constraint):
-    """The force of each rail is at most its share of the weight, and within its friction cone if the hand rests.
+    """The force of each rail is at most its share of body weight, and within its friction cone if the hand rests on it.
 
     ``sides`` are the hands that hold rails. With ``is_released``, forces are zero at both ends of the motion.
     """
@@ -536,11 +536,11 @@ class RailForces(Grounded, Constraint):
     together = ""
 
     def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
-        """Return the forces of both hands, in body weights."""
+        """Return the forces on both hands, divided by body weight."""
         return dict.fromkeys(RAILS, (0.0, 0.0) if self.is_released else (None, None))
 
     def rows(self, node: Node) -> Rows:
-        """Return for each hand the remaining squared force, and the upward force, all in body weights."""
+        """Return for each hand the remaining squared force and the upward force, relative to body weight."""
         rows = dict[str, ca.SX]()
         for side in self.sides:
             k = 3 * SIDES.index(side)
@@ -566,7 +566,7 @@ def rail_constraints(
     sides: tuple[str, ...] = SIDES,
     is_released: bool = False,
 ) -> list[Constraint]:
-    """Return the constraints of hands that hold rails from a first to a last s, and are free at other times.
+    """Return the constraints for hands that hold rails from a first to a last s, and are free at other times.
 
     In a walk, the left hand holds its rail for one step and is then released (``is_released``).
     """
@@ -586,7 +586,7 @@ def rail_constraints(
 
 
 def check_reach(body: Robot, rails: Rails, shoulder: tuple[float, float, float], where: str) -> None:
-    """Raise ModelError if the rails are farther from a (right) shoulder (m) than the arm length."""
+    """Raise ModelError if the rails are farther than the arm length from a (right) shoulder (m)."""
     arm = float(landmark(body, "right_upper_arm")[1] - landmark(body, "right_knuckles")[1])
     way = math.dist(shoulder, rails.place("right"))
     if way > arm:

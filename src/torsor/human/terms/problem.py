@@ -1,4 +1,4 @@
-"""The motion problem of a human on the ground: trajectories include the ground wrenches and the resulting torques."""
+"""The motion problem of a human in ground contact: trajectories include the ground wrenches and resulting torques."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,10 +32,10 @@ BOTH_SIDES = ("force", "moment", *REACTION_JOINTS, "ground")  # samples of each 
 class Samples(NamedTuple):
     """A motion at K instants; the right side comes before the left.
 
-    ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and ``moments``
-    (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the links below hip,
-    knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground`` (K, 2), the ground power at the feet (W);
-    ``heights`` (K, 2) (m) of the ground under the feet. Vectors are in base axes.
+    It contains ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and
+    ``moments`` (K, 2, 3) of the ground on the feet, moments about the origin; ``reactions`` (K, 2, 3, 3) on the links
+    below hip, knee and ankle; ``kinetic`` and ``potential`` (K,) energy (J); ``ground`` (K, 2), the ground power at the
+    feet (W); ``heights`` (K, 2) (m) of the ground under the feet. Vectors are in base axes.
     """
 
     q: Array
@@ -65,16 +65,16 @@ class Samples(NamedTuple):
         return Samples(q, v, a, torques, forces, moments, reactions, *energies, ground, heights)
 
     def then(self, later: "Samples") -> "Samples":
-        """Return these samples followed by later ones, without their first instant, which is the last one here."""
+        """Return these samples followed by later ones, whose first instant, equal to the last one here, is dropped."""
         return Samples(*(np.concatenate([a, b[1:]]) for a, b in zip(self, later, strict=True)))
 
     def part(self, first: int, last: int) -> "Samples":
-        """Return the instants with indices from ``first`` to ``last``, both included."""
+        """Return the instants with indices from ``first`` to ``last``, inclusive."""
         return Samples(*(values[first : last + 1] for values in self))
 
 
 def grounded_term(problem: MotionProblem) -> Grounded:
-    """Return a term of a human motion problem that has the body, its strengths and its support."""
+    """Return a term of a human motion problem that contains the body, its strengths and its support."""
     term = next((candidate for candidate in problem.terms if isinstance(candidate, Grounded)), None)
     if term is None:
         raise _other(problem, "human", "a result of torsor.human.walking() or of a task of torsor.human")
@@ -82,7 +82,7 @@ def grounded_term(problem: MotionProblem) -> Grounded:
 
 
 def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
-    """Return such a term of a ``walking`` problem, and its walk."""
+    """Return the ``Grounded`` term of a ``walking`` problem, and its walk."""
     term = grounded_term(problem)
     if not isinstance(term.support, Walk):
         raise _other(problem, "stride", "a result of torsor.human.walking()")
@@ -157,15 +157,15 @@ def sampled(result: MotionResult, s: Array) -> Samples:
 
 
 def sampled_at(result: MotionResult, fractions: Array) -> Samples:
-    """Return the samples at fractions (K,) of the duration; a clock may be uneven over s."""
+    """Return the samples at fractions (K,) of the duration, which need not be proportional to s."""
     return sampled(result, result.program.layout.phases[0].places(result.x, fractions * result.T))
 
 
 def joint_torques(result: MotionResult) -> Array:
     """Return the torques (K, 55) (N m) of all coordinates at ``result.times``, for walking or another human task.
 
-    ``result.tau`` is without contact. Here the ground wrenches act on the feet, and a seat wrench on the pelvis, so
-    that the forces of the six global coordinates are zero.
+    ``result.tau`` excludes contact. Here the ground wrenches act on the feet, and a seat wrench on the pelvis, so that
+    the forces of the six global coordinates are zero.
     """
     return sampled(result, result.moments.s).torques
 
@@ -177,9 +177,9 @@ SEATED = "pelvis"  # link on which a seat acts
 class HumanProblem(MotionProblem):
     """A motion problem of ``torsor.human``.
 
-    ``result.tau`` is without contact, as computed by inverse dynamics. Trajectories (also as .csv and in ``to_dict``)
-    have the joint torques with contact, and the contact forces of ground and seat as external wrenches. ``load`` is the
-    carried load for pictures; the body already includes its mass.
+    ``result.tau`` excludes contact, as computed by inverse dynamics. Trajectories (also as .csv and in ``to_dict``)
+    contain the joint torques with contact, and the contact forces of ground and seat as external wrenches. ``load`` is
+    the carried load for pictures; the body already includes its mass.
     """
 
     load: Backpack | Box | None = None
@@ -216,13 +216,13 @@ class HumanProblem(MotionProblem):
 
 
 def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
-    """Return the given forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s), zero by default."""
+    """Return the given forces (K, 2, 3) (N) on the right and left hand at times (K,) (s), zero by default."""
     hands = grounded_term(problem).hands
     return np.zeros((len(times), len(SIDES), 3)) if hands is None else hands.at(times)
 
 
 def hand_forces(solution: Any, s: Array) -> Array:
-    """Return the forces (K, 2, 3) (N) on the right and the left hand at times s (K,): given forces and rail forces."""
+    """Return the forces (K, 2, 3) (N) on the right and left hand at times s (K,): given forces and rail forces."""
     problem, body = solution.problem, solution.robot
     phase_layout, names = solution.program.layout.phases[0], problem.model.names
     forces = hand_forces_of(problem, phase_layout.times(solution.x, s))
@@ -265,7 +265,7 @@ def pressure(samples: Samples, body: Robot) -> Array:
 
 
 def presses(result: MotionResult, s: Array) -> Array:
-    """Return points (m) and forces (N) (K, 2, 6) of the ground on both feet at times s (K,); with a seat, (K, 3, 6).
+    """Return the points (m) and ground forces (N) (K, 2, 6) on both feet at times s (K,); with a seat, (K, 3, 6).
 
     With rails, their forces on both hands follow. Values are NaN where a foot, the seat or a hand is unloaded. Times
     are fractions of the duration.

@@ -28,7 +28,7 @@ class Motion(NamedTuple):
     tau: Array
 
     def every(self, step: int) -> "Motion":
-        """Return every so many samples."""
+        """Return every ``step``-th sample."""
         return Motion(self.q[::step], self.v[::step], self.a[::step], self.tau[::step])
 
 

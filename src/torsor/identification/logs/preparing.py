@@ -142,6 +142,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     """Return the delay of forces tau (T, n) relative to a motion (q, v, a), both at times t (T,)."""
     span = min(MAX_DELAY, 0.1 * float(t[-1] - t[0]))
     inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
+    inside[:RATE_SPAN] = inside[-RATE_SPAN:] = False  # a step may be longer than the span
     thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
     if thin.size < 50:
         message = f"there are {thin.size} samples for the delay estimate"

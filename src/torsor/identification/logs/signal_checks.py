@@ -26,6 +26,7 @@ SPIKE_RATIO = 40.0  # multiple of the usual second difference
 # Saturated samples: in a run, in total, and relative to those next to the extreme.
 SATURATION_RUN, SATURATION_COUNT, SATURATION_RATIO = 4, 8, 10.0
 MAX_TIME_STEP = 0.5  # s: steps too long for accelerations
+TIME_UNITS = {"ms": 500.0, "us": 500e3}  # likely unit of longer steps: the first in which they are below 0.5 s
 LIMIT_RATIO = 1.05  # of a limit
 
 
@@ -104,8 +105,9 @@ def _times(log: Log) -> Iterator[LogFinding]:
 def _slow(log: Log) -> Iterator[LogFinding]:
     step = float(np.median(np.diff(log.times[np.isfinite(log.times)])))
     if step >= MAX_TIME_STEP and (log.v is None or log.a is None):
-        message = f"the usual step is {step:.4g} s: is the time in ms?"
-        fix = 'write units = {time = "ms"} in the map, or the head "time [ms]"; none, if the log is so slow'
+        unit = next((unit for unit, longest in TIME_UNITS.items() if step < longest), "ns")
+        message = f"the usual step is {step:.4g} s: is the time in {unit}?"
+        fix = f'write units = {{time = "{unit}"}} in the map, or the head "time [{unit}]"; none, if the log is so slow'
         yield LogFinding("time", log.source, message, fix, step)
 
 

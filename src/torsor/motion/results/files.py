@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +20,7 @@ from torsor.motion.encoding import decoded, encoded
 from torsor.motion.files import save_problem
 from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
+from torsor.motion.transcription.phase import Phase
 from torsor.optimisation import SOLVERS
 from torsor.optimisation.program import Iteration, Outcome, largest_violation
 from torsor.robot.archived import robot_text
@@ -59,6 +61,9 @@ def archive(result: Solution) -> Archive:
         "solver": result.solver,
         "robot": as_bytes(robot_text(result.robot)),
     }
+    if result.passes:  # a problem that is passed to ``load`` has other knots and nodes
+        for k, phase in enumerate(result.problem.stages):
+            arrays |= {f"knots_{k}": phase.spline.inner, f"nodes_{k}": phase.nodes}
     problem, why = _written(result.problem)
     settings = plain(result.settings) | {NAME_KEY: result.problem.name, REASON_KEY: why}
     return Archive("motion", arrays | problem, settings, UNITS)
@@ -81,7 +86,26 @@ def _written(problem: ProblemStatement) -> tuple[dict[str, Any], str]:
 def of_archive(found: Archive, problem: P | None, read_problem: Callable[[Path], P]) -> Solution:
     """Return the solution in an archive; ``read_problem`` reads the problem from a TOML file."""
     settings = {key: setting for key, setting in found.settings.items() if key not in (NAME_KEY, REASON_KEY)}
-    return _solution(found.arrays, settings, _problem(found, read_problem) if problem is None else problem)
+    if problem is None:
+        return _solution(found.arrays, settings, _problem(found, read_problem))
+    return _solution(found.arrays, settings, _refined_as(found.arrays, problem))
+
+
+def _refined_as(found: Mapping[str, Any], problem: P) -> P:
+    """Return a given problem with the knots and nodes that refinement added before the solution was saved."""
+    phases = list[Phase]()
+    for k, phase in enumerate(problem.stages):
+        knots, nodes = (found.get(f"{name}_{k}") for name in ("knots", "nodes"))
+        if knots is None or nodes is None:
+            return problem
+        for name, values in (("knots", knots), ("nodes", nodes)):
+            check_array(values, (len(values),), name)
+        is_finer = not np.array_equal(knots, phase.spline.inner)
+        points = {"points": None, "knots": knots.tolist()} if is_finer else {}
+        is_same = not is_finer and np.array_equal(nodes, phase.nodes)
+        phases.append(phase if is_same else replace(phase, nodes=nodes, **points))
+    is_same = all(new is old for new, old in zip(phases, problem.stages, strict=True))
+    return problem if is_same else problem.with_phases(*phases)
 
 
 def _problem(archive: Archive, read_problem: Callable[[Path], P]) -> ProblemStatement:
@@ -102,7 +126,9 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     n, m = program.n, program.m
     shapes: dict[str, tuple[int, ...]] = {"x": (n,), "multipliers": (m,), "bound_multipliers": (n,)}
     shapes |= {"figures": (4,), "seconds": (2,), "log": (len(found["log"]), len(Iteration._fields))}
-    shapes["passes"] = len(found["passes"]), len(Pass._fields)
+    most = len(Pass._fields)
+    columns = most - 1 if np.shape(found["passes"])[-1] == most - 1 else most  # version 0.2 has no control points
+    shapes["passes"] = len(found["passes"]), columns
     for name, shape in shapes.items():
         check_array(found[name], shape, name)
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"][1:]).all():
@@ -128,7 +154,10 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
         raise ValueError(f"its objective is {objective:.9g}, but {value:.9g} in this problem: it belongs to another")
     excess = largest_violation(program, found["x"], rows)
     outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, excess)
-    passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
+    passes = tuple(
+        Pass(int(nodes), off, f, int(count), *map(int, points))
+        for nodes, off, f, count, *points in found["passes"].tolist()
+    )
     setup, seconds = found["seconds"].tolist()
     return Solution(problem, outcome, solver, tolerance, setup, seconds, passes, settings)
 

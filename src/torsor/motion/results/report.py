@@ -103,8 +103,18 @@ def _figures(result: Solution) -> dict[str, str]:
             if len(result.durations) > 1
         },
         "objective": f"{result.objective:.8g}",
-        **{f"  {escape(part.title)}": f"{part.weight:.4g} x {part.value:.8g}" for part in result.parts},
+        **(
+            {"  estimated distance from its limit": f"{100 * result.distance:.2g} %"}
+            if np.isfinite(result.distance)
+            else {}
+        ),
+        **{
+            f"  {escape(part.title)}": f"{part.weight:.4g} x {part.value:.8g}"
+            + (f" (exact {part.exact:.8g})" if part.exact != part.value else "")
+            for part in result.parts
+        },
         **{escape(name): f"{result.numbers[name]:.8g}" for name in result.problem.shared},
+        "second-order conditions": _second_order(result),
         "violation at the nodes (accepted)": f"{result.max_violation:.2e} ({result.accepted_violation:.0e})",
         "violation between the nodes (accepted)": f"{result.max_violation_fine:.2e} ({BETWEEN:.0e})",
         "variables (known, frozen)": f"{counts['variables']} ({counts['known']}, {counts['frozen']})",
@@ -112,6 +122,16 @@ def _figures(result: Solution) -> dict[str, str]:
         "solver, iterations": f"{result.solver}, {result.iterations}",
         "setup, solver (s)": f"{result.setup_seconds:.3f}, {result.solve_seconds:.3f}",
     }
+
+
+def _second_order(result: Solution) -> str:
+    """Return what was checked about the curvature at the optimum, and the result."""
+    curvature = result.curvature
+    if curvature is None:
+        return "not checked"
+    if curvature.is_minimum:
+        return "no negative curvature"
+    return f"saddle point, curvature {curvature.least:.2g}"
 
 
 def _constraints(result: Solution) -> Table:
@@ -154,10 +174,12 @@ def tables(result: Solution) -> Group:
     if result.active:
         shown.append(_sensitivities(result))
     if result.passes:
-        rounds = titled_table("Refinement", "round", "nodes", "violation between nodes", "objective", "iterations")
+        columns = "control points", "nodes", "violation between nodes", "objective", "iterations"
+        rounds = titled_table("Refinement", "round", *columns)
         for k, refinement in enumerate(result.passes):
+            counts = str(refinement.points or ""), str(refinement.nodes)
             sizes = f"{refinement.violation:.2e}", f"{refinement.objective:.8g}"
-            rounds.add_row(str(k), str(refinement.nodes), *sizes, str(refinement.iterations))
+            rounds.add_row(str(k), *counts, *sizes, str(refinement.iterations))
         shown.append(rounds)
     return Group(*shown)
 
@@ -173,7 +195,18 @@ def plain(result: Solution) -> dict[str, Any]:
         **{name: getattr(result, name) for name in ("status", "is_solved", "T")},
         "durations": result.durations.tolist(),
         "objective": result.objective,
-        "parts": [{"name": part.title, "weight": part.weight, "value": part.value} for part in result.parts],
+        "distance": result.distance if np.isfinite(result.distance) else None,
+        "second_order": None
+        if result.curvature is None
+        else {
+            "is_minimum": result.curvature.is_minimum,
+            "least_curvature": result.curvature.least,
+            "active": result.curvature.active,
+        },
+        "parts": [
+            {"name": part.title, "weight": part.weight, "value": part.value, "exact": part.exact}
+            for part in result.parts
+        ],
         **{name: getattr(result, name) for name in ("numbers", "solver", "iterations")},
         **{name: getattr(result, name) for name in ("setup_seconds", "solve_seconds", "max_violation")},
         "max_violation_fine": result.max_violation_fine if np.isfinite(result.max_violation_fine) else None,

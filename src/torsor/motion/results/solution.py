@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.node_kernels import moments_of
 from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import Iteration, Outcome, row_violations
+from torsor.optimisation.optimum import Curvature, curvature_at
 from torsor.robot.robot import Robot
 
 VARIABLE_TITLES = ("Duration", "Number", "Control point")  # titles of variable bounds
@@ -167,11 +169,12 @@ BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optima
 
 
 class Part(NamedTuple):
-    """A term of the objective: its name, its weight, and its unweighted value."""
+    """A term of the objective: its name, its weight, its unweighted value, and the same without smoothing."""
 
     title: str
     weight: float
     value: float
+    exact: float
 
     @property
     def weighted(self) -> float:
@@ -180,12 +183,28 @@ class Part(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A refinement round: nodes of all phases, largest scaled violation between them, objective, iterations."""
+    """A refinement round: nodes, largest scaled violation between them, objective, iterations and control points.
+
+    Nodes and control points (of one profile) are summed over all phases.
+    """
 
     nodes: int
     violation: float
     objective: float
     iterations: int
+    points: int = 0
+
+
+def value_of(problem: ProblemStatement, x: Array, term: Cost) -> float:
+    """Return the unweighted value of a cost for the motion of variables x (n,)."""
+    if isinstance(term, Rates):
+        return problem.rates_of(replace(term, weight=1.0), problem.program.batches).value(x)
+    kernels, total = problem.kernels_of([term if term.weight == 1.0 else replace(term, weight=1.0)]), 0.0
+    for index, phase in enumerate(problem.stages):
+        if term.holds_in(index, phase):
+            batch = Batch(kernels, problem.program.layout, index, *moments_of(term, phase, problem.model))
+            total += batch.value(x)[1]
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,21 +293,34 @@ class Solution(Profiled):
         return float(self.program.value(self.x)[0])
 
     @cached_property
+    def distance(self) -> float:
+        """The estimated relative distance of the objective from its optimum with any number of control points.
+
+        It is extrapolated from the changes of the objective in refinement rounds, as a geometric series with a ratio
+        from 1/4 to 1/2, or 2/3 after the first round. It is NaN if no control points were added.
+        """
+        pairs = [(one, other) for one, other in pairwise(self.passes) if other.points > one.points]
+        changes = [abs(other.objective - one.objective) / max(abs(other.objective), 1e-300) for one, other in pairs]
+        if not changes:
+            return float("nan")
+        ratio = 2 / 3 if len(changes) < 2 else float(np.clip(changes[-1] / max(changes[-2], 1e-300), 0.25, 0.5))
+        return changes[-1] * ratio / (1 - ratio)
+
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The terms of the objective."""
         return tuple(self._part(term) for term in self.problem.terms if isinstance(term, Cost))
 
     def _part(self, term: Cost) -> Part:
-        problem, total = self.problem, 0.0
-        if isinstance(term, Rates):
-            cost = problem.rates_of(replace(term, weight=1.0), self.program.batches)
-            return Part(term.title, float(term.weight), cost.value(self.x))
-        kernels = problem.kernels_of([term if term.weight == 1.0 else replace(term, weight=1.0)])
-        for index, phase in enumerate(problem.stages):
-            if term.holds_in(index, phase):
-                batch = Batch(kernels, self.program.layout, index, *moments_of(term, phase, problem.model))
-                total += batch.value(self.x)[1]
-        return Part(term.title, float(term.weight), total)
+        exact, value = term.exact(), value_of(self.problem, self.x, term)
+        return Part(
+            term.title, float(term.weight), value, value if exact is term else value_of(self.problem, self.x, exact)
+        )
+
+    @cached_property
+    def curvature(self) -> Curvature | None:
+        """The second-order conditions from the exact Hessian, or None if the solver did not reach an optimum."""
+        return curvature_at(self.program, self.outcome) if self.is_solved else None
 
     # Profiles
 

@@ -255,7 +255,8 @@ class RowKernel:
         result[..., 1, torque_rows] += slope
         result[..., 2:, torque_rows] -= (force - slope * known)[..., None, :]
         if turning is not None:
-            dry = np.abs(self.robot.friction_force(np.full(self.robot.nv, MIN_SPEED)))
+            sides = (self.robot.friction_force(np.full(self.robot.nv, speed)) for speed in (MIN_SPEED, -MIN_SPEED))
+            dry = np.abs(np.subtract(*sides)) / 2
             back = (2 * dry * turning)[..., coordinates]
             share = (1 + np.sign(d1[..., coordinates])) / 2  # one half where the joint just reverses and the force is 0
             result[..., 2, torque_rows] += share * back

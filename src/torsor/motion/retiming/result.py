@@ -36,9 +36,9 @@ REACTION_UNITS = {"force": "N", "moment": "N m"}
 
 
 def peak(use: Array) -> float:
-    """Return the largest use (I, P) at equidistant places in each of I intervals.
+    """Return the maximum of ``use`` (I, P), given at P equidistant points of each of I intervals.
 
-    Between places, parabolas through three of them are used.
+    Between the points, it is interpolated by parabolas through three of them.
 
     Example:
         >>> peak(np.array([[-0.5625, 0.9375, 0.4375]]))  # 1 - (x - 1.25)^2 at 0, 1 and 2
@@ -239,7 +239,9 @@ class Retimed(Result):
     @cached_property
     def largest(self) -> dict[str, float]:
         """The largest use of each bound, at and between knots; it is 1 at the bound."""
-        jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # forces jump where a joint reverses
+        jumps = any(
+            np.any(joint.coulomb) or joint.friction_model for joint in self.robot.joints
+        )  # forces jump where a joint reverses
         result = self._within.items()
         return {
             name: float(use.max()) if jumps else peak(use.reshape(-1, len(CHECKED_FRACTIONS))) for name, use in result

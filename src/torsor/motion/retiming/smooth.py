@@ -332,7 +332,7 @@ def _check_friction(rows: RowKernel, bounds: Bounds, where: str) -> None:
     if not rows.has_friction:
         return
     robot = rows.robot
-    smooth = [joint.name for joint in robot.joints if joint.smooth]
+    smooth = [joint.name for joint in robot.joints if joint.smooth or joint.friction_model]
     dry = [joint.name for joint in robot.joints if np.any(joint.coulomb)]
     if smooth or (dry and bounds.has("torque_rate")):
         message = f"jerk and torque-rate bounds do not support the friction of {(smooth or dry)[0]!r}"

@@ -22,6 +22,7 @@ import numpy as np
 from torsor.base.errors import ModelError, missing
 from torsor.base.files import check_name, replacing
 from torsor.motion.sweeps.cases import Row, kind_of, noun
+from torsor.motion.sweeps.fingerprint import check_code
 
 FORMAT = "torsor sweep 1"
 
@@ -167,7 +168,7 @@ _TYPES = {"number": "REAL", "truth": "INTEGER", "text": "TEXT"}
 class SqliteStore(Store):
     """An SQLite file, or a table in memory if ``path`` is None; ``subject`` is None for reading."""
 
-    def __init__(self, path: Path | None, units: Mapping[str, str], subject: str | None) -> None:
+    def __init__(self, path: Path | None, units: Mapping[str, str], subject: str | None, code: str = "") -> None:
         super().__init__(units)
         if path is not None and path.is_dir():
             raise ModelError("it is a folder", where=str(path), allowed="a file")
@@ -178,14 +179,14 @@ class SqliteStore(Store):
         place = "file::memory:" if path is None else f"{path.resolve().as_uri()}?mode={mode}"
         self._file = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, timeout=60.0)
         try:
-            self._begin(subject)
+            self._begin(subject, code)
         except BaseException as error:
             self.close()
             if isinstance(error, sqlite3.DatabaseError):
                 raise ModelError(f"it is not a results file: {error}", where=str(path)) from None
             raise
 
-    def _begin(self, subject: str | None) -> None:
+    def _begin(self, subject: str | None, code: str) -> None:
         execute = self._file.execute
         if subject is not None and not execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             definitions = ", ".join(f"{_quoted(column.name)} {_TYPES[column.kind]}" for column in OWN_COLUMNS[1:])
@@ -193,12 +194,14 @@ class SqliteStore(Store):
                 execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)")
                 execute("CREATE TABLE columns (name TEXT PRIMARY KEY, role TEXT, kind TEXT, unit TEXT, stored TEXT)")
                 execute(f'CREATE TABLE cases ("case" INTEGER PRIMARY KEY, {definitions})')
-                facts = {"format": FORMAT, "subject": subject}
+                facts = {"format": FORMAT, "subject": subject, "code": code}
                 self._file.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
         facts = dict(execute("SELECT key, value FROM about"))
         if facts.get("format") != FORMAT:
             raise ModelError(f"its format is {facts.get('format')!r}", where=str(self._path), allowed=FORMAT)
         check_subject(self._path or Path(), facts.get("subject", ""), subject)
+        if subject is not None:
+            check_code(self._path or Path(), subject, facts.get("code", ""), code)
         stored_columns = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
         self.columns |= {row[0]: Column(*row[:4]) for row in stored_columns}
         # The names in the table, because SQLite does not distinguish "T" and "t".
@@ -315,17 +318,21 @@ class ParquetStore(Store):
     patience = 30.0
     most = 2000
 
-    def __init__(self, path: Path, units: Mapping[str, str], subject: str | None) -> None:
+    def __init__(self, path: Path, units: Mapping[str, str], subject: str | None, code: str = "") -> None:
         super().__init__(units)
         _pyarrow()
         if path.exists() and not path.is_dir():
             raise ModelError("it is a file", where=str(path), allowed="a folder of Parquet files")
-        self._path, self._subject = path, subject
+        self._path, self._subject, self._code = path, subject, code
+        self._codes = set[str]()  # fingerprints of the parts
         self._writing = None if subject is None else Writing(path)
         try:
             if subject is not None:
                 path.mkdir(exist_ok=True)
             self._known, self._states = self._scan()
+            if subject is not None:
+                others = sorted(self._codes - {code}, reverse=True)  # older parts have none, which comes last
+                check_code(path, subject, others[0] if others else code, code)
         except BaseException:
             self.close()
             raise
@@ -339,6 +346,7 @@ class ParquetStore(Store):
         for part in self._parts():
             about = _about(part)
             check_subject(self._path, about["subject"], self._subject)
+            self._codes.add(about.get("code", ""))
             for fields in about["columns"]:
                 self.columns.setdefault(fields["name"], Column(**fields))
             lists = _parquet_columns(part, ["case", "digest", "state"])
@@ -360,15 +368,17 @@ class ParquetStore(Store):
             cells = row.cells
             for name, column in values.items():
                 column.append(cells.get(name))
-        self._write(values, self._path / f"part-{sum(self._states.values()):09d}-{secrets.token_hex(3)}.parquet")
+        name = f"part-{sum(self._states.values()):09d}-{secrets.token_hex(3)}.parquet"
+        self._write(values, self._path / name, self._code)
         for row in new:
             self._known.add(row.number, row.digest)
             self._states[row.state] += 1
 
-    def _write(self, values: Mapping[str, list[Any]], path: Path) -> None:
+    def _write(self, values: Mapping[str, list[Any]], path: Path, code: str) -> None:
         pyarrow, parquet = _pyarrow()
         columns = [self.columns[name] for name in values]
         about = {"format": FORMAT, "subject": self._subject, "columns": [vars(column) for column in columns]}
+        about["code"] = code
         fields = [
             pyarrow.field(column.name, _type(pyarrow, column), metadata={"unit": column.unit} if column.unit else None)
             for column in columns
@@ -388,13 +398,15 @@ class ParquetStore(Store):
     def forget_failed(self) -> None:
         """Remove the rows of failed cases by rewriting the files that have some."""
         for part in self._parts():
-            names = [fields["name"] for fields in _about(part)["columns"]]
+            about = _about(part)
+            names = [fields["name"] for fields in about["columns"]]
             columns = dict(zip(names, _parquet_columns(part, names), strict=True))
             done = [index for index, state in enumerate(columns["state"]) if state == "done"]
             if len(done) == len(columns["state"]):
                 continue
             if done:
-                self._write({name: [column[index] for index in done] for name, column in columns.items()}, part)
+                kept = {name: [column[index] for index in done] for name, column in columns.items()}
+                self._write(kept, part, about.get("code", ""))
             else:
                 part.unlink()
         self._known, self._states = self._scan()
@@ -479,12 +491,15 @@ def _type(pyarrow: Any, column: Column) -> Any:
 
 # Results files by suffix: .sqlite, .sqlite3 and .db, or .parquet.
 
-_Kind = Callable[[Path, Mapping[str, str], str | None], Store]
+_Kind = Callable[[Path, Mapping[str, str], str | None, str], Store]
 KINDS: dict[str, _Kind] = dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteStore) | {".parquet": ParquetStore}
 
 
-def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume: bool) -> Store:
-    """Open a results file for writing, or a table in memory for None; an existing file is continued if ``resume``."""
+def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume: bool, code: str) -> Store:
+    """Open a results file for writing, or a table in memory for None; an existing file is continued if ``resume``.
+
+    ``code`` is the fingerprint of what is computed, which a continued file should have.
+    """
     if path is None:
         return SqliteStore(None, units, subject)
     kind = _kind(path)
@@ -494,7 +509,7 @@ def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume:
         raise ModelError("the file already has results", where=str(path), fix=fix)
     if not path.parent.is_dir():
         raise ModelError("its folder does not exist", where=str(path), fix="create the folder first")
-    return kind(path, units, subject)
+    return kind(path, units, subject, code)
 
 
 def open_store(path: Path) -> Store:
@@ -502,7 +517,7 @@ def open_store(path: Path) -> Store:
     kind = _kind(path)
     if not path.exists():
         raise FileNotFoundError(2, "No such file or directory", str(path))
-    return kind(path, {}, None)
+    return kind(path, {}, None, "")
 
 
 def _kind(path: Path) -> _Kind:

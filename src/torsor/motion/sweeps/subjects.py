@@ -15,6 +15,7 @@ from torsor.motion import MotionProblem, MotionResult, Number, Phase, load_probl
 from torsor.motion.declaration import NAMED_PROBLEMS
 from torsor.motion.solve import CTRL_C, DEFAULTS, SolveSettings
 from torsor.motion.sweeps.cases import results_of
+from torsor.motion.sweeps.fingerprint import fingerprint
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
@@ -160,6 +161,12 @@ class Subject:
     report: Callable[[MotionResult], dict[str, Any]] | None = None
     keep: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the code and data with which cases are computed."""
+        function = self.function.problem if isinstance(self.function, Variation) else self.function
+        return fingerprint(function, self.settings)
 
     def check(self, values: Mapping[str, Any], where: str) -> None:
         """Raise ModelError if a case lacks a parameter of the function or has one that it does not take."""

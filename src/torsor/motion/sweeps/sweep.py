@@ -61,8 +61,9 @@ def sweep(
 
     Results are written to ``output`` as they arrive: .sqlite or .db (SQLite), or .parquet (Parquet, a folder; needs the
     extra ``parquet``). None keeps them in memory. With ``resume``, an existing file is continued: its cases are not
-    computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. Ctrl-C ends the
-    study and returns the finished cases; the ``status`` then states this.
+    computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. A ``ModelWarning``
+    states that the function, its data, the problem, ``settings`` or Torsor has changed since. Ctrl-C ends the study and
+    returns the finished cases; the ``status`` then states this.
 
     A case that raises an error, or a motion that is not solved, is a row with the error. A case whose worker is killed
     is computed again, and counts as failed after ``attempts`` times. ``progress`` shows a bar, by default on a
@@ -76,7 +77,7 @@ def sweep(
     whole_number(attempts, "sweep", "attempts")
     subject = subject_of(function_or_problem, keep=keep, settings=settings, units=units)
     path = None if output is None else Path(output)
-    store = new_store(path, subject.name, subject.units, resume)
+    store = new_store(path, subject.name, subject.units, resume, "" if path is None else subject.fingerprint)
     status = "failed"
     try:
         if retry_failed:

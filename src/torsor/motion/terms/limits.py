@@ -67,7 +67,7 @@ class Reaction(_Reacting, Cost):
 
     ``kind`` is one of:
 
-    - "squared": the integral of the sum of x^2
+    - "squared": the integral of the sum of x^2 (the default)
     - "mean": the same divided by the duration
     - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8: a
       reaction of 0.8 of the scale counts a sixth of one at the scale.
@@ -78,7 +78,7 @@ class Reaction(_Reacting, Cost):
         ['Reaction']
     """
 
-    kind: str = "mean"
+    kind: str = "squared"
     power: int = 8
 
     @property

@@ -1,15 +1,17 @@
 """Objective terms: time, forces and their rates, energy, jerk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import casadi as ca
 import numpy as np
 
+from torsor.base.arrays import Array
 from torsor.base.checks import by_name, one_of, positive
 from torsor.base.errors import ModelError
 from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 
 
@@ -33,9 +35,68 @@ def _divide_by_scales(values: ca.SX, scale: Any, names: Sequence[str], where: st
     return values[kept.tolist()] / ca.SX(sizes[kept])
 
 
-def _magnitude(x: ca.SX, width: float) -> ca.SX:
+def _magnitude(x: ca.SX, width: ca.SX | float) -> ca.SX:
     """Return |x| smoothed near 0: sqrt(x^2 + width^2) - width, which is at most ``width`` below |x|."""
     return ca.sqrt(x * x + width**2) - width
+
+
+SMOOTHING = 3e-2  # default width of smoothed powers, relative to their mean
+SMOOTHER_FACTOR = 10.0  # factor of the default width in the problem that provides the warm start
+EXACT_POINTS = 2000  # integration points of powers without smoothing, which have kinks
+DEFAULT_POWER = 3.0  # W: mean power until a motion gives it
+# Factor by which the mean power has to decrease before the width follows it, and the largest decrease at once: with
+# much narrower kinks, solvers would chatter.
+MIN_RESCALING, MAX_RESCALING = 2.0, 4.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _SmoothedPower(Cost):
+    """Magnitudes of powers, smoothed with ``width`` (W), by default 3 % of the mean ``power`` (W).
+
+    The width is data, so that another one needs no compilation.
+    """
+
+    width: float | None = None
+    power: float | None = None
+
+    def check(self) -> None:
+        """Raise ModelError if the width or the power is not positive."""
+        super().check()
+        for what, value in (("width", self.width), ("power", self.power)):
+            if value is not None:
+                positive(value, self.title, what)
+
+    @property
+    def _key(self) -> str:
+        return f"width of {self.title} ({getattr(self, 'kind', '')})"
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the width at all moments."""
+        scaled = SMOOTHING * (self.power or DEFAULT_POWER)
+        return {self._key: np.full((len(s), 1), scaled if self.width is None else self.width)}
+
+    def exact(self) -> Self:
+        """Return the term without smoothing."""
+        return replace(self, width=0.0)
+
+    def fewest(self, model: MotionModel) -> int:
+        """Return the smallest number of integration points, more for kinks without smoothing."""
+        return max(super().fewest(model), EXACT_POINTS if self.width == 0 else 0)
+
+    def scaled(self, power: float) -> Self:
+        """Return the term with the mean power (W) that scales its width, unless its width is given."""
+        if self.width is not None or not power > 0 or power * MIN_RESCALING > (self.power or np.inf):
+            return self
+        return replace(self, power=power if self.power is None else max(power, self.power / MAX_RESCALING))
+
+    def smoother(self) -> Self:
+        """Return the term with a wider smoothing, unless its width is given."""
+        if self.width is not None or self.power is None:
+            return self
+        return replace(self, power=SMOOTHER_FACTOR * self.power)
+
+    def _size(self, node: Node, power: ca.SX) -> ca.SX:
+        return _magnitude(power, node.data(self._key, 1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,6 +111,15 @@ class Effort(Cost):
     kind: str = "squared"
     scale: Any = 1.0
     width: float = 0.01
+
+    def check(self) -> None:
+        """Raise ModelError if the width is not positive."""
+        super().check()
+        positive(self.width, self.title, "width")
+
+    def exact(self) -> Self:
+        """Return the term without smoothing."""
+        return replace(self, width=0.0) if self.kind == "absolute" else self
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum over forces."""
@@ -69,7 +139,7 @@ class Effort(Cost):
                 raise ModelError("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix)
         x = _divide_by_scales(tau, scale, names, self.title)
         if self.kind == "absolute":
-            return ca.sum1(_magnitude(x, positive(self.width, self.title, "width")))
+            return ca.sum1(_magnitude(x, self.width))
         return ca.sumsqr(x)
 
 
@@ -85,26 +155,26 @@ class TorqueRate(Cost):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MechanicalEnergy(Cost):
+class MechanicalEnergy(_SmoothedPower):
     """The mechanical work (J): the integral of the magnitude of each power P = tau v, or of its positive part.
 
     ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2, without
-    energy recovery. Both are smooth and at most ``width`` (W) below the exact values.
+    energy recovery. Both are smooth and at most ``width`` (W) below the exact values. By default, the width is 3 % of
+    ``power`` (W), the mean magnitude of the powers, which ``solve`` computes. ``MotionResult.parts`` has exact values.
     """
 
     kind: str = "absolute"
-    width: float = 0.1
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the sum over coordinates (W)."""
         one_of(self.kind, ("absolute", "positive"), self.title, "kind")
-        power, width = node.tau * node.force_velocities, positive(self.width, self.title, "width")
-        size = _magnitude(power, width)
+        power = node.tau * node.force_velocities
+        size = self._size(node, power)
         return ca.sum1(size if self.kind == "absolute" else (power + size) / 2)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ElectricalEnergy(Cost):
+class ElectricalEnergy(_SmoothedPower):
     """The electrical energy of the motors (J): the integral of tau^2 / k^2 + tau v, copper loss and mechanical power.
 
     ``motor_constant`` k (N m / sqrt(W), seen from the joint; one number, one per coordinate, or {coordinate: number})
@@ -115,7 +185,14 @@ class ElectricalEnergy(Cost):
 
     motor_constant: Any
     recovers: bool = True
-    width: float = 0.1
+
+    def exact(self) -> Self:
+        """Return the term without smoothing."""
+        return self if self.recovers else super().exact()
+
+    def scaled(self, power: float) -> Self:
+        """Return the term with the mean power (W) that scales its width, unless its width is given or not used."""
+        return self if self.recovers else super().scaled(power)
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the electrical power (W)."""
@@ -127,7 +204,7 @@ class ElectricalEnergy(Cost):
         power = (node.tau / ca.SX(k)) ** 2 + node.tau * node.force_velocities
         if self.recovers:
             return ca.sum1(power)
-        return ca.sum1(power + _magnitude(power, positive(self.width, self.title, "width"))) / 2
+        return ca.sum1(power + self._size(node, power)) / 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -157,6 +157,14 @@ class Cost(Term):
         """Return a smoother term of the same functions, from whose optimum the search starts, or the term itself."""
         return self
 
+    def exact(self) -> Self:
+        """Return the term without smoothing, which can be evaluated but has no derivatives, or the term itself."""
+        return self
+
+    def scaled(self, power: float) -> Self:
+        """Return the term with smoothing in proportion to the mean power (W) of a force, or the term itself."""
+        return self
+
     def integrand(self, node: Node) -> ca.SX:
         """Return the integrand, 0 for a cost that only has ``squares``."""
         return ca.SX(0)

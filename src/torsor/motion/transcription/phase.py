@@ -76,7 +76,7 @@ class Clock:
 EVEN_CLOCK = Clock()
 
 
-POINTS = 12  # default number of control points
+POINTS = 12  # control points of a phase without ``points``, before refinement
 MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase; more would not fit into memory
 MAX_HARMONICS = 6  # of a clock
 FAR_APART_RATIO = 100.0  # ratio of duration bounds above which the initial guess is their geometric mean
@@ -88,8 +88,9 @@ class Phase:
     """A part of a motion with its own profiles.
 
     ``duration`` (s) is a number, or bounds (least, most) within which it is a variable. ``points`` is the number of
-    control points of each profile and ``degree`` the spline degree. ``knots`` between 0 and 1 may be given instead of
-    ``points`` if they are not equidistant. ``own`` has {coordinate: Spline} for coordinates with other splines.
+    control points of each profile and ``degree`` the spline degree. If ``points`` is None, there are 12 and ``solve``
+    adds more where they reduce the objective. ``knots`` between 0 and 1 may be given instead of ``points`` if they are
+    not equidistant. ``own`` has {coordinate: Spline} for coordinates with other splines.
     ``nodes`` is the number of equidistant moments from start to end at which terms are evaluated (by default ten per
     control point), or these moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 degree - 2
     Gauss points between knots, and at least 20 in total (12 per control point of a path that is followed, 8 per row of
@@ -104,7 +105,7 @@ class Phase:
     """
 
     duration: float | tuple[float, float]
-    points: int = POINTS
+    points: int | None = None
     degree: int = 3
     knots: Sequence[float] | None = None
     nodes: Any = None
@@ -128,7 +129,7 @@ class Phase:
             if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
                 message = f"{name} is {count}" if is_whole(count) else f"there are {np.size(count)} {name}"
                 raise ModelError(message, where=where, allowed=f"{most} or fewer", fix=f"use fewer {name}")
-        if self.knots is not None and self.points not in (POINTS, self.spline.count):
+        if self.knots is not None and self.points not in (None, POINTS, self.spline.count):
             message = f"points is {self.points!r}, but the knots belong to {self.spline.count} points"
             raise ModelError(message, value=self.points, where=where, fix="omit points")
         own_splines = {} if self.own is None else self.own
@@ -153,7 +154,13 @@ class Phase:
         """The spline of profiles that are not in ``own``."""
         if self.knots is not None:
             return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it converts them to an array
-        return Spline.uniform(self.points, self.degree)
+        return Spline.uniform(POINTS if self.points is None else self.points, self.degree)
+
+    @property
+    def is_refinable(self) -> bool:
+        """Whether ``solve`` may add control points: ``points``, ``knots``, ``nodes`` and ``own`` are not given."""
+        is_default = self.points is None and self.knots is None and self.own is None
+        return is_default and np.array_equal(self.nodes, np.linspace(0.0, 1.0, 10 * self.spline.count + 1))
 
     @property
     def timing(self) -> Clock:

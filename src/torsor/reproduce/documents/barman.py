@@ -1,4 +1,4 @@
-"""Barman 2020, chapters II and III: the recursion with sensitivities; tables and splines of chapter IV."""
+"""Barman 2020: the recursion with sensitivities (chapters II and III), and tables and splines (chapter IV)."""
 
 import math
 from functools import cache, partial
@@ -30,13 +30,13 @@ SNAPSHOT_TIMES = np.linspace(0.0, 1.0, 11)  # fractions of the duration, in pict
 
 @cache
 def two_link(points: int = 30) -> Any:
-    """Return the motion with a number of control points for each joint."""
+    """Return the motion with a given number of control points per joint."""
     return two_link_time(points=points).solve()
 
 
 @cache
 def bang_bang() -> Any:
-    """Return the motion with discontinuous torques, the true optimum."""
+    """Return the motion with discontinuous torques, which is the true optimum."""
     return motion.switching(two_link())
 
 
@@ -77,7 +77,7 @@ def _torques() -> Outcome:
 
 
 def _shift(what: str, printed: str, joint: int, switch: float, at: float) -> Row:
-    """Compare the switching time to the lower bound; spline torques start earlier and arrive later."""
+    """Compare the switching time with the lower bound; spline torques switch over a longer time."""
     ends = dict[int, float]()
     for points in (20, 30):  # control points: when the torque is at its lower bound again, within 1 %
         t, tau = two_link(points).times, two_link(points).tau[:, joint]
@@ -95,7 +95,7 @@ def _forces() -> Outcome:
     early = result.times < result.T / 3
     high = [norm[early].max(axis=0), norm[~early].max(axis=0)]  # both peaks
     largest = ", ".join(f"{a:.3g} and {b:.3g} N" for a, b in high)
-    words = f"in {100 * above:.0f} % of the time"
+    words = f"{100 * above:.0f} % of the time"
     rows = [
         claim("pattern of the norm of joint 1", "double peak", f"{count} peaks", count == 2),
         claim("joint 1 above joint 2 in the peaks", "yes", largest, all(a > b for a, b in high)),
@@ -123,7 +123,7 @@ def _path() -> Outcome:
 
 @cache
 def slide(variant: str = "printed") -> Any:
-    """Return the motion of one reading of the problem."""
+    """Return the motion for one interpretation of the problem."""
     return slide_link(points=16, variant=variant).solve(tolerance=1e-9)
 
 
@@ -142,7 +142,7 @@ def _slide_time() -> list[Row]:
 
 
 def _restarts(count: int = 4) -> list[float]:
-    """Return the times of the same problem from random initial guesses."""
+    """Return the optimal times of the same problem from random initial guesses."""
     problem, rng = slide_link(points=12), np.random.default_rng(3)
     lower, upper = problem.program.lower, problem.program.upper
     starts = (np.clip(problem.guess() + 0.5 * rng.normal(size=problem.program.n), lower, upper) for _ in range(count))
@@ -150,7 +150,7 @@ def _restarts(count: int = 4) -> list[float]:
 
 
 def _turns(values: Array) -> str:
-    """Return the signs of the two largest parts of a curve in order."""
+    """Return the signs of the two extrema of a curve, in order."""
     low, high = int(np.argmin(values)), int(np.argmax(values))
     return "positive, then negative" if high < low else "negative, then positive"
 
@@ -173,7 +173,7 @@ def _slide_reactions() -> Outcome:
     norm = _norms(result)
     count = [peaks(norm[:, k], 0.05) for k in range(2)]
     below = float(np.mean(norm[:, 1] <= norm[:, 0]))
-    words = f"in {100 * below:.0f} % of the time"
+    words = f"{100 * below:.0f} % of the time"
     rows = [
         _duration(),
         claim("pattern of the norms", "double peak", f"{count[0]} and {count[1]} peaks", min(count) >= 2),
@@ -287,7 +287,7 @@ CENTRES = {"two_link": (("-0.2", "0"), ("-0.2", "0")), "slide_link": (("0", "-0.
 
 
 def _table(name: str) -> list[Row]:
-    """Compare a printed table (in quarter turns and links) with the poses of a robot of the library."""
+    """Compare a printed table (in quarter turns and links) with the poses of a library robot."""
     robot, size = getattr(library, name)(), {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
     poses, before, rows = robot.poses(robot.neutral()), np.eye(4), list[Row]()
     for k, row in enumerate(PRINTED[name]):

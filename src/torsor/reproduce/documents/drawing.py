@@ -15,7 +15,7 @@ from torsor.robot.robot import Robot
 
 
 def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) -> None:
-    """Set title, labels, a light grid and a legend of a panel; the legend may be beside the panel."""
+    """Add a title, labels, a light grid and a legend to a panel; the legend may be beside the panel."""
     axes.set_title(title, fontsize=10)
     axes.set(xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
@@ -26,13 +26,13 @@ def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) 
 
 
 def curves(axes: Any, x: Array, y: Array, names: tuple[str, ...]) -> None:
-    """Draw the columns of y (T, n) over x (T,)."""
+    """Draw the columns of y (T, n) against x (T,)."""
     for column, name in zip(np.asarray(y).T, names, strict=True):
         axes.plot(x, column, label=name, linewidth=1.6)
 
 
 def curve_panel(title: str, unit: str, x: Array, y: Array, names: tuple[str, ...]) -> Callable[[Any], None]:
-    """Return a function that draws the columns of y (T, n) over times x (T,) into a figure."""
+    """Return a function that draws the columns of y (T, n) against times x (T,) in a figure."""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -54,7 +54,7 @@ def snapshots(figure: Any, x: Array, y: Array, shown: Array, title: str, across:
 
 
 def peaks(values: Array, least: float) -> int:
-    """Return the number of maxima of a curve that exceed the adjacent minima by ``least`` of its range."""
+    """Return the number of maxima of a curve that exceed the adjacent minima by the fraction ``least`` of its range."""
     margin, count, low, high, is_rising = least * np.ptp(values), 0, values[0], values[0], True
     for value in values[1:]:
         low, high = min(low, value), max(high, value)
@@ -78,7 +78,7 @@ def _triad(axes: Any, pose: Array, name: str) -> None:
 
 
 def frames(robot: Robot, q: Array, title: str) -> Outcome:
-    """Return a figure of the frames of all links and the lines between them, x red, y green, z blue."""
+    """Return a figure of all link frames and the lines between them, with x red, y green and z blue."""
 
     def draw(figure: Any) -> None:
         axes, poses = figure.add_subplot(projection="3d"), robot.poses(q)
@@ -94,30 +94,30 @@ def frames(robot: Robot, q: Array, title: str) -> Outcome:
 
 
 def _cube(axes: Any, corners: Array, room: float) -> None:
-    """Set equal scales around points (n, 3), and labels."""
+    """Set equal axis scales around points (n, 3), and axis labels."""
     middle, half = (corners.max(axis=0) + corners.min(axis=0)) / 2, np.ptp(corners, axis=0).max() / 2 + room
     axes.set(**{f"{axis}lim": (m - half, m + half) for axis, m in zip("xyz", middle, strict=True)})
     axes.set(box_aspect=(1, 1, 1), **AXES)
 
 
 def standard_frames() -> Outcome:
-    """Figure 2.2 of Barman 2020: frame j is at the far end of link j."""
+    """Return Figure 2.2 of Barman 2020: frame j is at the far end of link j."""
     title = "Figure 2.2: standard Denavit-Hartenberg frames of a random arm"
     return frames(standard().robot, standard().state[0], title)
 
 
 def modified_frames() -> Outcome:
-    """Fig. 1 of Guarino Lo Bianco 2009: frame i is on the axis of joint i."""
+    """Return Fig. 1 of Guarino Lo Bianco 2009: frame i is on the axis of joint i."""
     return frames(modified().robot, modified().motion[0], "Fig. 1: modified Denavit-Hartenberg frames of a random arm")
 
 
 def tree_frames() -> Outcome:
-    """Figure 1 of Khalil 2010: six parameters, for branches."""
+    """Return Figure 1 of Khalil 2010: six parameters, for branches."""
     return frames(tree().robot, tree().state[0], "Figure 1: frames of a random tree in six parameters")
 
 
 def free_body(link: int = 1) -> Outcome:
-    """Figure 2.1 of Barman 2020: the forces on a link, and their balance (eqs. 2.1 and 2.2)."""
+    """Return Figure 2.1 of Barman 2020: the forces on a link, and their balance (eqs. 2.1 and 2.2)."""
     data, robot, (q, v, a), *_ = standard()
     wrenches, here, after = robot.joint_wrenches(q, v, a), *(barman.Link(data, k, q) for k in (link, link + 1))
     moved, w = robot.accelerations(q, v, a)[link], robot.velocities(q, v)[link, :3]
@@ -147,7 +147,7 @@ def free_body(link: int = 1) -> Outcome:
 
 
 def link_of_a_tree(link: int = 0) -> Outcome:
-    """Figure 3 of Khalil 2010: forces and moments on a link with children, in balance (eq. 25)."""
+    """Return Figure 3 of Khalil 2010: forces and moments on a link with children, in balance (eq. 25)."""
     left = by_name["khalil/eq-25"].decide().corrected
     rows = [claim("forces and moments on a link with children", "in balance", f"to {left:.0e}", left < 1e-12)]
 
@@ -181,7 +181,7 @@ def _arrows(axes: Any, arrows: Sequence[tuple[Array, Array, str, str]], size: fl
 
 
 def drives() -> Outcome:
-    """Fig. 1 of Hua et al. 2022: a rigid joint, and an elastic one with a spring behind its gear."""
+    """Return Fig. 1 of Hua et al. 2022: a rigid joint, and an elastic one with a spring after its gear."""
 
     def draw(figure: Any) -> None:
         for axes, is_elastic in zip(figure.subplots(1, 2), (False, True), strict=True):
@@ -215,7 +215,7 @@ def _box(x: float, y: float, width: float, height: float, colour: str) -> Any:
 
 
 def unified_body() -> Outcome:
-    """Fig. 2 of Hua et al. 2022: link 1 of the arm, its own body and two motors as one rigid body, rotors locked."""
+    """Return Fig. 2 of Hua et al. 2022: link 1 of the arm and two motors as one rigid body, with rotors locked."""
     masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at O_2
     link, total = library.elastic_arm().links[0], float(masses.sum())
 
@@ -239,7 +239,7 @@ def unified_body() -> Outcome:
 
 
 def two_link_arm() -> Outcome:
-    """Figure 4.1 of Barman 2020: the arm, its angles and centres of mass."""
+    """Return Figure 4.1 of Barman 2020: the arm, its angles and centres of mass."""
 
     def draw(figure: Any) -> None:
         robot, axes = library.two_link().to(device="casadi"), figure.subplots()
@@ -262,7 +262,7 @@ def two_link_arm() -> Outcome:
 
 
 def cut_joint() -> Outcome:
-    """Figure 2 of Khalil 2010: frames k and k + B of a cut joint, which coincide."""
+    """Return Figure 2 of Khalil 2010: frames k and k + B of a cut joint, which coincide."""
     robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     poses, far = robot.poses(q), np.array([0.4, 0.0, 0.0, 1.0])

@@ -1,4 +1,4 @@
-"""Barman 2020, chapter V: the skeleton, the predicted walk, its numbers and figures."""
+"""Barman 2020, chapter V: the skeleton and the predicted walk, with its numbers and figures."""
 
 import math
 import warnings
@@ -33,7 +33,7 @@ POSTURES = 7
 
 @cache
 def stride() -> Stride:
-    """Return the stride of the walk, from q = 0 in the two phases of the thesis."""
+    """Return the stride of the walk, starting from q = 0 in the two phases of the thesis."""
     return Stride(walking(version="thesis").solve(feasible_first=True))
 
 
@@ -42,15 +42,15 @@ def _model() -> Outcome:
     frozen = frozen_joints(body, None, "walk")
     rows = [
         number("degrees of freedom", "55", body.nv),
-        number("of the whole body", "6", len(GLOBAL)),
-        number("active", "38", body.nv - len(frozen)),
-        only("frozen", ", ".join(frozen)),
+        number("global coordinates", "6", len(GLOBAL)),
+        number("active coordinates", "38", body.nv - len(frozen)),
+        only("frozen coordinates", ", ".join(frozen)),
     ]
     return Outcome(rows, _draw_model, (7.5, 7.0))
 
 
 def _draw_model(figure: Any) -> None:
-    """Draw the body from the front with its arms spread, frozen coordinates enclosed as in the thesis."""
+    """Draw the body from the front with its arms spread and frozen coordinates enclosed, as in the thesis."""
     from matplotlib.patches import Ellipse
 
     body = library.human()
@@ -166,7 +166,7 @@ def _reactions() -> Outcome:
 
 
 def _printed() -> Outcome:
-    """Narrow the bands of eq. 5.4, with all other equations as printed, until no motion is found."""
+    """Narrow the bounds of eq. 5.4, with all other equations as printed, until no motion is found."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # of violations between the nodes, which the last row has
         gait = printed_gait()
@@ -267,7 +267,7 @@ def _equations() -> list[Row]:
 
 
 def _family(what: str, title: str) -> Row:
-    """Return the largest violation of the constraints whose name has these words, at the nodes."""
+    """Return the largest violation, at the nodes, of the constraints whose names contain these words."""
     constraints = [each for name, each in stride().result.constraints.items() if title in name]
     worst = max(constraint.scaled for constraint in constraints)
     return claim(what, "yes", f"{sum(each.count for each in constraints)} rows, violated by {worst:.0e}", worst < TIGHT)

@@ -41,7 +41,7 @@ def arm() -> Robot:
 
 
 def move(t: Array) -> tuple[Array, Array, Array, Array]:
-    """Return q, v, a, j (T, 6) at times (T,) on the quintic between the ends of Table III."""
+    """Return q, v, a, j (T, 6) at times (T,) on the quintic between the end points of Table III."""
     s = np.asarray(t)[:, None] / SECONDS
     shape = (
         10 * s**3 - 15 * s**4 + 6 * s**5,
@@ -155,7 +155,7 @@ def _accuracy() -> Outcome:
 
 
 def _with_other_sign() -> float:
-    """Return the largest difference of joint 1 every 1e-4 s, with theta_3 = pi/2."""
+    """Return the largest difference for joint 1, sampled every 1e-4 s, with theta_3 = pi/2."""
     links = []
     for k, (link, (alpha, d, theta)) in enumerate(zip(arm().links, GEOMETRY, strict=True)):
         body: dict[str, Any] = {"mass": link.mass, "com": link.com, "inertia": link.inertia}
@@ -165,7 +165,7 @@ def _with_other_sign() -> float:
 
 
 def _general(n: int) -> Robot:
-    """Return an arm of n revolute joints without zero parameters, as the paper counts."""
+    """Return an arm with n revolute joints and no zero parameters, as counted in the paper."""
     rng, full = np.random.default_rng(0), 0.3 * np.eye(3) + 0.01
     links = []
     for i in range(n):

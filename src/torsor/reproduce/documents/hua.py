@@ -31,7 +31,7 @@ def law() -> control.Controller:
 
 
 def _closed_loop() -> ca.Function:
-    """Return sides of eqs. 40, 50 and 52 as functions of (t, q, v), with rates along the closed loop of the library."""
+    """Return sides of eqs. 40, 50 and 52 as functions of (t, q, v), with rates along the library's closed loop."""
     controller = law()
     robot, reference = controller.robot, controller.reference
     assert reference is not None
@@ -69,7 +69,7 @@ def _closed_loop() -> ca.Function:
 
 
 def stability() -> list[Row]:
-    """Compare both sides of eqs. 40, 50 and 52 at random states."""
+    """Compare both sides of eqs. 40, 50 and 52 in random states."""
     closed, rng = _closed_loop(), np.random.default_rng(1)
     samples: list[list[Array]] = []
     for _ in range(3):
@@ -128,7 +128,7 @@ class Motion(NamedTuple):
 
 @cache
 def run() -> Motion:
-    """Return the motions of 10 s without and with payload, which is unknown to the controller."""
+    """Return the 10 s motions without and with a payload that the controller does not model."""
     robot, loads = law().robot, np.array(list(LOADS.values()))
     arm = robot.places["tip"].pose[:3, 3]
 
@@ -194,7 +194,7 @@ def _settings() -> list[Row]:
         number("degrees of freedom", "3", robot.nv - len(robot.elastic)),
         claim("elastic joint", "the last one", robot.elastic[0].name, robot.elastic[0] is robot.joints[-1]),
         number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
-        claim("motors 1, 2, 3 are on", "the base, link 1, link 1", ", ".join(carriers), is_held),
+        claim("carriers of motors 1, 2, 3", "the base, link 1, link 1", ", ".join(carriers), is_held),
         same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
         numbers("initial joint angles", ["0", "0", "-0.4363"], START[:3], "rad"),
         number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
@@ -262,7 +262,7 @@ GEOMETRY = (
 
 
 def _figures(k: int, case: str) -> list[Item]:
-    """Return three figures of a simulation, from Fig. k."""
+    """Return three figures of a simulation, starting with Fig. k."""
     kinds: dict[str, Callable[[str, str], Outcome]] = {
         "joint angles and RMS errors": _joints,
         "motor angle": _motor,

@@ -1,6 +1,7 @@
 """Khalil 2010: trees, closed loops, parallel robots, elastic joints, and a moving base.
 
-The paper prints equations but no numbers. The corrected equations are evaluated and compared with the library.
+The paper prints equations but no numbers. The corrected equations are evaluated, and the results are compared with the
+library.
 """
 
 from functools import cache
@@ -50,7 +51,7 @@ def _elastic() -> list[Row]:
 
 
 def _matrices_of_free_base() -> tuple[Array, Array]:
-    """Return (A, H) of eq. 83 by the inverse model, extended to the base (section 7.1, first method)."""
+    """Return (A, H) of eq. 83 from the inverse model, extended to the base (section 7.1, first method)."""
     data, _, (q, v, _), fe, me, base, _ = tree()
     n = len(q)
     calm = data._replace(Fs=np.zeros(n), Fv=np.zeros(n))
@@ -104,7 +105,7 @@ def _base_direct() -> list[Row]:
 
 @cache
 def _swim() -> tuple[Robot, Array, Array]:
-    """Return an eel that bends in a travelling wave without water, times, and its coordinates: eqs. 89 to 97."""
+    """Return an eel that bends in a travelling wave without water, with times and coordinates: eqs. 89 to 97."""
     eel = library.eel(links=8).to(device="casadi")
     n, step, seconds = eel.nv - 6, 0.005, 1.0
     phase = 2 * np.pi * np.arange(n) / n
@@ -143,7 +144,7 @@ def _eel() -> Outcome:
     turned = 2 * np.degrees(np.arcsin(np.clip(path[:, 5], -1, 1)))
     rows = [
         claim("centre of mass without water", "at rest (no external force)", f"moves by {drift:.1e} m", drift < 1e-4),
-        only("head turns by at most", f"{np.abs(turned).max():.2f} degrees"),
+        only("maximum head rotation", f"{np.abs(turned).max():.2f} degrees"),
     ]
 
     def draw(figure: Any) -> None:
@@ -188,7 +189,7 @@ def _rotation(pose: Array) -> Array:
 
 
 def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array) -> tuple[Array, Array]:
-    """Return the forces of the drives and J_p by eqs. 59 to 66 in world axes; twists are (V, w), wrenches (f, m)."""
+    """Return the drive forces and J_p from eqs. 59 to 66 in world axes; twists are (V, w), wrenches (f, m)."""
     R, gravity = _rotation(pose), np.asarray(robot.gravity)
     w = R @ twist[:3]
     wd, Vd = R @ acceleration[:3], R @ (acceleration[3:] + np.cross(twist[:3], twist[3:]))  # of the origin
@@ -256,7 +257,7 @@ def _circle(robot: ParallelRobot, t: Array, radius: float = 0.1, rate: float = 6
 
 
 def _draw(axes: Any, robot: ParallelRobot, pose: Array) -> None:
-    """Draw base, legs and platform, as in the figure separated at the ball joints."""
+    """Draw the base, legs and platform, separated at the ball joints as in the figure."""
     R, place = _rotation(pose), pose[:3]
     feet = np.array([leg.base[:3, 3] for leg in robot.legs])
     tops = np.array([place + R @ np.asarray(leg.at)[:3, 3] for leg in robot.legs])
@@ -301,7 +302,7 @@ def _inverse() -> list[Row]:
 
 
 def _of_lagrangian(robot: Robot, q: Array, v: Array, a: Array) -> Array:
-    """Return d/dt (dL/dq') - dL/dq from the energies of a robot, by fourth-order differences along the motion."""
+    """Return d/dt (dL/dq') - dL/dq from the energies of a robot, using fourth-order differences along the motion."""
 
     def momentum(t: float) -> Array:
         return np.asarray(robot.mass_matrix(q + v * t + a * t * t / 2) @ (v + a * t))
@@ -343,7 +344,7 @@ def _direct() -> list[Row]:
 
 
 def _cut_joint() -> list[Row]:
-    """Describe the five-bar by the rows of a table, two for the cut joint, and compare it with that of the library."""
+    """Describe the five-bar in table rows, two for the cut joint, and compare it with the one in the library."""
     robot = library.five_bar()
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     columns = zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)

@@ -1,4 +1,4 @@
-"""The Lie-algebra notes: operators, the recursion in two forms, the example of two links, and the structure."""
+"""The Lie-algebra notes: operators, the recursion in two forms, the two-link example, and the structure."""
 
 from collections.abc import Callable
 from functools import partial
@@ -75,7 +75,7 @@ def _orders() -> list[Row]:
 
 
 def _expanded() -> list[Row]:
-    """Compare the expansions of section 10 with the recursion of two links without gravity and accelerations."""
+    """Compare the expansions of section 10 with the two-link recursion without gravity or accelerations."""
     data, theta, dtheta = two_links()
     x, rest, cross, (one, two) = expansion(data, theta), np.zeros(2), np.cross, dtheta
     motion = lie.compact(data, theta, dtheta, rest)

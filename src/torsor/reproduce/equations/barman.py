@@ -1,12 +1,12 @@
 """Joint forces and their sensitivities in standard Denavit-Hartenberg frames: chapter III of Barman 2020.
 
-Steps 1 to 10 of S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion planning",
-Oklahoma State University 2020 (equation numbers in comments; a ``Form`` names those evaluated as printed).
+The steps 1 to 10 are those of S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion
+planning", Oklahoma State University 2020 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of
-mass is anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling
-body, so that eq. 3.67 has a minus. The thesis writes x_{j,i}, x_{j,i'} and x_{j,i''} for the sensitivities of x_j by
-q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and those of joints after j are zero.
+mass may be anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling
+body, so that eq. 3.67 has a minus sign. The thesis writes x_{j,i}, x_{j,i'} and x_{j,i''} for the sensitivities of x_j
+to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and those for joints after j are zero.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ class Robot(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What link k (counted from 0) exerts on its environment, in axes of frame 0, at O_k + r_k (r_k in frame k)."""
+    """The wrench that link k (from 0) exerts on its environment, in frame 0, at O_k + r_k (r_k in frame k)."""
 
     k: int
     F: Vector
@@ -43,7 +43,7 @@ class Load(NamedTuple):
 
 
 def rotation(theta: complex, alpha: float) -> Matrix:
-    """R_j, eq. 2.10."""
+    """Return R_j, eq. 2.10."""
     s, c, sa, ca = np.sin(theta), np.cos(theta), np.sin(alpha), np.cos(alpha)
     return np.array([[c, -ca * s, sa * s], [s, ca * c, -sa * c], [0 * s, sa, ca]])
 
@@ -74,16 +74,16 @@ class Sensitive:
         return Sensitive(self.x + other.x, self.q + other.q, self.qd + other.qd, self.qdd + other.qdd)
 
     def turned(self, R: Matrix, R_own: Callable[[Vector], Matrix]) -> "Sensitive":
-        """Return R x; R varies with one variable only, whose column of sensitivities ``R_own`` makes from R_{j,j} x."""
+        """Return R x; R depends on one variable only, whose sensitivity column ``R_own`` makes from R_{j,j} x."""
         return Sensitive(R @ self.x, R @ self.q + R_own(self.x), R @ self.qd, R @ self.qdd)
 
     def at_rest(self) -> "Sensitive":
-        """Return it without its sensitivities by velocities and accelerations."""
+        """Return the vector without its sensitivities to velocities and accelerations."""
         return replace(self, qd=0 * self.qd, qdd=0 * self.qdd)
 
 
 class Parts(NamedTuple):
-    """Values of all links with their sensitivities, the variable last."""
+    """Values of all links with their sensitivities; the last axis is that of the variable."""
 
     x: Any
     q: Any
@@ -92,7 +92,7 @@ class Parts(NamedTuple):
 
 
 class Sensitivities(NamedTuple):
-    """Forces of the joints, and Fp_j, Tp_j of link j-1 on link j at O_{j-1}, in frame j."""
+    """Joint forces, and Fp_j, Tp_j exerted by link j-1 on link j at O_{j-1}, in frame j."""
 
     tau: Parts
     Fp: Parts
@@ -100,7 +100,7 @@ class Sensitivities(NamedTuple):
 
 
 class Link:
-    """Step 2 for link j: its local rotation, its unit vector, and what leads from O_{j-1} to O_j and to G_j."""
+    """Step 2 for link j: its local rotation, its unit vector, and the vectors from O_{j-1} to O_j and to G_j."""
 
     def __init__(self, robot: Robot, j: int, q: Vector) -> None:
         self.robot, self.j, self.n = robot, j, len(robot.m)
@@ -202,7 +202,7 @@ class Step(NamedTuple):
 
 
 def outward(robot: Robot, q: Vector, qd: Vector, qdd: Vector, form: Form = CORRECTED) -> Iterator[Step]:
-    """Yield the motion of each link with its sensitivities, root to tip: steps 2 to 7."""
+    """Yield the motion of each link with its sensitivities, from root to tip: steps 2 to 7."""
     w = wd = xdd = Sensitive.zero(len(robot.m))
     for j in range(len(robot.m)):
         link = Link(robot, j, q)
@@ -216,7 +216,7 @@ def outward(robot: Robot, q: Vector, qd: Vector, qdd: Vector, form: Form = CORRE
 def sensitivities(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, load: Load | None = None, form: Form = CORRECTED
 ) -> Sensitivities:
-    """Return tau, Fp and Tp with their sensitivities. ``load`` keeps its direction in frame 0."""
+    """Return tau, Fp and Tp with their sensitivities. The direction of ``load`` is constant in frame 0."""
     n = len(robot.m)
     R0, R0_q, links, wrenches, rotations = np.eye(3), np.zeros((n, 3, 3)), [], [], []
     for j, (link, w, wd, _, xddG) in enumerate(outward(robot, q, qd, qdd, form)):
@@ -256,7 +256,7 @@ def add_load(
 ) -> None:
     """Add an external force and moment to the finished chain, from link k to the root.
 
-    Its sensitivities by qd and qdd are zero: those of Fp and Tp stay (3.79, 3.87, 3.91 corrected).
+    Its sensitivities to qd and qdd are zero, so those of Fp and Tp are unchanged (3.79, 3.87, 3.91 corrected).
     """
     n, (R0, R0_q) = len(links), rotations[load.k]
 
@@ -278,7 +278,7 @@ def add_load(
 
 
 def velocities(robot: Robot, q: Vector, qd: Vector, form: Form = CORRECTED) -> tuple[Matrix, Matrix]:
-    """Return the velocities of the origins O_j in frame j and their sensitivities by qd: step 6, 3.32 to 3.40."""
+    """Return the velocities of the origins O_j in frame j and their sensitivities to qd: step 6, 3.32 to 3.40."""
     n = len(robot.m)
     w = wd = xd = Sensitive.zero(n)
     results = []

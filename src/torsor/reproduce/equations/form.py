@@ -1,4 +1,4 @@
-"""The choice between printed and corrected equations, and the vector product."""
+"""The choice between printed and corrected equations, and the cross product."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -12,13 +12,13 @@ Matrix = NDArray[Any]
 
 
 class Form:
-    """The equations of a document: corrected, except for the places that are evaluated as printed."""
+    """The equations of a document: corrected, except those that are evaluated as printed."""
 
     def __init__(self, printed: Iterable[str] = ()) -> None:
         self.printed = frozenset(printed)
 
     def __call__(self, place: str, corrected: T, printed: T) -> T:
-        """Return one of two values."""
+        """Return the printed or the corrected value."""
         return printed if place in self.printed else corrected
 
 
@@ -26,6 +26,6 @@ CORRECTED = Form()
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Return the vector product of vectors (3,) or of columns (3, n)."""
+    """Return the cross product of vectors (3,) or of columns (3, n)."""
     (x, y, z), (u, v, w) = a, b
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])

@@ -1,10 +1,10 @@
 """Joint forces and their rates in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
 
-In the letters of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
+The notation is that of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
 Newton-Euler approach", 2009 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
-Frame i is on the axis of joint i; it follows from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
-Rates of vectors are those that an observer at rest sees, in the axes of frame i.
+Frame i is on the axis of joint i; it is obtained from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
+Rates of vectors are relative to an inertial frame, expressed in frame i.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Robot(NamedTuple):
 
 
 def placement(a: float, alpha: float, theta: complex, d: complex) -> tuple[Matrix, Vector]:
-    """Rotation and origin of frame i+1 in frame i."""
+    """Return the rotation and origin of frame i+1 in frame i."""
     s, c, sa, ca = np.sin(theta), np.cos(theta), np.sin(alpha), np.cos(alpha)
     R = np.array([[c, -s, 0 * s], [s * ca, c * ca, -sa], [s * sa, c * sa, ca]])
     return R, np.array([a, -sa * d, ca * d])
@@ -40,7 +40,7 @@ def placement(a: float, alpha: float, theta: complex, d: complex) -> tuple[Matri
 def inverse_dynamics(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, f_tip: ArrayLike | None = None, n_tip: ArrayLike | None = None
 ) -> tuple[Vector, Matrix, Matrix]:
-    """Return (tau, f, n) without rates; f_tip, n_tip is link N on its environment, at O_N."""
+    """Return (tau, f, n) without rates; link N exerts f_tip, n_tip on its environment, at O_N."""
     f, n = (np.zeros(3) if tip is None else np.asarray(tip) for tip in (f_tip, n_tip))
     rates = force_rates(robot, q, qd, qdd, np.zeros(len(q)), Tip(np.eye(3), np.zeros(3), f, n, *np.zeros((2, 3))))
     return rates.tau, rates.f, rates.n
@@ -50,7 +50,7 @@ z = np.array([0.0, 0.0, 1.0])
 
 
 class Tip(NamedTuple):
-    """What link N exerts on its environment at O_{N+1}, in frame N+1, which is fixed in link N."""
+    """The wrench that link N exerts on its environment at O_{N+1}, in frame N+1, which is fixed to link N."""
 
     R: Matrix  # of frame N+1 in frame N
     p: Vector  # of O_{N+1} in frame N
@@ -72,7 +72,7 @@ def jerk(w: Vector, gam: Vector, iota: Vector, r: Vector) -> Vector:
 
 
 class Rates(NamedTuple):
-    """Forces of the joints and their rates; f_i, n_i is link i-1 on link i at O_i, in frame i."""
+    """Joint forces and their rates; link i-1 exerts f_i, n_i on link i at O_i, in frame i."""
 
     tau: Vector
     tau_rate: Vector

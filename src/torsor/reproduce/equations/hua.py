@@ -1,11 +1,11 @@
 """Robots with rigid and elastic joints and motors on any link: Hua et al. 2022.
 
-In the letters of M. T. Hua, M. Poursina and F. Sanfilippo, "Dynamic modelling of mixed rigid-flexible joint robotic
-manipulator using recursive Newton-Euler formulation" (equation numbers in comments; a ``Form`` names those
+The notation is that of M. T. Hua, M. Poursina and F. Sanfilippo, "Dynamic modelling of mixed rigid-flexible joint
+robotic manipulator using recursive Newton-Euler formulation" (equation numbers in comments; a ``Form`` names those
 evaluated as printed).
 
-Joint i turns about z of frame i, and frame i+1 is fixed on link i: R^i_{i+1} = Rz(q_i) Rfix_i. A unified body is a link
-with all motors on it, their rotors as if locked. theta is the angle of a motor behind its gear.
+Joint i turns about the z axis of frame i, and frame i+1 is fixed to link i: R^i_{i+1} = Rz(q_i) Rfix_i. A unified body
+is a link with all motors on it, with their rotors locked. theta is the motor angle after the gear.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ Z = np.array([0.0, 0.0, 1.0])
 
 
 class Robot(NamedTuple):
-    """A chain of N joints; the arrays of links are in frame i+1, with r the place of O_i from O_{i-1} in frame i."""
+    """A chain of N joints; link arrays are in frame i+1, and r is the vector from O_{i-1} to O_i in frame i."""
 
     Rfix: Matrix  # (N, 3, 3)
     r: Matrix  # (N, 3)
@@ -35,7 +35,7 @@ class Robot(NamedTuple):
 
 
 class Torques(NamedTuple):
-    """Results of Algorithm 1: tau (N,), forces f_b and moments tau_b (N, 3) of link i-1 on link i, in frame i+1."""
+    """Results of Algorithm 1: tau (N,), forces f_b and moments tau_b (N, 3) on link i from link i-1, in frame i+1."""
 
     tau: Vector
     f_b: Matrix
@@ -61,7 +61,7 @@ def inverse_dynamics(
     tau_e: Vector | None = None,
     form: Form = CORRECTED,
 ) -> Torques:
-    """Return Algorithm 1. theta and its rates are (N,), used at elastic joints; f_e is the robot on its environment."""
+    """Evaluate Algorithm 1. theta and its rates (N,) are used at elastic joints; f_e acts on the environment."""
     N, elastic = len(robot.m), robot.K > 0
     of_motor = form("algorithm 1", elastic, ~elastic)
     phid, phidd = np.where(of_motor, thetad, qd), np.where(of_motor, thetadd, qdd)  # (8), (9)
@@ -103,7 +103,7 @@ def inverse_dynamics(
 
 
 def rows(robot: Robot, found: Torques) -> Vector:
-    """Return the rows of (30): loads (springs left out), then motors of elastic joints."""
+    """Return the rows of (30): loads (without springs), then motors of elastic joints."""
     elastic = robot.K > 0
     return np.concatenate([np.where(elastic, found.load, found.tau), found.tau[elastic]])
 
@@ -111,7 +111,7 @@ def rows(robot: Robot, found: Torques) -> Vector:
 def forward_dynamics(
     robot: Robot, q: Vector, qd: Vector, theta: Vector, thetad: Vector, tau: Vector, form: Form = CORRECTED
 ) -> tuple[Matrix, Vector, Vector]:
-    """Return A, zeta and the accelerations of joints and elastic motors: Algorithm 2, (31) to (36)."""
+    """Return A, zeta and the accelerations of joints and elastic-joint motors: Algorithm 2, (31) to (36)."""
     N, elastic = len(robot.m), robot.K > 0
     rest = np.zeros(N)
     zeta = rows(robot, inverse_dynamics(robot, q, qd, rest, theta, thetad, rest))  # (32), (33)

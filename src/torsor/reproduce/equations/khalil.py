@@ -1,8 +1,8 @@
-"""Newton-Euler of trees in Khalil and Kleinfinger's six parameters: Khalil 2010.
+"""Newton-Euler dynamics of trees in Khalil and Kleinfinger's six parameters: Khalil 2010.
 
-In the letters of W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010 (equation
-numbers in comments; a ``Form`` names those evaluated as printed): the inverse model, the direct model by matrices
-and by recursion, elastic joints, and a base that moves.
+The notation is that of W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010
+(equation numbers in comments; a ``Form`` names those evaluated as printed). The module contains the inverse model, the
+direct model by matrices and by recursion, elastic joints, and a moving base.
 
 Frame j is on the axis of joint j. Inertial parameters M, MS, J are about O_j, in the axes of frame j. Twists are
 (V, w), wrenches (f, m).
@@ -38,7 +38,7 @@ class Robot(NamedTuple):
 
 
 class Base(NamedTuple):
-    """The body at the root: its inertial parameters about O_0, its velocity and its acceleration minus gravity."""
+    """The root body: its inertial parameters about O_0, its velocity, and its acceleration minus gravity."""
 
     M: float
     MS: Vector
@@ -48,7 +48,7 @@ class Base(NamedTuple):
 
 
 class Wrenches(NamedTuple):
-    """Forces of the joints, and f_j, m_j of a(j) on link j at O_j."""
+    """Joint forces, and f_j, m_j exerted by a(j) on link j at O_j."""
 
     Gamma: Vector
     f: Matrix
@@ -56,7 +56,7 @@ class Wrenches(NamedTuple):
 
 
 def hat(w: Vector) -> Matrix:
-    """Return the matrix of the vector product, (24)."""
+    """Return the cross-product matrix, (24)."""
     return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
@@ -89,7 +89,7 @@ def inverse_dynamics(
     form: Form = CORRECTED,
     base: Base | None = None,
 ) -> Wrenches:
-    """Return forces and reactions, (12), on a base that moves as given: fe_j, me_j is link j on its environment."""
+    """Return forces and reactions, (12), for a prescribed base motion; link j exerts fe_j, me_j on its environment."""
     n, z, s = len(robot.M), np.array([0, 0, 1]), robot.sigma
     places = placements(robot, q)
     w, wd, Vd, U = list[Vector](), list[Vector](), list[Vector](), list[Matrix]()
@@ -123,9 +123,9 @@ def inverse_dynamics(
 def base_wrench(
     robot: Robot, base: Base, q: Vector, qd: Vector, qdd: Vector, fe: Matrix | None = None, me: Matrix | None = None
 ) -> tuple[Wrenches, Vector]:
-    """Return forces and reactions on a base that moves as given, and the wrench (6,) that it needs for it.
+    """Return forces and reactions for a prescribed base motion, and the wrench (6,) that the base requires.
 
-    The recursion goes on to j = 0 (section 7.1, first method). The wrench is zero for the motion of a free base.
+    The recursion continues to j = 0 (section 7.1, first method). The wrench is zero for the motion of a free base.
     """
     wrenches = inverse_dynamics(robot, q, qd, qdd, fe, me, base=base)
     wrench = spatial_inertia(base.M, base.MS, base.J) @ base.Vd - velocity_wrench(base.w, base.MS, base.J)  # (9)
@@ -147,7 +147,7 @@ def direct_model(
 
 
 class Direct(NamedTuple):
-    """Accelerations of the joints, reactions (6,) of a(j) on link j; accelerations of base and links minus gravity."""
+    """Joint accelerations, reactions (6,) of a(j) on link j, and accelerations of base and links minus gravity."""
 
     qdd: Vector
     f: Matrix
@@ -156,7 +156,7 @@ class Direct(NamedTuple):
 
 
 class Inverse(NamedTuple):
-    """Forces and accelerations of the joints, acceleration of the base minus gravity, and betac_0 of a free base."""
+    """Joint forces and accelerations, base acceleration minus gravity, and betac_0 of a free base."""
 
     Gamma: Vector
     qdd: Vector
@@ -187,7 +187,7 @@ class Pass:
         self.order = range(n)
 
     def of_antecedent(self, j: int, Vd: Sequence[Vector], Vd_0: Vector, place: str) -> Vector:
-        """Return jT_i Vd_i, which is printed without jT_i in some places."""
+        """Return jT_i Vd_i, in which jT_i is missing in some printed equations."""
         i = self.robot.antecedent[j]
         before = Vd[i] if i >= 0 else Vd_0
         return self.form(place, self.T[j] @ before, before)
@@ -199,7 +199,7 @@ def spatial_inertia(M: float, MS: Vector, J: Matrix) -> Matrix:
 
 
 def velocity_wrench(w: Vector, MS: Vector, J: Matrix) -> Vector:
-    """Return what (9) has besides J Vd, with a minus."""
+    """Return minus the terms of (9) other than J Vd."""
     return -np.concatenate([np.cross(w, np.cross(w, MS)), np.cross(w, J @ w)])
 
 
@@ -211,9 +211,9 @@ def gravity_twist(robot: Robot) -> Vector:
 def direct_dynamics(
     robot: Robot, q: Vector, qd: Vector, Gamma: Vector, fe: Matrix, base: Base | None = None, form: Form = CORRECTED
 ) -> Direct:
-    """Return the accelerations: (32) to (44), and with a free base (101) to (112). fe (n, 6) is on the environment.
+    """Return the accelerations: (32) to (44), and with a free base (101) to (112). fe (n, 6) acts on the environment.
 
-    Of ``base``, the acceleration is not used.
+    The acceleration of ``base`` is not used.
     """
     step = Pass(robot, q, qd, fe, None if base is None else base.w, form)
     n, J, beta = len(robot.M), list(step.J), list(step.beta)
@@ -256,7 +256,7 @@ def elastic_inverse(
     deflection: Vector,
     form: Form = CORRECTED,
 ) -> Inverse:
-    """Return the inverse model of section 6.3, without friction: where K_spring_j > 0 the joint is elastic."""
+    """Return the inverse model of section 6.3, without friction: joint j is elastic if K_spring_j > 0."""
     step, n, is_elastic = Pass(robot, q, qd, fe, form=form), len(robot.M), K_spring > 0
     J, beta, H = list(step.J), list(step.beta), np.zeros(n)
     K, alpha = [np.zeros((6, 6))] * n, [np.zeros(6)] * n
@@ -289,7 +289,7 @@ def elastic_inverse(
 def moving_base_inverse(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, fe: Matrix, base: Base, form: Form = CORRECTED
 ) -> Inverse:
-    """Return the inverse model with a free base: (89) to (100). Of ``base``, the acceleration is not used."""
+    """Return the inverse model with a free base: (89) to (100). The acceleration of ``base`` is not used."""
     step = Pass(robot, q, qd, fe, base.w, form)
     n = len(robot.M)
     zeta = [step.gamma[j] + step.a[j] * qdd[j] for j in range(n)]  # (89)

@@ -1,9 +1,11 @@
-"""Newton-Euler in the Lie algebra se(3): the Lie-algebra notes.
+"""Newton-Euler dynamics in the Lie algebra se(3): the Lie-algebra notes.
 
-In the letters of the notes "Recursive Newton-Euler Algorithm: Lie Algebra Formulation" (section numbers at the lines).
+The notation is that of the notes "Recursive Newton-Euler Algorithm: Lie Algebra Formulation" (section numbers in
+comments).
 
-Twists are (omega, v), wrenches (n, f); frame {i} is at the centre of mass of link i. Real or complex (complex step).
-As printed: "4" has T_{i,i+1} where T_{i,i-1} belongs, "6.2" has (R, p)_{i+1,i} where (R, p)_{i,i+1} belongs.
+Twists are (omega, v), wrenches (n, f); frame {i} is at the centre of mass of link i. Values are real or complex
+(complex step).
+As printed: "4" has T_{i,i+1} instead of T_{i,i-1}, and "6.2" has (R, p)_{i+1,i} instead of (R, p)_{i,i+1}.
 """
 
 from typing import Any, NamedTuple
@@ -79,7 +81,7 @@ def transforms(robot: Robot, theta: Vector, form: Form = CORRECTED) -> tuple[lis
 def compact(
     robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, F_tip: ArrayLike | None = None, form: Form = CORRECTED
 ) -> Motion:
-    """Return the motion in the compact form of section 4; F_tip is the wrench of link n on its environment."""
+    """Return the motion in the compact form of section 4; F_tip is the wrench that link n exerts on its environment."""
     n, V, Vd = len(robot.m), [], []
     A, T = transforms(robot, theta, form)
     V_0, Vd_0 = np.zeros(6), np.concatenate([np.zeros(3), -np.asarray(robot.g)])  # 8.3
@@ -98,7 +100,7 @@ def compact(
 
 
 def components(robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, form: Form = CORRECTED) -> Motion:
-    """Return the motion by components: sections 5 to 7, without a load."""
+    """Return the motion in component form: sections 5 to 7, without a load."""
     n, (A, T) = len(robot.m), transforms(robot, theta)
     w, v, wd, vd = np.zeros(3), np.zeros(3), np.zeros(3), -np.asarray(robot.g)  # 8.3
     V, Vd = [], []

@@ -1,6 +1,6 @@
-"""All known misprints of the documents, each with the computation that decides.
+"""All known misprints in the documents, each with the computation that decides it.
 
-``errata.tsv`` contains their text, and the module of each document the decisions by name.
+``errata.tsv`` contains their text, and the module for each document contains the decisions by name.
 
 Example:
     >>> by_name["khalil/eq-57"].decide().is_clear

@@ -1,4 +1,4 @@
-"""Misprints of Barman 2020."""
+"""Misprints in Barman 2020."""
 
 from functools import cache
 
@@ -16,7 +16,7 @@ STEP = 1e-30  # of complex steps
 
 @cache
 def by_complex_steps() -> tuple[Array, ...]:
-    """Return the Jacobians of tau, Fp and Tp in q, qd and qdd, by complex steps of the sample's forces."""
+    """Return the Jacobians of tau, Fp and Tp in q, qd and qdd, from complex steps of the sample's forces."""
     data, _, state, load, _ = standard()
     columns = []
     for step in STEP * np.eye(3 * len(data.m)):
@@ -27,7 +27,7 @@ def by_complex_steps() -> tuple[Array, ...]:
 
 
 def sensitivities(form: Form) -> tuple[Array, ...]:
-    """Return the same by the equations of the document."""
+    """Return the same Jacobians from the equations of the document."""
     data, _, state, load, _ = standard()
     return tuple(part for each in barman.sensitivities(data, *state, load, form) for part in each[1:])
 
@@ -76,7 +76,7 @@ def _control_point() -> Decision:
 
 
 def _arm_and_leg() -> Decision:
-    """Ask whether the constraint forbids that an arm and the opposite leg swing against each other."""
+    """Test whether the constraint prevents an arm and the opposite leg from swinging in opposite directions."""
 
     def pendulum(angle: float) -> Array:  # y is up, z forward
         return np.array([0.0, -np.cos(angle), np.sin(angle)])

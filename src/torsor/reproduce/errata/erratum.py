@@ -16,7 +16,7 @@ MIN_PRINTED_ERROR = 1e-6  # minimum relative error of an equation that does not 
 
 
 class Decision(NamedTuple):
-    """Relative errors of the corrected and of the printed form against an independent result."""
+    """Relative errors of the corrected and printed forms with respect to an independent result."""
 
     corrected: float
     printed: float
@@ -29,7 +29,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Erratum:
-    """A misprint of a document.
+    """A misprint in a document.
 
     ``name`` is the item name ("khalil/eq-57"), ``place`` the equation or section, and ``truth`` the independent result
     with which ``decide`` compares both forms.
@@ -55,7 +55,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 
 def error(found: Any, expected: Any) -> float:
-    """Return the largest difference relative to the largest expected component (to 1 if all are zero).
+    """Return the largest difference relative to the largest expected component (or to 1 if all are zero).
 
     For tuples of arrays, the largest error is returned.
     """
@@ -72,7 +72,7 @@ def decide(truth: Any, corrected: Any, printed: Any) -> Decision:
 
 
 def compare(place: str, truth: Any, evaluate: Callable[[Form], Any]) -> Decision:
-    """Return the errors of corrected equations, and of equations that are as printed in one place."""
+    """Return the errors of the corrected equations, and of the equations with one of them as printed."""
     return decide(truth, evaluate(CORRECTED), evaluate(Form([place])))
 
 
@@ -83,10 +83,10 @@ def derivative(function: Callable[[float], Any], h: float) -> Any:
 
 
 def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Callable[[], Decision]]:
-    """Return decisions about equations that are as printed in each of some places, by misprint name."""
+    """Return decisions by misprint name, each with one of the equations as printed."""
     return {f"eq-{place.replace(' ', '-')}": partial(decision, place) for place in places}
 
 
 def words(holds: bool, printed_holds: bool) -> Decision:
-    """Return the decision about a true or false statement: an error of 0 or 1."""
+    """Return the decision on a true or false statement: an error of 0 or 1."""
     return Decision(float(not holds), float(not printed_holds))

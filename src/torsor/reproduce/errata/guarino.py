@@ -1,4 +1,4 @@
-"""Misprints of Guarino Lo Bianco 2009."""
+"""Misprints in Guarino Lo Bianco 2009."""
 
 import numpy as np
 
@@ -56,7 +56,7 @@ PRINTED = ((0.276, 0.071), (0.108, 0.100), (2.51, 2.51), (0.002, 0.001), (0.003,
 
 
 def _table() -> Decision:
-    """Ask whether the inertias of the library are those printed, and whether a row has as many as the table's head."""
+    """Test whether the library inertias are those printed, and whether a row has as many entries as the header."""
     moments = [np.diag(link.inertia) for link in library.stanford().links]
     is_whole = all(set(row) <= set(np.round(found, 6)) for row, found in zip(PRINTED, moments, strict=True))
     return words(is_whole and all(len(found) == 3 for found in moments), all(len(row) == 3 for row in PRINTED))

@@ -1,4 +1,4 @@
-"""Misprints of Hua et al. 2022."""
+"""Misprints in Hua et al. 2022."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ JOINTS = 4  # of the sample
 
 
 def library_rows(external: Array | None = None) -> Array:
-    """Return the rows of eq. 30 by the library: loads without their springs, then elastic motors with them."""
+    """Return the rows of eq. 30 from the library: loads without springs, then elastic-joint motors with springs."""
     robot, (q, v, a) = mixed().robot, mixed().state
     tau = robot.inverse_dynamics(q, v, a, external=external)
     return np.asarray(tau - np.where(np.arange(robot.nv) < JOINTS, robot.spring_force(q), 0.0))
@@ -28,7 +28,7 @@ def _rows(place: str) -> Decision:
 
 
 def _crosses() -> Decision:
-    """Compare the angular acceleration of the last link with and without the vector product of (5)."""
+    """Compare the angular acceleration of the last link with and without the cross product of (5)."""
     _, robot, (q, v, a), _ = mixed()
     full = (np.r_[x, y] for x, y in zip((q, v, a), np.zeros((3, 2)), strict=True))
     truth = robot.accelerations(*full)[-1, :3]
@@ -54,7 +54,7 @@ def _payload() -> Decision:
 
 
 def _coriolis() -> Decision:
-    """Compare the part of the load rows that has a joint's and a motor's velocity: C_1 theta'."""
+    """Compare the terms of the load rows with both a joint and a motor velocity: C_1 theta'."""
     data, robot, (q, v, _), (theta, w, _) = mixed()
     elastic, rest = data.K > 0, np.zeros(JOINTS)
 
@@ -79,7 +79,7 @@ def _column() -> Decision:
 
 
 def _lyapunov() -> Decision:
-    """Compare the rate of 1/2 s^T M s along a motion with s^T M s', and with the term of M' besides."""
+    """Compare the rate of 1/2 s^T M s along a motion with s^T M s', with and without the term in M'."""
     arm = library.elastic_arm().to(device="casadi")
     q, v, s, rate = np.random.default_rng(9).normal(size=(4, 4))
 
@@ -101,14 +101,14 @@ def _springs() -> Decision:
 
 
 def _stiffness() -> Decision:
-    """Ask which unit makes K (theta - q) a moment, by the units (kg, m, s, rad) of each."""
+    """Determine which unit makes K (theta - q) a moment, from the units (kg, m, s, rad) of each."""
     moment = np.array([1, 2, -2, 0])
     angle, per_metre, per_radian = np.array([0, 0, 0, 1]), np.array([1, 0, -2, 0]), np.array([1, 2, -2, -1])
     return words(bool((per_radian + angle == moment).all()), bool((per_metre + angle == moment).all()))
 
 
 def _triangle() -> Decision:
-    """Ask whether principal moments of links 2 and 3 are those of a body: no one above the sum of the others."""
+    """Test whether the principal moments of links 2 and 3 are physical: none exceeds the sum of the others."""
 
     def is_body(inertia: Array) -> bool:
         moments = np.linalg.eigvalsh(inertia)

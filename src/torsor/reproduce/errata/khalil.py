@@ -1,4 +1,4 @@
-"""Misprints of Khalil 2010: the description of robots, and the models of trees, loops and parallel robots."""
+"""Misprints in Khalil 2010: the description of robots, and the models of trees, loops and parallel robots."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -18,7 +18,7 @@ BENT = np.array([0.0, 0.1, 0.0, -0.2, 0.0, 0.0])  # and their deflections
 
 
 def _legs() -> Decision:
-    """Compare the rates of the legs' drives with those that are given: (62)."""
+    """Compare the rates of the leg drives with the given rates: (62)."""
     robot = library.three_rrr().to(device="casadi")
     J_p, legs = robot.jacobian(robot.home), robot.leg_velocities(robot.home, np.eye(3)).T  # J_i^-1 J_vi
     drives = legs[[robot.coordinate_names.index(name) for name in robot.driven_names]]
@@ -26,7 +26,7 @@ def _legs() -> Decision:
 
 
 def elastic_case() -> tuple[Array, Array]:
-    """Return accelerations and forces of the tree with two elastic joints, by the hybrid dynamics of the library."""
+    """Return accelerations and forces of the tree with two elastic joints, from the library's hybrid dynamics."""
     _, robot, (q, v, a), *_ = tree()
     robot = robot.without_friction()
     weak = [replace(each, rotor_inertia=0.0) if K else each for each, K in zip(robot.joints, ELASTIC, strict=True)]
@@ -51,7 +51,7 @@ def _elastic(place: str) -> Decision:
 
 @cache
 def free_base() -> tuple[Array, Array]:
-    """Return the base's acceleration minus gravity (classical, in base axes) and the joints' forces, by the library."""
+    """Return the base's acceleration minus gravity (classical, in base axes) and the joint forces, from the library."""
     _, _, (q, v, a), _, _, base, floating = tree()
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
     loads = np.vstack([np.zeros((1, 6)), tree().external])
@@ -78,14 +78,14 @@ def _base_direct(place: str) -> Decision:
 
 
 def _base_at_rest() -> Decision:
-    """Compare betac_0 with what a base without acceleration needs: H_1 + A_12 qdd."""
+    """Compare betac_0 with the wrench that an unaccelerated base requires: H_1 + A_12 qdd."""
     data, _, (q, v, a), fe, me, base, _ = tree()
     _, needed = khalil.base_wrench(data, base, q, v, a, fe, me)
     return decide(khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base).beta_0, -needed, needed)
 
 
 def _fixed_frame() -> Decision:
-    """Ask which joint may be fixed (sigma = 2) so that the base is a link of its own and all joints remain."""
+    """Determine which joint may be fixed (sigma = 2) so that the base is a separate link and all joints remain."""
     floating = tree().floating
     joints, first = tree().robot.nv, tree().robot.joint_names[0]
     return words(floating.nv - 6 == joints, floating.fix(first).nv - 6 == joints)
@@ -102,7 +102,7 @@ def _pose(last: float) -> Decision:
 
 
 def _cut_links() -> Decision:
-    """Ask whether the links that a cut joint of the five-bar connects, counted from 1, are in the printed range."""
+    """Test whether the links (from 1) that a cut joint of the five-bar connects are in the printed range."""
     robot = library.five_bar()
     loop, n = robot.loops[0], len(robot.links)
     assert isinstance(loop, Loop)
@@ -158,9 +158,9 @@ def _equilibrium(sign: float, is_transposed: bool) -> Decision:
 
 @cache
 def five_bar() -> tuple[Array, Array, Array, Array, Array]:
-    """Return forces of the five-bar at a state, the matrix G, and the indices of its drives and passive joints.
+    """Return the forces of the five-bar in a state, the matrix G, and the indices of its drives and passive joints.
 
-    The forces are those of Lagrange multipliers (of the tree minus those of the closure), and those of the tree.
+    The forces are those with Lagrange multipliers (tree forces minus closure forces), and the tree forces.
     """
     robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])

@@ -1,4 +1,4 @@
-"""Misprints of the Lie-algebra notes."""
+"""Misprints in the Lie-algebra notes."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ def _adjoint() -> Decision:
 
 
 def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
-    """Return a planar arm of two bars of 1 m and 1 kg, which hangs down in -y, and a state."""
+    """Return a planar arm of two 1 m, 1 kg bars that hangs along -y, and a state."""
     homes = np.array([np.eye(4), np.eye(4)])
     homes[:, 0, 3] = 0.5, 1.5
     axes = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, -1, 0]], dtype=float)
@@ -79,7 +79,7 @@ def _vectors() -> tuple[Array, Array]:
 
 
 def _gyroscopic() -> tuple[Array, Array, Array]:
-    """Return the moment of the rates, and its terms as corrected and as printed."""
+    """Return the moment due to the rates, and its terms as corrected and as printed."""
     (one, two), (Rz1, z2, *_) = _vectors()
     w, inertia = one * Rz1 + two * z2, np.diag([0.3, 0.5, 0.7]) + 0.05
     first, last = one**2 * np.cross(Rz1, inertia @ Rz1), one * two * np.cross(z2, inertia @ Rz1)
@@ -114,7 +114,7 @@ class Expansion(NamedTuple):
 
 
 def expansion(data: lie.Robot, theta: Array) -> Expansion:
-    """Return the vectors of section 10, those of the first two joints, at a position of all joints."""
+    """Return the vectors of section 10, for the first two joints, at a position of all joints."""
     A, T = lie.transforms(data, theta)
     (z1, b1), (z2, b2) = np.split(A[0], 2), np.split(A[1], 2)
     return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2, T[1][:3, :3] @ z1)
@@ -128,7 +128,7 @@ def two_links() -> tuple[lie.Robot, Array, Array]:
 
 
 def _force() -> Decision:
-    """Compare the part of f_2ᵀ b_2 that is quadratic in θ'_1: joint 1 moves alone, without gravity."""
+    """Compare the part of f_2ᵀ b_2 that is quadratic in θ'_1: only joint 1 moves, without gravity."""
     data, theta, (one, _) = two_links()
     x, m2 = expansion(data, theta), data.m[1]
     motion = lie.compact(data, theta, np.array([one, 0.0]), np.zeros(2))

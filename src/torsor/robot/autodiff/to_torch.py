@@ -18,8 +18,8 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     (``robot.to(device="cuda")``), they run there, in the robot's dtype, on PyTorch's current stream, and tensors on
     that GPU are not copied. Results have the dtype and device of the inputs.
 
-    The function is a ``torch.autograd.Function`` of any order: ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and
-    ``hessian`` work. Needs the extra ``torch``.
+    The function is a ``torch.autograd.Function``, differentiable to any order: ``backward``, ``torch.func.grad``,
+    ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
 
     Example:
         >>> import torch

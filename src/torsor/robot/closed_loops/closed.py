@@ -18,6 +18,7 @@ from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import active_accelerations, by_multipliers, constrained, triple, written
 from torsor.robot.closed_loops.mobility import Mobility, analyse, valid_sets
 from torsor.robot.closed_loops.regressor import constrained_regressor
+from torsor.robot.closed_loops.search import one_thread
 from torsor.robot.derivatives import Loads, Three, Two
 from torsor.robot.kernels import Out
 
@@ -259,7 +260,7 @@ class Closed:
         return written(closed_positions(self.closure, q), out, "closed_positions")
 
     def error(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the closure errors (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
+        """Return the closure errors (..., c): lengths in m, angles as 2 sin(angle/2), couplings in coordinate units.
 
         There is one entry per closure equation: a hinge has five, some of which may be redundant. A wheel has its
         height (m), and 0 for its slips, which are velocity equations.
@@ -300,7 +301,9 @@ class Closed:
         if output is not None:
             J = kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
         active = closure.active if self.active else []
-        result = analyse(closure.scaled_jacobian(at), active, units, J, closure.velocity_rows)
+        A = closure.scaled_jacobian(at)
+        with one_thread():
+            result = analyse(A, active, units, J, closure.velocity_rows)
         if result.output is None:
             return result
         return replace(result, output=replace(result.output, loose=result.output.loose * lengths))
@@ -370,7 +373,8 @@ class Closed:
 
         With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
         not active are idle: they have no drive and move by springs, loops and inertia alone. A floating base, the
-        springs of a leg and rods that spin about their axes then need not be active.
+        springs of a leg and rods that spin about their axes then need not be active. Active coordinates that depend on
+        each other, such as two fingers on one tendon, have the forces with the smallest sum of squares.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -398,7 +402,7 @@ class Closed:
 
         This is the inverse of ``inverse_dynamics`` and takes the same arguments. An active floating base has zero
         force. ``method`` is "projection" onto the motions of the closed mechanism (the default; Khalil 2010, eq. 58),
-        or "multipliers", which gives the same result by the equations of all coordinates.
+        or "multipliers", which gives the same result from the equations of all coordinates.
 
         With ``coordinates="all"``, ``v_active`` and ``tau_active`` hold velocities and forces (..., nv) of all
         coordinates, and the result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda, with A
@@ -466,7 +470,7 @@ class Closed:
 
         They are at the origin of frame a in its axes, one for each of the l loops that are cut joints; couplings have
         none. Redundant equations (see ``mobility``) carry no load: rigid-body mechanics does not determine the
-        distribution of a load over redundant bearings.
+        distribution of a load among redundant bearings.
 
         Example:
             >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -491,8 +495,8 @@ class Closed:
         """Return the reactions (..., L, 6) in the tree joints while the loops are closed.
 
         Each is the wrench that a parent exerts on its link, (moment, force) at the link's origin in link axes, as in
-        ``robot.joint_wrenches``. The tree is loaded by the wrenches in the cut joints (``loop_wrenches``, also for
-        redundant equations). The force of a coupling is in the component along the joint axis.
+        ``robot.joint_wrenches``. The tree is loaded by the wrenches in the cut joints (``loop_wrenches``, including
+        those of redundant equations). The force of a coupling is in the component along the joint axis.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})

@@ -1,7 +1,7 @@
 """Loop closure: scales, a reference configuration, and independent closure equations.
 
 Closure errors and coordinates are divided by characteristic scales (the size of the mechanism, or 1 rad), so that no
-tolerance depends on units. ``ClosureChoice`` holds which closure equations are independent, and which coordinates
+tolerance depends on units. ``ClosureChoice`` records which closure equations are independent, and which coordinates
 depend on them. It is decided once, numerically, and all closed-loop algorithms are traced with it.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Flags, Maybe
 from torsor.base.checks import vectors
-from torsor.base.errors import ModelError, warn
+from torsor.base.errors import ModelError, listing, warn
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -21,7 +21,7 @@ from torsor.mechanism import Coupling, Loop, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.mobility import RANK, choose, null_space, quality
 from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
-from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Closer, Space
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Closer, Space, one_thread
 from torsor.robot.kernels import RobotKernels
 
 MAX_CLOSURE_ERROR = 1e-6  # largest closure error allowed in a caller's positions, relative to the size of the mechanism
@@ -168,13 +168,18 @@ class LoopClosure:
 
     @cached_property
     def reference(self) -> Array:
-        """A configuration (nq,) with closed loops, near neutral and far from singular; found once."""
-        rng, result = np.random.default_rng(0), list[Array]()
+        """A configuration (nq,) with closed loops, near the neutral position and far from singularities; found once."""
+        with one_thread():
+            return self._regular()
+
+    def _regular(self) -> Array:
+        rng, result, nearest = np.random.default_rng(0), list[Array](), (np.inf, self.mechanism.neutral())
         active = self.active if self.mechanism.active else []
         neutral, step = self.mechanism.neutral(), self.scales[2]
         for trial in range(TRIALS):
             away = min(trial, 10) / 10 * rng.normal(size=self.mechanism.nv) * step
             q, error = self.space.closest(self.space.integrate(neutral, away))
+            nearest = min(nearest, (error, q), key=lambda item: item[0])
             if error <= CLOSURE_TOLERANCE:
                 result.append(q)  # also along its motions: where bars are in line, every projection may fail
                 motions = null_space(self.space.jacobian(q))
@@ -184,15 +189,24 @@ class LoopClosure:
                 if trial >= MIN_TRIALS:
                     break
         if not result:
-            lifted = self.off_ground(self.exact("closure_error", neutral))
-            message = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
+            why = self.off_ground(self.exact("closure_error", neutral)) or self._opened(*nearest)
+            message = f"no configuration that closes the loops was found: {why}"
             raise ModelError(message, where=self.name, fix=f"check the frames that the loops join{self.axes}")
         scores = [quality(self.scaled_jacobian(q), active) for q in result]
         best = max(scores)
         return next(q for q, score in zip(result, scores, strict=True) if score >= (*best[:-1], FAIR_SCORE * best[-1]))
 
+    def _opened(self, error: float, q: Array) -> str:
+        """Return which loops stay open at positions q (nq,), where the closure ``error`` is smallest."""
+        sizes = np.nan_to_num(np.abs(self.space.error(q)), nan=np.inf)
+        owners = [loop.name for loop in self.mechanism.loops for _ in range(loop.count)]
+        wide = [repr(owners[k]) for k in np.argsort(-sizes, kind="stable") if sizes[k] > CLOSURE_TOLERANCE]
+        return (
+            f"the smallest closure error is {error:.2g} of the mechanism's size, in {listing(dict.fromkeys(wide), 4)}"
+        )
+
     def choice(self, algorithm: Algorithm) -> ClosureChoice:
-        """Return the closure choice for the trace of an algorithm."""
+        """Return the closure choice for tracing an algorithm."""
         if algorithm.multipliers:
             return self.driven_equations if "a_active" in algorithm.inputs else self.independent_equations
         return self.driven_choice
@@ -218,7 +232,7 @@ class LoopClosure:
         return self.independent_at(self.reference)
 
     def independent_at(self, q: Array) -> ClosureChoice:
-        """Return closure equations that are well independent at one configuration (nq,)."""
+        """Return closure equations that are clearly independent at one configuration (nq,)."""
         rows = choose(self.scaled_jacobian(q), []).rows
         try:
             sizes = self._equation_scales
@@ -229,13 +243,7 @@ class LoopClosure:
     @cached_property
     def driven_equations(self) -> ClosureChoice:
         """Closure equations that are independent for given active coordinates, for multipliers of both."""
-        choice = self.driven_equations_at(self.reference)
-        less = int(self.rank(self.reference)) - len(choice.rows)
-        if less:
-            message = f"{less} of the {len(self.active)} active coordinates depend on the others"
-            fix = "use fewer active coordinates; robot.closed.inverse_dynamics shares forces among redundant drives"
-            raise ModelError(message, where=self.name, fix=fix)
-        return choice
+        return self.driven_equations_at(self.reference)
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
         """Return closure equations that are independent at q (nq,) for given active coordinates.
@@ -243,12 +251,16 @@ class LoopClosure:
         Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
         """
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
-        rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
+        A = self.scaled_jacobian(q)
+        rows = choose(A[:, passive], []).rows
+        between: tuple[int, ...] = ()
+        if len(rows) < self.rank(q):  # what the chosen rows leave of the others relates active coordinates
+            between = choose(A - A @ np.linalg.pinv(A[list(rows)]) @ A[list(rows)], []).rows
         at = q if scaled_at is None else scaled_at
         M = self.kernels.call("mass_matrix", at, loops="open")
         sizes = *self._equation_scales_at(at)[list(rows)], *np.diag(np.linalg.inv(M))[self.active]
         choice = ClosureChoice(rows, active=tuple(self.active), scales=tuple(map(float, sizes)))
-        return self._with_scales(choice)
+        return self._with_scales(choice._replace(between=between))
 
     def independent_near(self, q: Array) -> ClosureChoice:
         """Return the initial equations at q (nq,): the general ones, unless there are none or the rank is higher."""
@@ -264,7 +276,7 @@ class LoopClosure:
         return np.asarray((values > RANK * values[..., :1]).sum(axis=-1))
 
     def ranks_differ(self, q: Array, choice: ClosureChoice) -> bool:
-        """Return whether some configurations (..., nq) have another number of independent equations than a choice."""
+        """Return whether some configurations (..., nq) differ from a choice in the number of independent equations."""
         redundant = [k for k in range(len(self.scales[0])) if k not in choice.rows]
         silent = not np.abs(self.scaled_jacobian(q)[..., redundant, :]).max(initial=0.0) > RANK
         if silent and choice == vars(self).get("independent_equations"):  # as in a plane: redundant everywhere

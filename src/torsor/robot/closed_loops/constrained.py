@@ -1,4 +1,4 @@
-"""Closed-loop algorithms with checked inputs: for the active coordinates, or for all by Lagrange multipliers.
+"""Closed-loop algorithms with checked inputs: for the active coordinates, or for all coordinates by multipliers.
 
 Which closure equations are independent may differ between states. Multipliers are first computed with one choice of
 equations for the whole batch. States where that choice is close to losing rank are then recomputed with a better one.
@@ -19,7 +19,14 @@ from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.inputs import SINGULAR_MARGIN, check_inputs, check_margin, check_velocities, weights_of
+from torsor.robot.closed_loops.inputs import (
+    SINGULAR_MARGIN,
+    check_agreement,
+    check_inputs,
+    check_margin,
+    check_velocities,
+    weights_of,
+)
 from torsor.robot.derivatives import Loads, Three
 from torsor.robot.kernels import Out, Values
 
@@ -129,9 +136,7 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
     result, margin = _with_margin(closure, name, choice, numbers, at, *values)
     check_velocities(closure, at, values[0], numbers)
     poor = np.nan_to_num(margin) < MIN_MARGIN
-    if not poor.any():
-        return result
-    for index, item, there in _states(closure, name, margin.shape, numbers, at, *values):
+    for index, item, there in _states(closure, name, margin.shape, numbers, at, *values) if poor.any() else ():
         if not poor[index]:
             continue
         other = closure.driven_equations_at(item[0])
@@ -143,13 +148,18 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
             )
             message = "the active coordinates do not determine the other coordinates of their loops"
             raise ModelError(message, where=closure.name, fix=fix)
+    if choice.between:
+        tau = np.zeros((*result.shape[:-1], closure.mechanism.nv))
+        tau[..., closure.active] = result
+        a = _chosen(closure, "closed_forward_dynamics", at, values[0], tau, *values[2:], numbers=numbers)
+        check_agreement(closure, "a_active", a[..., closure.active], values[1])
     return result
 
 
 def _with_margin(
     closure: LoopClosure, name: str, choice: ClosureChoice, numbers: Numbers, *values: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, by one function."""
+    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, from one function."""
     loaded = len(values) > 3
     request = closure.kernels.request(name + WITH_MARGIN, external=loaded, choice=choice, free=numbers.free)
     both = np.asarray(closure.kernels.compiled(request)(*values, *numbers.inputs))

@@ -1,4 +1,4 @@
-"""Input checks of closed-loop algorithms, shared by all ways to call them."""
+"""Input checks for closed-loop algorithms, shared by all ways to call them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -67,7 +67,7 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
 
 
 def check_margin(closure: LoopClosure, margin: Array) -> None:
-    """Raise ModelError if the chosen closure equations are dependent; ``margin`` (...) is their distance from that."""
+    """Raise ModelError if the chosen closure equations are dependent; ``margin`` (...) is 0 where they are."""
     if not (margin >= SINGULAR_MARGIN).all():
         fix = "use another configuration; robot.closed.mobility(q) lists the possible motions there"
         raise ModelError("the closure equations lose rank", where=closure.name, fix=fix)
@@ -110,13 +110,18 @@ def _check_rates(closure: LoopClosure, arguments: dict[str, ArrayLike], numbers:
     result = closure.kernels.compiled(request)(arguments["q"], arguments["v_active"], a, *numbers.inputs)
     for name, rates in zip(("v_active", "a_active"), result, strict=True):
         if name in arguments:
-            given_rates = np.asarray(arguments[name], dtype=float)
-            wrong = np.abs(rates[..., closure.active] - given_rates).max(initial=0.0)
-            size = max(1.0, float(np.abs(given_rates).max(initial=0.0)))
-            if not wrong <= CONTRADICTION * size:
-                message = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
-                fix = "make only as many coordinates active as there are degrees of freedom, or pass consistent rates"
-                raise ModelError(message, where=closure.name, fix=fix)
+            check_agreement(closure, name, rates[..., closure.active], arguments[name])
+
+
+def check_agreement(closure: LoopClosure, name: str, possible: Array, rates: ArrayLike) -> None:
+    """Raise ModelError if rates (..., N) of redundant active coordinates are not ``possible`` together."""
+    given_rates = np.asarray(rates, dtype=float)
+    wrong = np.abs(possible - given_rates).max(initial=0.0)
+    size = max(1.0, float(np.abs(given_rates).max(initial=0.0)))
+    if not wrong <= CONTRADICTION * size:
+        message = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
+        fix = "make only as many coordinates active as there are degrees of freedom, or pass consistent rates"
+        raise ModelError(message, where=closure.name, fix=fix)
 
 
 def weights_of(closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]) -> tuple[Array, dict[str, Any]]:

@@ -46,8 +46,8 @@ class Mobility:
     - ``margin``: the ratio of the smallest nonzero to the largest singular value of the equations: 0 at a change point,
       where the mechanism may continue in several directions.
     - ``output``: the singularities of the requested output, or None.
-    - ``position_dof``: the freedoms of positions. For example, a car cannot move sideways but can reach positions
-      beside it.
+    - ``position_dof``: the degrees of freedom of positions. For example, a car cannot move sideways but can reach
+      positions beside it.
     """
 
     dof: int

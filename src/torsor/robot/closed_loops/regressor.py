@@ -81,7 +81,7 @@ def closed_base_parameters(
 
 
 def start_posture(closure: LoopClosure) -> Array:
-    """Return the posture (nq,) that selects the assembly mode by default: "home" of the robot, or one that is found."""
+    """Return the posture (nq,) that selects the default assembly mode: "home" of the robot, or one found by search."""
     return closure.mechanism.postures.get(HOME, closure.reference)
 
 

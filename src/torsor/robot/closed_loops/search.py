@@ -7,10 +7,14 @@ whose active coordinates are nearest to the goal.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
@@ -38,8 +42,24 @@ MIN_SINGULAR_DISTANCE = (
 # errors, so rounding would decide the assembly mode.
 DEAD_POINT_DISTANCE = 1e-5
 DEAD_POINT_OFFSET = 1e-2  # rad or sizes: distance from a dead point at which the search begins
+MAX_SEARCH_STEPS = 200  # of the search for the smallest closure error
+SMALLEST_VALUE = 1e-12  # singular values below this fraction of the largest are rounding errors
+# Below this slope of the error, relative to the steepest possible, a search has ended where loops stay open. Where
+# closure equations lose rank the slope vanishes too, but only with the error.
+STATIONARY_SLOPE, MIN_STATIONARY_ERROR = 1e-3, 1e-3
 SELECTION_RATIO = 16  # if at most one state in this many is left, only these are computed
 CHUNK = 2048  # number of states that fit into the cache of one core
+
+
+@cache
+def _linear_algebra() -> ThreadpoolController:
+    """Return the control of the threads of NumPy's linear algebra, which takes milliseconds to find."""
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Return a context with one thread for linear algebra: threads would wait for each other for small matrices."""
+    return _linear_algebra().limit(limits=1)  # type: ignore[no-any-return]
 
 
 class AssemblyError(ModelError):
@@ -57,7 +77,7 @@ class AssemblyError(ModelError):
 class _State(NamedTuple):
     """Positions (batch, nq), the next Newton step (batch, nv), the closure error (batch,), and the side (batch,).
 
-    The side is the distance from singular, with a sign that distinguishes assembly modes.
+    The side is the distance from a singularity, with a sign that distinguishes assembly modes.
     """
 
     q: Array
@@ -68,7 +88,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Newton's method for a batch; ``trial`` is the compiled ``closure_trial``, ``q_units``, ``v_units`` are scales."""
+    """Batched Newton's method; ``trial`` is the compiled ``closure_trial``; ``q_units`` and ``v_units`` are scales."""
 
     trial: Callable[[Array, Array], Array]
     q_units: Array
@@ -182,23 +202,36 @@ class Space:
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
-        """Return positions near q with the smallest closure error, and that error; ``free`` limits what moves."""
-        columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
-        damping, phi = 1e-3, self.error(q)
-        for _ in range(200):
+        """Return positions near q with the smallest closure error, and that error; only ``free`` coordinates move."""
+        with one_thread():
+            return self._closest(q, np.arange(len(self.units)) if free is None else np.array(free, dtype=int))
+
+    def _closest(self, q: Array, columns: NDArray[np.intp]) -> tuple[Array, float]:
+        """Minimise the closure error by Levenberg-Marquardt steps of some coordinates."""
+        damping, phi, factors = 1e-3, self.error(q), None
+        for _ in range(MAX_SEARCH_STEPS):
             if not NEWTON_TOLERANCE / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # exactly opposite axes give NaN
                 break
-            A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
-            if not np.isfinite(A).all():  # the ends of a rod coincide and its direction is undefined: perturb
-                q = self.integrate(q, 1e-3 * np.cos(np.arange(len(self.units))) * self.units)
-                phi = self.error(q)
-                continue
-            damped = np.vstack([A, np.sqrt(damping * (phi @ phi)) * np.eye(len(columns))])
-            step[columns] = np.linalg.lstsq(damped, np.r_[-phi, np.zeros(len(columns))], rcond=1e-12)[0]
+            if factors is None:
+                A = self.jacobian(q)[:, columns]
+                if not np.isfinite(A).all():  # the ends of a rod coincide and its direction is undefined: perturb
+                    q = self.integrate(q, 1e-3 * np.cos(np.arange(len(self.units))) * self.units)
+                    phi = self.error(q)
+                    continue
+                factors = np.linalg.svd(A, full_matrices=False)
+            U, values, V = factors
+            along, size = phi @ U, float(np.linalg.norm(phi))
+            slope, steepest = float(np.linalg.norm(values * along)), float(values.max(initial=0.0)) * size
+            if slope <= STATIONARY_SLOPE * steepest and size > MIN_STATIONARY_ERROR:
+                break
+            squares = values**2 + damping * size**2
+            kept = squares > (SMALLEST_VALUE * squares.max(initial=0.0) ** 0.5) ** 2
+            step = np.zeros(len(self.units))
+            step[columns] = -np.where(kept, values * along / np.where(kept, squares, 1.0), 0.0) @ V
             there = self.integrate(q, np.clip(step, -1.0, 1.0) * self.units)
             new = self.error(there)
             if new @ new < phi @ phi:
-                q, phi, damping = there, new, damping / 5
+                q, phi, damping, factors = there, new, damping / 5, None
             elif damping > 1e12:
                 break
             else:

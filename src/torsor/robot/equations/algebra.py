@@ -28,7 +28,7 @@ class TooLongError(Exception):
 
 
 class Atom(NamedTuple):
-    """A non-polynomial function of polynomials: CasADi's code of the operation, and its arguments."""
+    """A non-polynomial function of polynomials: CasADi's code for the operation, and its arguments."""
 
     code: int
     arguments: tuple[Polynomial, ...]

@@ -48,9 +48,10 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
 class Equations:
     """A robot algorithm as SymPy expressions.
 
-    ``results`` has one entry per result of the algorithm: an expression, a column or a matrix. They are in the symbols
-    of the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the ``subexpressions``,
-    which are (symbol, expression) pairs in order of evaluation. c_12 is cos(q_1 + q_2), s_1 is sin(q_1).
+    ``results`` has one entry per result of the algorithm: an expression, a column or a matrix. They are expressed in
+    the symbols of the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the
+    ``subexpressions``, which are (symbol, expression) pairs in order of evaluation. c_12 is cos(q_1 + q_2), s_1 is
+    sin(q_1).
 
     Example:
         >>> found = torsor.library.two_link().equations("mass_matrix", form="sympy")

@@ -141,7 +141,7 @@ class Writer:
         return symbol
 
     def _atom(self, k: int) -> tuple[Any, int]:
-        """Return the symbol of an atom and its exponent: a quotient is a power of -1 of its denominator."""
+        """Return the symbol of an atom and its exponent: a quotient is its denominator to the power -1."""
         if k not in self._atoms:
             code, arguments = self.algebra.atoms[k]
             parts = [self.expression(argument) for argument in arguments]

@@ -4,7 +4,7 @@ With the axes in the zero posture, T(q) M^-1 = G = e1 e2 e3 e4 e5 e6 (product of
 If the last three axes meet in a point c, e1 e2 e3 moves c to G c, which gives three angles. The other three follow from
 the remaining rotation (Pieper 1968). If axes 2, 3 and 4 are parallel and the last two meet in c, the height of c along
 the parallel axes gives the first angle, their direction gives the last two, and a triangle gives the rest. An arm with
-these properties at its first axes is treated from its tool: G^-1 = e6^-1 ... e1^-1.
+these properties at its first axes is solved from its tool: G^-1 = e6^-1 ... e1^-1.
 """
 
 import math
@@ -183,6 +183,8 @@ POSE_TOLERANCE = 1e-9  # m, rad: forward-kinematics tolerance for every posture 
 POLISH_STEPS = 20  # Newton steps that remove rounding errors, also near singular postures
 POSTURE_TOLERANCE = 1e-6  # rad: postures closer than this are the same
 
+SINGULAR_TRIALS = 3  # random angles, which are never singular unless all are
+
 Angles = tuple[float, ...]
 
 
@@ -190,7 +192,8 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     """Return all postures (K, nq) of a six-axis arm for one pose (4, 4) of a place in base axes, in closed form.
 
     The arm must have six revolute joints. Either the first or the last three axes meet (a spherical wrist), or axes 2,
-    3 and 4 are parallel and 5 and 6 meet, counted from either end. ModelError is raised otherwise. Postures that differ
+    3 and 4 are parallel and 5 and 6 meet, counted from either end. ModelError is raised otherwise, and for arms that
+    are singular everywhere, such as planar ones, whose poses have no or infinitely many postures. Postures that differ
     by whole turns count as one. ``limits`` selects the postures within the joint limits. Where a wrist is singular, one
     posture represents all.
 
@@ -206,6 +209,11 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     flag(limits, where, "limits")
     at, axes, M = _arm(robot, place, where)
     size = max(1e-3, float(np.ptp([axis.o for axis in axes], axis=0).max()))
+    freedoms = _freedoms(axes, size)
+    if freedoms < 6:
+        message = f"the arm is singular everywhere: its six axes move {place!r} in {freedoms} directions"
+        allowed = "an arm that can move in six, so that a pose has finitely many postures"
+        raise ModelError(message, where=where, allowed=allowed, fix="use inverse_kinematics")
     G = T @ inverse_pose(M)
     result = _solutions(axes, G, size)
     if result is None:
@@ -242,6 +250,21 @@ def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Ax
         axes.append(Axis(frame[:3, 2] * np.sign(robot.joints[k].ratio), frame[:3, 3]))
     M = exact.call("pose", zero, place=place)
     return [robot.coordinates[k].q.start for k in reversed(chain)], axes, M
+
+
+def _freedoms(axes: list[Axis], size: float) -> int:
+    """Return the largest rank of the Jacobian at some random angles: less than 6 if the arm is singular everywhere."""
+    ranks = []
+    for angles in np.random.default_rng(0).uniform(-np.pi, np.pi, (SINGULAR_TRIALS, len(axes))):
+        R, p, columns = np.eye(3), np.zeros(3), []
+        for axis, angle in zip(axes, angles, strict=True):
+            w, o = R @ axis.w, R @ axis.o + p
+            columns.append([*w, *np.cross(o - axes[0].o, w) / size])
+            turn = _matrix(w, angle)
+            R, p = turn @ R, turn @ (p - o) + o
+        values = np.linalg.svd(np.array(columns), compute_uv=False)
+        ranks.append(int((values > ZERO_TOLERANCE * values[0]).sum()))
+    return max(ranks)
 
 
 def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:

@@ -63,7 +63,7 @@ class Apart:
         return cost, g, M
 
     def broken(self, q: Array) -> Mask:
-        """Return where (K,) movable pairs are nearer than the clearance at q (K, nq)."""
+        """Return where (K,) movable pairs are closer than the clearance at q (K, nq)."""
         near = [(self.model(q[some]).distance < self.clearance)[:, self.moving] for some in self.chunks(len(q))]
         return np.concatenate([np.zeros(0, dtype=bool), *(item.any(axis=1) for item in near)])
 
@@ -89,7 +89,7 @@ class ApartRunner(search.Runner):
         self.apart = apart
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
-        """Return the ends of searches: first without shapes; those that end in a collision continue with them."""
+        """Return the ends of searches: all begin without shapes; those that end in a collision continue with them."""
         result = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
         close = self.apart.broken(result.q)
         todo = np.flatnonzero(close & (result.cost <= self.enough))

@@ -28,7 +28,7 @@ SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """Symbolic residuals at the positions ``x`` (nq x 1): weighted rows r with J, and rows c that must be 0 with A.
+    """Symbolic residuals at the positions ``x`` (nq x 1): weighted rows r (Jacobian J), and rows c = 0 (Jacobian A).
 
     Columns are the free coordinates. ``plain`` holds the residuals of all targets without weights, and of closure.
     """
@@ -42,7 +42,7 @@ class Traced:
 
 
 class Problem:
-    """Targets of a robot without their numbers, with the robot's loops; ``limited``: joint limits hold.
+    """Targets of a robot without their numbers, with the robot's loops; ``limited``: joint limits apply.
 
     ``free`` are the indices in v of the coordinates that move a target; all others keep their positions. ``weighted``
     is True if not all weights are equal. Problems are created once per robot and form of targets: ``of``.

@@ -70,7 +70,7 @@ def _rotations(unit: Array) -> Array:
 
 
 def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
-    """Return for each state the ``several`` postures of lowest cost among ``count`` of them (K * several, nq)."""
+    """Return, for each state, the ``several`` postures of lowest cost among ``count`` of them (K * several, nq)."""
     result = np.empty((len(q), several, q.shape[1]))
 
     def made() -> tuple[Array, Indices]:
@@ -173,7 +173,7 @@ class Found:
     starts: Indices
 
     def keep(self, of: Indices, tried: "Found") -> None:
-        """Take over better results of other searches for the states ``of``, which may repeat."""
+        """Adopt better results from other searches for the states ``of``, which may repeat."""
         order = np.argsort(-tried.cost, kind="stable")  # the best of a state comes last
         order = order[tried.cost[order] < self.cost[of[order]]]
         self.q[of[order]], self.cost[of[order]] = tried.q[order], tried.cost[order]
@@ -273,7 +273,7 @@ def _restart(run: Runner, best: Found, todo: Indices, again: int, base: Array, d
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
-    """Return starts (K * several, nq): from a table for many poses of one place, else the nearest of some postures."""
+    """Return starts (K * several, nq): from a table for many poses of one place, or the nearest of some postures."""
     one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
     if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))

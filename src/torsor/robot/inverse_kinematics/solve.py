@@ -43,7 +43,7 @@ def inverse_kinematics(
     Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes form a batch. The search starts at ``q0``
     (..., nq), or at a posture that it chooses, and restarts up to ``restarts`` times if it is stuck. Loops are closed.
 
-    - ``limits``: joint limits hold.
+    - ``limits``: enforce the joint limits.
     - ``posture`` (..., nq): return the solution closest to this posture.
     - ``manipulability``: increase the manipulability of the solution.
     - ``clearance`` (m): keep collision shapes at least this far apart, for ``pairs`` as in ``robot.shapes.distances``;
@@ -193,7 +193,7 @@ def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
 def _alone(
     robot: Robot, limited: bool, targets: Mapping[str, Target], batch: Shape, tolerance: float, at: Shape
 ) -> Mapping[str, bool]:
-    """Return for each target whether it can be met without the others, at one index of the batch."""
+    """Return, for each target, whether it can be met without the others, at one index of the batch."""
     result = dict[str, bool]()
     for label, target in targets.items():
         light = (replace(target, weight=1.0),)

@@ -114,7 +114,7 @@ def normal_step(H: ca.SX, gradient: ca.SX, D: ca.SX | None, damping: ca.SX) -> c
 
 
 def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
-    """Return D (n x 1), which goes from 1 to 0 at a limit toward which the gradient drives; None without limits."""
+    """Return D (n x 1), which falls from 1 to 0 at a limit towards which the gradient drives; None without limits."""
     if not any(np.isfinite(bound).any() for bound in problem.bounds):
         return None
     D = ca.SX.ones(len(problem.free))

@@ -2,7 +2,7 @@
 
 Each target has a residual (m, rad, or twice the sine of half an angle) that is zero if it is met. The residual of a
 rotation is the rotation vector e of R R_target^T, in base axes. Its derivative along the angular velocity w is taken as
-w: since J_l^-1(e) e = e, the gradient of |e|^2 / 2 and Newton's step are exact (Sola, Deray and Atchuthan 2018, eq.
+w: since J_l^-1(e) e = e, the gradient of |e|^2 / 2 and the Newton step are exact (Sola, Deray and Atchuthan 2018, eq.
 144).
 """
 
@@ -98,7 +98,7 @@ MAX_DISTANCE = 1e6  # m: positions farther away have rounding errors far above t
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Target:
-    """Base of all targets: a ``weight``, and whether the target is ``hard``.
+    """Base class of all targets: a ``weight``, and whether the target is ``hard``.
 
     If not all targets can be met, a target's miss (m, rad) is multiplied by its weight; only ratios matter. A hard
     target is met while the misses of the others are minimised.
@@ -117,7 +117,7 @@ class Target:
 
     @property
     def where(self) -> str:
-        """Name of the place, or of what replaces it."""
+        """Name of the place, or of its substitute."""
         return str(getattr(self, "place", "centre of mass"))
 
     @property
@@ -204,7 +204,7 @@ class Pose(Target, title="pose", kinds="ap", count=12, numbers="pose"):
 
 @dataclass(frozen=True, eq=False)
 class Position(Target, title="position", kinds="p", numbers="position"):
-    """The position (..., 3) of a ``point``, given in the axes of a place, in base axes (m).
+    """The position (..., 3), in base axes (m), of a ``point`` given in the axes of a place.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -306,7 +306,7 @@ class LookAt(Target, title="view", kinds="d", numbers="point"):
     axis: ArrayLike = (0.0, 0.0, 1.0)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
-        """Return the difference of the axis and the unit vector to the point, in base axes."""
+        """Return the difference between the axis and the unit vector to the point, in base axes."""
         place = self.at(mechanism)
         R, p = posture.pose(place)
         turning, moving = posture.jacobians(place, p)
@@ -334,7 +334,7 @@ class CenterOfMass(Target, kinds="p", numbers="position"):
         return "position of the centre of mass"
 
     def at(self, mechanism: Mechanism) -> Place:
-        """Return the base, in whose axes the centre of mass is; raise ModelError if the links have no mass."""
+        """Return the base, in whose axes the centre of mass is given; raise ModelError if the links have no mass."""
         if not mechanism.mass > 0:
             raise ModelError("the links have no mass", where=mechanism.name, fix="remove the CenterOfMass")
         return mechanism.place(mechanism.base.name)

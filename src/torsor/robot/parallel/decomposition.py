@@ -7,7 +7,7 @@ rates of the drives q_a' = K u,
     F = F_p + sum of G_i^T tau_i = K^T Gamma          M = M_p + sum of G_i^T M_i G_i         K = J_p^-1
 
 (Khalil 2010, eqs. 59-66; eq. 66 is solved for Gamma without J_p). F is the inverse dynamics in the platform's own
-coordinates. No matrix is larger than the coordinates of one leg, or than those of the platform.
+coordinates. No matrix is larger than the number of coordinates of one leg or of the platform.
 """
 
 from collections.abc import Sequence
@@ -188,7 +188,7 @@ def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
-    """Return the distances from singular of the legs and of the ``drives``, and the closure error of ``positions``."""
+    """Return the distances of the legs and ``drives`` from singularities, and the closure error of ``positions``."""
     whole = Assembly(parts, pose, q)
     result = [least([value for limb in whole.limbs for value in limb.margin()])]
     if drives:
@@ -278,7 +278,7 @@ def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
 
 
 def depends_on_pose(parts: Parts, leg: int) -> bool:
-    """Return whether the matrix A_q of a leg, and its distance from singular, also depend on the platform's pose."""
+    """Return whether the matrix A_q of a leg, and its distance from singularity, also depend on the pose."""
     limb = parts.limbs[leg]
     pose, q = ca.SX.sym("pose", parts.platform.nq), ca.SX.sym("q", limb.tree.nq)
     return bool(ca.depends_on(TracedLimb(limb, q, Platform(parts.platform, pose)).A, pose))

@@ -39,11 +39,12 @@ def with_parameters(robot: P, whole: Robot) -> P:
 
 
 def _of_part(part: Robot, whole: Robot, prefix: str) -> Robot:
-    """Return a leg or the platform with the parameters that it has in the whole, where names have a prefix."""
+    """Return a leg or the platform with the parameters that it has in the whole robot, where names have a prefix."""
     bodies, joints = {link.name: link for link in whole.links}, {joint.name: joint for joint in whole.joints}
     links = [replace(bodies[prefix + link.name], name=link.name) for link in part.links]
     moved = []
     for joint in part.joints:
         new = joints[prefix + joint.name]
-        moved.append(replace(joint, rotor_inertia=new.rotor_inertia, coulomb=new.coulomb, viscous=new.viscous))
+        changed = replace(joint, rotor_inertia=new.rotor_inertia, coulomb=new.coulomb, viscous=new.viscous)
+        moved.append(replace(changed, friction_model=new.friction_model))
     return replace(part, links=tuple(links), joints=tuple(moved))

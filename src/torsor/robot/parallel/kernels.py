@@ -38,7 +38,7 @@ LEGS, DRIVES = MIN_SINGULAR_DISTANCE, 1e-6
 class Rule:
     """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results in named sizes.
 
-    ``margins`` are the minimum distances from singular that it needs: of the legs and, if given, of the drives.
+    ``margins`` are the minimum distances from singularities that it needs: for the legs and, if given, for the drives.
     """
 
     rule: Callable[..., Any]

@@ -40,11 +40,11 @@ TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are st
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Search for positions (batch, nq of the leg) at poses (batch, nq of the platform); also return which were found.
+    """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with flags for those found.
 
     ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of both.
-    ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from singular
-    as a function of the leg's positions, or None if it also depends on the pose.
+    ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from a
+    singularity as a function of the leg's positions, or None if it also depends on the pose.
     """
 
     limb: Limb
@@ -138,7 +138,7 @@ class LegSearch:
         return result[:, n:], reached
 
     def _walk(self, begin: Array, poses: Array) -> tuple[Array, Flags]:
-        """Return the states after the platform moved straight from ``begin`` to the poses, and which arrived."""
+        """Return the states after the platform has moved straight from ``begin`` to the poses, and which arrived."""
         if not len(begin):
             return begin, np.zeros(0, dtype=bool)
         displacement = self._still(begin)
@@ -147,7 +147,7 @@ class LegSearch:
 
     @cached_property
     def _detours(self) -> list[Flags]:
-        """Platform velocities (nv) that move first if the straight path is blocked."""
+        """Platform velocities (nv) to apply first if the straight path is blocked."""
         turns = np.array([turn for joint in self.carriage.joints for turn in joint.kind.turns])
         mixed = [turns, ~turns] if turns.any() and not turns.all() else []
         single = list(np.eye(len(turns), dtype=bool)[~turns]) if np.count_nonzero(~turns) > 1 else []
@@ -171,7 +171,7 @@ class Kinematics:
         self.robot, self.parts = robot, robot._parts
 
     def inverse(self, x: Array, guess: Array | None) -> Array:
-        """Return positions (..., nq) of the legs at poses x; raise an error that names a leg that does not reach."""
+        """Return positions (..., nq) of the legs at poses x; raise an error naming a leg that does not reach them."""
         self.robot._check_finite(x)
         q, reached = self.leg_positions(x, guess)
         if not reached.all():
@@ -199,7 +199,7 @@ class Kinematics:
 
     @cached_property
     def _searches(self) -> dict[int, LegSearch]:
-        """The searches of the legs without a closed form, by the index of the leg."""
+        """The searches for the legs without a closed form, by the index of the leg."""
         robot, result, leg_home = self.robot, dict[int, LegSearch](), self.robot.leg_home
         for k, (limb, strut) in enumerate(zip(self.parts.limbs, self.parts.struts, strict=True)):
             if strut is None:

@@ -34,7 +34,7 @@ class Leg(Part):
     frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of a ``kind``:
     weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``. The joint axes are
     the z axes of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is
-    the initial guess of the leg's positions with the platform at home; the default is zero.
+    the initial guess for the leg's positions with the platform at home; the default is zero.
 
     Example:
         >>> arm = torsor.library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))

@@ -75,7 +75,7 @@ class Platform:
         return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ local
 
     def lifted(self, force: ca.SX) -> ca.SX:
-        """Return the wrench (6 x 1) at its origin in base axes of forces on the coordinates of a free platform."""
+        """Return the wrench (6 x 1), at its origin in base axes, of forces on the coordinates of a free platform."""
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
     def forces(self, external: Given = None) -> ca.SX:
@@ -228,7 +228,7 @@ class TracedLimb:
         return solve(self.A, -ca.vertcat(right, self.no_idle))
 
     def step(self) -> ca.SX:
-        """Return Newton's step toward closure, with the platform fixed."""
+        """Return the Newton step towards closure, with the platform fixed."""
         return self.solve(self.error[list(self.limb.rows)])
 
     def closure_error(self) -> ca.SX:
@@ -236,7 +236,7 @@ class TracedLimb:
         return self.error / ca.SX(self.limb.loop.units(self.limb.length))
 
     def margin(self, signed: bool = False) -> list[ca.SX]:
-        """Return numbers of which one is zero if the leg is singular."""
+        """Return numbers, one of which is zero if the leg is singular."""
         rows, columns = self.limb.units
         return margin(self.A, rows, list(columns), signed)
 
@@ -351,7 +351,7 @@ def _add_angle(c: ca.SX, s: ca.SX, angle: float) -> tuple[ca.SX, ca.SX]:
 
 
 def strut_of(limb: Limb) -> Strut | None:
-    """Return a UPS leg (two orthogonal hinges, a slide orthogonal to the second, a ball) as a strut, else None."""
+    """Return a UPS leg (two orthogonal hinges, a slide orthogonal to the second, a ball) as a strut, or None."""
     bodies = limb.tree.bodies
     kinds = [body.joint.kind.name for body in bodies]
     turns = ("revolute", "continuous")

@@ -27,14 +27,14 @@ class ParallelRobot(Assembled):
 
     ``platform`` is a Link, and ``motion`` its motion relative to the base: "free" (6), "planar" (x, y, angle about z),
     "translation" (x, y, z), "spherical" or any other kind of joint. ``platform`` may also be a Robot: an open chain
-    whose last link is the platform. ``legs`` are ``Leg`` objects. ``home`` is a pose far from singular, at which the
-    closure equations are chosen. The legs keep the assembly modes that they have there. ``gravity`` (3,) is in base
+    whose last link is the platform. ``legs`` are ``Leg`` objects. ``home`` is a pose far from singularities, at which
+    the closure equations are chosen. The legs keep the assembly modes that they have there. ``gravity`` (3,) is in base
     axes.
 
     - **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4).
     - **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes.
     - **Acceleration** (..., 6): the time derivatives of these six numbers. The origin's acceleration is the second part
-      + omega x v.
+      plus omega x v.
     - Forces (..., N) are those of the driven coordinates.
     - ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
     - ``q`` (..., nq) are the positions of all legs; the default is ``inverse_kinematics``.
@@ -95,7 +95,7 @@ class ParallelRobot(Assembled):
     def inverse_kinematics(self, pose: ArrayLike, guess: Maybe = None) -> Array:
         """Return the positions (..., nq) of all legs for a pose of the platform (..., 7).
 
-        UPS legs (two crossed axes, a slide and a ball) have a closed form. Other legs are closed by damped Newton
+        UPS legs (universal, prismatic and spherical joints) have a closed form. Other legs are closed by damped Newton
         iterations, in the assembly mode of home, or of a ``guess`` (..., nq). ModelError names a leg for which no
         positions are found. Joint limits are not checked: see ``workspace``.
 
@@ -111,8 +111,8 @@ class ParallelRobot(Assembled):
         """Return the pose (..., 7) of the platform for positions of the driven coordinates (..., N).
 
         If there are several solutions, the one near ``guess``, a pose (..., 7), is returned; the default guess is home.
-        From there the drives move to their goal in strides, each closed by damped Newton iterations, without passing a
-        singular configuration. Redundant drives must agree.
+        From there the drives move to their goal in steps, each closed by damped Newton iterations, without passing
+        through a singular configuration. Redundant drives must agree.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -133,8 +133,8 @@ class ParallelRobot(Assembled):
     ) -> Array:
         """Return the drive forces (..., N) for a motion of the platform, in N and N m.
 
-        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. If there are more drives than platform
-        freedoms, the forces minimise the sum of tau^2 / ``share`` (..., N).
+        Gamma = J_p^T (F_p + sum of J_vi^T J_i^-T Gamma_i), Khalil 2010, eq. 66. If there are more drives than degrees
+        of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N).
 
         Example:
             >>> robot = torsor.library.delta()
@@ -152,8 +152,8 @@ class ParallelRobot(Assembled):
     ) -> Array:
         """Return the inverse dynamics in the platform's own coordinates (..., 6): the wrench that causes the motion.
 
-        It is the bracket of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces along
-        the coordinates of its motion. It equals M acceleration + bias force (gravity, velocities, ``external``).
+        It is the bracketed term of Khalil 2010, eq. 66: (moment, force) at the platform's origin in its axes, or forces
+        along the coordinates of its motion. It equals M acceleration + bias force (gravity, velocities, ``external``).
 
         Example:
             >>> robot = torsor.library.three_rrr()
@@ -192,7 +192,8 @@ class ParallelRobot(Assembled):
     def jacobian(self, pose: ArrayLike, q: Maybe = None) -> Array:
         """Return J_p (..., 6, N): the platform's twist is J_p times the drive rates (Khalil 2010, eq. 60).
 
-        If there are more drives than freedoms, it is the pseudo-inverse of ``inverse_jacobian`` (least squares).
+        If there are more drives than degrees of freedom, it is the pseudo-inverse of ``inverse_jacobian`` (least
+        squares).
 
         Example:
             >>> robot = torsor.library.delta()

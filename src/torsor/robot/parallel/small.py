@@ -75,7 +75,7 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
 
 
 def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
-    """Return numbers of which one is zero if A is singular.
+    """Return numbers, one of which is zero if A is singular.
 
     ``rows`` and ``columns`` are the scales of the rows and columns of A. If ``signed``, the product of the numbers
     always has the sign of the determinant, or always the opposite sign.

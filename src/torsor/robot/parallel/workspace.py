@@ -49,9 +49,9 @@ class Workspace(Result):
     - ``within_limits``: the pose is reachable and no joint is beyond its limits.
     - ``condition``: the condition number of J_p^-1, with its rotation columns divided by ``length``; NaN if not
       reachable.
-    - ``determinant``: the determinant of J_p^-1, or with redundant drives the root of that of J_p^-T J_p^-1.
-    - ``serial`` (..., legs): singular legs (first kind: the platform loses a freedom, and a leg can move by itself
-      along ``leg_motion`` (..., nv)).
+    - ``determinant``: the determinant of J_p^-1, or, with redundant drives, the square root of that of J_p^-T J_p^-1.
+    - ``serial`` (..., legs): singular legs (first kind: the platform loses a degree of freedom, and a leg can move by
+      itself along ``leg_motion`` (..., nv)).
     - ``parallel``: poses with singular J_p^-1 (second kind: the platform can move along ``platform_motion`` (..., 6)
       with locked drives).
     - ``labels``: names of the pose coordinates. ``robot`` is the parallel robot.
@@ -60,6 +60,7 @@ class Workspace(Result):
     """
 
     kind = "workspace"
+    undefined = ("q", "condition", "determinant")
     robot_class: ClassVar[type[Assembled]] = Assembled  # set to ParallelRobot in its module
     poses: Array
     reachable: Flags
@@ -82,8 +83,9 @@ class Workspace(Result):
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
         """Return a matplotlib figure of a grid with two axes: condition number, reach and singular poses.
 
-        Needs the extra ``plot``. ``axes`` are the indices of the horizontal and vertical coordinate; the default is
-        those that vary most along the axes of the grid. ``path`` saves the figure. Unreachable poses are white.
+        Needs the extra ``plot``. ``axes`` are the indices of the horizontal and vertical coordinate; by default, those
+        that vary most along the axes of the grid. If ``path`` is given, the figure is saved there. Unreachable poses
+        are white.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
@@ -241,7 +243,7 @@ def _numbers(array: Array | None) -> Any:
 
 
 def workspace_arrays(archive: Archive, robot: Assembled) -> dict[str, Any]:
-    """Return the arrays of a workspace of a robot, checked."""
+    """Return the checked arrays of a robot's workspace."""
     poses = archive.arrays["poses"]
     batch = poses.shape[:-1]
     sizes = {

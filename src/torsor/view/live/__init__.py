@@ -1,4 +1,4 @@
-"""The viewer in the browser (viser, extra ``view``): robots with sliders and results with playback."""
+"""Browser viewer (viser, extra ``view``): robots with sliders, and results with playback."""
 
 from torsor.view.live.viewer import Viewer, show
 

@@ -1,4 +1,4 @@
-"""The panel of the viewer: playback, marks, trails, sliders, forces and energies."""
+"""The viewer panel: playback, marks, trails, sliders, forces and energies."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -20,7 +20,7 @@ NUMBER_STYLE = "text-align:right;font-variant-numeric:tabular-nums;white-space:n
 
 
 def short(value: float) -> str:
-    """Return a number with few digits, as the offline page shows it: whole from 1000 on, three decimals below 1.
+    """Format a number as on the offline page: no decimals from 1000 upwards, three decimals below 1.
 
     Example:
         >>> short(-1234.5), short(12.345), short(0.00001)
@@ -34,7 +34,7 @@ def short(value: float) -> str:
 
 
 def readout(shot: Shot) -> str:
-    """Return the numbers of a moment as HTML: drive forces, energies, loop-closure error."""
+    """Return the values at one instant as HTML: drive forces, energies and loop-closure error."""
     kinetic, potential = shot.energies
     energies = {"Kinetic energy": kinetic, "Potential energy": potential, "Total energy": kinetic + potential}
     rows = [(name, f"{short(energy)} J") for name, energy in energies.items()]
@@ -51,9 +51,9 @@ def readout(shot: Shot) -> str:
 
 
 def bars(drives: Drives, title: str) -> str:
-    """Return forces as bars with two sides, negative to the left.
+    """Return forces as horizontal bars, with negative values to the left.
 
-    A side is full at the limit or, without a limit, at the largest force of the table.
+    A bar has full length at the limit or, without a limit, at the largest force in the table.
     """
     largest = float(np.abs(drives.forces).max(initial=0.0)) or 1.0
     rows = []
@@ -97,13 +97,13 @@ SLIDER_UNITS = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # un
 
 
 def within(slider: Any) -> float:
-    """Return the value of a slider, or its minimum if the page sent a number outside its range."""
+    """Return the value of a slider, or its minimum if the page sends a number outside the range."""
     value = float(slider.value)
     return value if slider.min <= value <= slider.max else float(slider.min)
 
 
 class Controls:
-    """The panel of a stage. User input goes to the stage; ``update`` shows what the program has changed."""
+    """The panel of a stage. User input goes to the stage; ``update`` shows changes made by the program."""
 
     def __init__(self, server: Any, stage: Stage):
         self.gui, self.stage = server.gui, stage
@@ -214,7 +214,7 @@ class Controls:
             return self.gui.add_html("")
 
     def update(self) -> None:
-        """Show the time, the positions of moving sliders, forces, energies and notes."""
+        """Update the time, moving sliders, forces, energies and notes."""
         stage = self.stage
         if self.time is not None:
             self.time.value = stage.clock.time

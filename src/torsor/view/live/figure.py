@@ -1,4 +1,4 @@
-"""A robot in the browser: solids of one kind share one node, and each mesh has its own."""
+"""A robot in the browser: solids of the same kind share a node, and each mesh has its own."""
 
 from collections import defaultdict
 from html import escape
@@ -21,17 +21,17 @@ from torsor.view.scene.detail import level, unit
 
 
 def node(*names: object) -> str:
-    """Return the path of a scene node; each name is one level, whatever it contains."""
+    """Return the path of a scene node; each name is one level, whatever characters it contains."""
     return "".join(f"/{quote(str(name), safe='') or '_'}" for name in names)
 
 
 def words(text: object) -> str:
-    """Return a text with HTML characters escaped."""
+    """Return text with HTML characters escaped."""
     return escape(printable(str(text)))
 
 
 def label(text: str, longest: int = 48) -> str:
-    """Return a name as the label of a control: without control characters, and at most ``longest`` long."""
+    """Return a name as a widget label: without control characters, and at most ``longest`` characters long."""
     shown = printable(text).replace("\\n", " ")
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
@@ -43,12 +43,12 @@ NO_SHADOWS = {"cast_shadow": False, "receive_shadow": False}  # shadows take mos
 
 
 def linear(color: tuple[float, ...]) -> tuple[float, ...]:
-    """Return red, green and blue as light intensities (0 to 1), which viser takes for batches of meshes."""
+    """Return red, green and blue as linear intensities (0 to 1), as viser expects for batched meshes."""
     return tuple(part**GAMMA for part in color[:3])
 
 
 class Batch:
-    """Solids of one kind and opacity, each fixed to a link; their circles have ``around`` corners."""
+    """Solids of the same kind and opacity, each fixed to a link; their circles have ``around`` corners."""
 
     def __init__(self, server: Any, path: str, solids: list[tuple[int, Solid, Color]], around: int):
         self.links = np.array([link for link, _, _ in solids])
@@ -103,7 +103,7 @@ class Figure:
         self.meshes = [self._mesh(k, *key, joined(surfaces)) for k, (key, surfaces) in enumerate(meshes.items())]
 
     def _attach(self) -> None:
-        """Collect the poses of all solids on their links, to move all of them at once."""
+        """Collect the poses of all solids relative to their links, so that they can be moved together."""
         self._on = np.concatenate([np.zeros(0, int), *(batch.links + 1 for batch in self.batches)])
         self._at = np.concatenate([np.zeros((0, 3)), *(batch.at for batch in self.batches)])
         self._turns = np.concatenate([np.zeros((0, 4)), *(batch.turns for batch in self.batches)])

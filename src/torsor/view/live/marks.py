@@ -23,7 +23,7 @@ MIN_ARROW = 1e-3  # shortest arrow, in sizes of the robot
 
 
 class Arrows:
-    """A fixed number of arrows in one colour; ``size`` (m) is that of the robot."""
+    """A fixed number of arrows in one colour; ``size`` (m) is the robot size."""
 
     def __init__(self, server: Any, path: str, count: int, color: tuple[float, ...], size: float):
         self.size = size
@@ -44,7 +44,7 @@ class Arrows:
 
 
 def along(vectors: Array) -> Array:
-    """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3)."""
+    """Return quaternions w x y z (..., 4) that rotate the z axis into the directions of vectors (..., 3)."""
     x, y, z = np.moveaxis(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), -1, 0)
     down = z < -1 + 1e-12
     w, about_x, about_y = np.where(down, 0.0, 1 + z), np.where(down, 1.0, -y), np.where(down, 0.0, x)
@@ -77,7 +77,7 @@ MAX_TRAIL_POINTS = 600  # points of the trail of a robot with sliders
 
 
 class Marks:
-    """The marks of one robot under the node ``path``; ``shown`` has the names of the visible ones."""
+    """The marks of one robot under the node ``path``; ``shown`` contains the names of the visible ones."""
 
     def __init__(self, server: Any, path: str, scene: Scene, color: Color):
         self.server, self.path, self.scene, self.color = server, path, scene, color
@@ -100,7 +100,7 @@ class Marks:
         return self._nodes[name]
 
     def place(self, shot: Shot) -> None:
-        """Move the visible marks to their places at a moment."""
+        """Move the visible marks to their positions at an instant."""
         links = len(self.scene.robot.links) + 1
         positions, turns = (values[:links] for values in shot.placed)  # rods of flexible links and loads have no marks
         scene, size = self.server.scene, self.scene.size
@@ -125,7 +125,7 @@ class Marks:
                 self._prolong(name, shot)
 
     def _arrows(self, name: str, shot: Shot, positions: Array, turns: Array) -> None:
-        """Draw forces from their points of application, and moments by the right-hand rule."""
+        """Draw forces at their points of application, and moments by the right-hand rule."""
         if name == "ground":
             wrenches = shot.ground
             starts, vectors = (None, None) if wrenches is None else (wrenches[:, :3], wrenches[:, 3:])
@@ -144,7 +144,7 @@ class Marks:
             arrows.place(starts, self.stretch * LONG_ARROW * size * vectors / self._largest(name, vectors))
 
     def _largest(self, name: str, vectors: Array) -> float:
-        """Return the force (N) or moment (N m) of a long arrow: the weight, or the largest value at first."""
+        """Return the force (N) or moment (N m) of a full-length arrow: the weight, or the initial maximum."""
         if name in ("ground", "external"):
             return self.weight
         if name == "external moments":
@@ -160,7 +160,7 @@ class Marks:
         return (CENTER_LABEL, *robot.link_names, *(frame.name for frame in robot.frames))
 
     def trail(self, name: str, film: Film | None) -> None:
-        """Draw the path of a link, a frame or the centre of mass: of a whole motion, or of a robot so far."""
+        """Draw the path of a link, a frame or the centre of mass: over a whole motion, or up to now for a robot."""
         if film is None:
             self._trails[name] = (None, [])
             return

@@ -1,4 +1,4 @@
-"""A robot with sliders: its sliders, the positions that follow from them, and the swing motion."""
+"""A robot with sliders, the positions that result from them, and the swing motion."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +32,7 @@ MIN_PACE = 0.1  # speed of a swing whose drives can hardly hold the robot
 class Slide:
     """A slider: its name, unit and range. ``start`` is its value in the first posture, ``at`` its index in q.
 
-    ``turn`` is the component of a rotation vector whose quaternion begins at ``at``, or None.
+    ``turn`` is the rotation-vector component if a quaternion begins at ``at``, otherwise None.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Slide:
 
 
 class Posture:
-    """A robot in one posture, which ``move`` changes. ``note`` is a message for the panel.
+    """A robot in a posture, which ``move`` changes. ``note`` is a message for the panel.
 
     Example:
         >>> arm = Posture(torsor.library.two_link())
@@ -69,7 +69,7 @@ class Posture:
 
     @property
     def shot(self) -> Still:
-        """The moment that is shown."""
+        """The instant that is shown."""
         return Still(self.scene, self.robot, self.q, self._rates)
 
     def _first(self, source: Robot | ParallelRobot) -> Array:
@@ -118,7 +118,7 @@ class Posture:
         return slider_range(self.robot, index, start, reach)
 
     def move(self, values: list[float] | tuple[float, ...]) -> Still:
-        """Move the sliders; passive coordinates follow. For values out of reach the nearest posture is shown."""
+        """Move the sliders; passive coordinates follow. For unreachable values, the nearest posture is shown."""
         self._rates = None
         pairs = [(v if np.isfinite(v) else slide.start, slide) for v, slide in zip(values, self.slides, strict=True)]
         self.values = tuple(float(np.clip(value, slide.low, slide.high)) for value, slide in pairs)
@@ -153,10 +153,10 @@ class Posture:
             self.note = f"The loops cannot be closed there: {error}"
 
     def sway(self, time: float) -> Still:
-        """Swing the coordinates about the first posture, each with its own period, as they are at ``time`` (s).
+        """Swing the coordinates about the first posture, each with its own period, to their values at ``time`` (s).
 
-        The moment has the velocities and accelerations of the motion, so that its energies and forces are those of
-        the motion. A swing that would exceed the velocity or force limit of a drive is slowed down.
+        Velocities and accelerations of the motion are included, so that energies and forces are correct. A swing that
+        would exceed the velocity or force limit of a drive is slowed down.
         """
         pace = self._pace
         self.move(self._swung(pace * time))
@@ -165,14 +165,14 @@ class Posture:
         return self.shot
 
     def swings(self) -> list[Array]:
-        """Return some postures of the swing, which show how much room it needs; none with closed loops."""
+        """Return some postures of the swing, which show how much space it needs; none with closed loops."""
         if self.robot.loops:
             return []
         return [self._positions(tuple(self._swung(time))) for time in SAMPLE_TIMES]
 
     @cached_property
     def _share(self) -> float:
-        """The part of the full swing that keeps the robot above the lowest point of its first posture."""
+        """Return the fraction of the full swing that keeps the robot above the lowest point of its first posture."""
         if self.robot.loops:
             return CLOSED_SHARE
         up = upwards(self.robot)
@@ -185,7 +185,7 @@ class Posture:
 
     @cached_property
     def _pace(self) -> float:
-        """The speed of the swing, at most 1, with which drives stay within their limits."""
+        """Return the relative speed of the swing, at most 1, at which drives stay within their limits."""
         robot = self.robot
         if robot.loops:
             return 1.0
@@ -199,7 +199,7 @@ class Posture:
         return float(np.clip(min(fast, np.fmin.reduce(strong[room > 0], axis=None, initial=np.inf)), MIN_PACE, 1.0))
 
     def _rates_at(self, time: float) -> tuple[Array, Array]:
-        """Return velocities and accelerations of the swing, of the active coordinates if there are loops."""
+        """Return velocities and accelerations of the swing; with loops, those of the active coordinates."""
         values = [np.array(self._swung(time + step)) for step in (-STEP, 0.0, STEP)]
         if self.robot.loops:
             before, after = values[1] - values[0], values[2] - values[1]

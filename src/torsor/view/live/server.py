@@ -1,4 +1,4 @@
-"""The server of the viewer. By default it listens on this machine only, and it serves its own page only."""
+"""The viewer server. By default it listens only on this machine, and it accepts only its own page."""
 
 import errno
 import io
@@ -27,9 +27,9 @@ _alone = threading.Lock()
 
 @contextmanager
 def own_page(viser: Any, title: str) -> Iterator[None]:
-    """Let servers that are made meanwhile serve viser's page with our script and title, from a temporary folder.
+    """Make servers created in this context serve viser's page with our script and title, from a temporary folder.
 
-    viser has no setting for the folder of its page, so the class of its server is wrapped meanwhile.
+    viser has no setting for its page folder, so its server class is wrapped temporarily.
     """
     usual = viser.infra.WebsockServer
 
@@ -59,10 +59,10 @@ POLICY_VIOLATION = 1008  # close code of a websocket: policy violation
 
 
 def start(host: str, port: int, title: str) -> Any:
-    """Return a viser server on ``port``, or on the next one that is free; ``title`` is that of its page.
+    """Return a viser server on ``port`` or the next free one; ``title`` is the page title.
 
-    viser accepts every page that connects, and shares the viewer through a public relay if a client asks for it. Here,
-    pages of other origins are disconnected, because any web site in the same browser could otherwise read and move the
+    viser accepts every page that connects, and shares the viewer through a public relay if a client requests it. Here,
+    pages from other origins are disconnected, because any website in the same browser could otherwise read and move the
     robot. Sharing is disabled.
     """
     try:
@@ -86,7 +86,7 @@ def start(host: str, port: int, title: str) -> Any:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Suppress the messages of viser, on standard output and in notebooks."""
+    """Suppress viser's messages on standard output and in notebooks."""
     from rich import get_console
 
     console = get_console()
@@ -100,7 +100,7 @@ def silence() -> Iterator[None]:
 
 
 def is_local(host: str) -> bool:
-    """Return whether a host name is that of this machine only."""
+    """Return whether a host name refers only to this machine."""
     try:
         return host in LOCAL_HOSTS or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -108,7 +108,7 @@ def is_local(host: str) -> bool:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the first free port of a host from ``port`` on (0: any); without one, raise ModelError."""
+    """Return the first free port of a host from ``port`` upwards (0: any); raise ModelError if there is none."""
     try:
         infos = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -124,7 +124,7 @@ def free_port(host: str, port: int) -> int:
 
 
 def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
-    """Return whether a port is free at all addresses; if none can be bound, raise ModelError."""
+    """Return whether a port is free on all addresses; raise ModelError if no address can be bound."""
     failed = list[OSError]()
     for family, address in addresses:
         try:
@@ -144,9 +144,9 @@ def _is_free(host: str, addresses: list[tuple[Any, Any]], port: int) -> bool:
 
 
 def is_own_page(origin: str | None, asked: str, host: str) -> bool:
-    """Return whether a page may connect: it came from this server, by a name of this server.
+    """Return whether a page may connect: it was loaded from this server, under one of the server's names.
 
-    ``origin`` is that of the page (None: not a browser), ``asked`` the requested host and port. A local server has
+    ``origin`` is the page's origin (None: not a browser), ``asked`` the requested host and port. A local server has
     local names only, so that a foreign name that resolves to this machine is rejected.
     """
     if origin is None:

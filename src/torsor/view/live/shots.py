@@ -1,4 +1,4 @@
-"""One moment in the viewer: link poses, forces, energies and loop-closure error, at rest or in a motion."""
+"""One instant in the viewer: link poses, forces, energies and loop-closure error, at rest or in a motion."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from torsor.view.scene import Scene, Timeline
 
 
 class Drives(NamedTuple):
-    """Drive forces (k,) with names, units, limits (infinite: none) and residuals of an identification."""
+    """Drive forces (k,) with names, units, limits (infinite: none) and identification residuals."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -51,7 +51,7 @@ class Still:
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
-        """Positions (L + 1, 3) and quaternions w x y z (L + 1, 4) of the base and of the links, in base axes."""
+        """Positions (L + 1, 3) and quaternions w x y z (L + 1, 4) of the base and the links, in base axes."""
         return placed(self.scene.poses(self.q))
 
     @property
@@ -60,7 +60,7 @@ class Still:
         return self.scene.center_of_mass(self.q)
 
     def _held(self, quantity: str) -> Array | None:
-        """Return a quantity of the motion; None without enough drives, and in a singular posture."""
+        """Return a quantity of the motion, or None in a singular posture or if there are too few drives."""
         robot = self.robot
         if robot.loops and not robot.active:
             return None
@@ -72,7 +72,7 @@ class Still:
 
     @property
     def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links, in the axes of the links, if the drives can move the robot."""
+        """Wrenches (L, 6) that parents exert on their links, in link axes, if the drives can move the robot."""
         return self._held("joint_wrenches")
 
     @property
@@ -98,7 +98,7 @@ class Still:
 
 
 def drives_of(robot: Robot, names: tuple[str, ...], forces: Array, residuals: Array | None = None) -> Drives:
-    """Return forces of coordinates with their units and limits."""
+    """Return coordinate forces with their units and limits."""
     limits = dict(zip(robot.coordinate_names, robot.effort_limit.tolist(), strict=True))
     units = force_units(robot)
     bounds = np.array([limits.get(name, np.inf) for name in names])
@@ -109,7 +109,7 @@ def drives_of(robot: Robot, names: tuple[str, ...], forces: Array, residuals: Ar
 class Film:
     """A motion whose quantities are computed for all samples when they are first shown.
 
-    A walk that repeats is shown in place, as on a treadmill: the distance at its mean velocity is subtracted.
+    A periodic walk is shown in place, as on a treadmill: the distance travelled at its mean velocity is subtracted.
     """
 
     scene: Scene
@@ -117,12 +117,12 @@ class Film:
 
     @cached_property
     def robot(self) -> Robot:
-        """The robot in CasADi's virtual machine, which is faster than compiling for some hundred samples."""
+        """The robot in CasADi's virtual machine, which for a few hundred samples is faster than compiling."""
         return self.motion.robot.to(device="casadi")
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
-        """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4) without jumps of sign."""
+        """Positions (T, L + 1, 3) and quaternions (T, L + 1, 4) without sign jumps."""
         positions, turns = placed(self.scene.poses(self.motion.q))
         positions = positions - self.way[:, None]
         signs = np.where((turns[1:] * turns[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
@@ -143,7 +143,7 @@ class Film:
 
     @cached_property
     def reactions(self) -> Array:
-        """Wrenches of parents on their links (T, L, 6)."""
+        """Wrenches (T, L, 6) that parents exert on their links."""
         return replace(self.motion, robot=self.robot).reactions
 
     @cached_property
@@ -160,7 +160,7 @@ class Film:
 
     @cached_property
     def drives(self) -> NDArray[np.int64]:
-        """The columns of ``tau`` with a drive: a force at some time, or a finite limit above 0."""
+        """The columns of ``tau`` with a drive: those with a nonzero force at some time, or a finite limit above 0."""
         forces, limits = np.nan_to_num(np.asarray(self.motion.tau)), self.motion.limits
         moved = np.abs(forces).max(axis=0, initial=0.0) > 1e-9
         return np.flatnonzero((limits > 0) & (moved | np.isfinite(limits)))
@@ -172,23 +172,23 @@ class Film:
 
     @property
     def speed(self) -> Array:
-        """The mean velocity (3,) of a motion that repeats, in m/s; zero for others."""
+        """The mean velocity (3,) of a periodic motion, in m/s; zero for others."""
         ahead = self.motion.ahead
         return np.zeros(3) if ahead is None or not self.duration > 0 else ahead / self.duration
 
     @cached_property
     def way(self) -> Array:
-        """The distance (T, 3) that the ground has passed under a walk in place; zero for other motions."""
+        """The distance (T, 3) that the ground has moved under a walk in place; zero for other motions."""
         return np.outer(self.motion.times - self.motion.times[0], self.speed)
 
     def within(self, time: float) -> float:
-        """Return a time (s) within the motion: modulo its duration if it repeats, else at most its end."""
+        """Return a time (s) within the motion: modulo its duration if it is periodic, else at most its end."""
         if self.motion.ahead is None or time <= self.duration:
             return min(time, self.duration)
         return time % self.duration
 
     def at(self, time: float) -> "Frame":
-        """Return the moment ``time`` (s) after the start, interpolated between two samples."""
+        """Return the instant ``time`` (s) after the start, interpolated between two samples."""
         times, time = self.motion.times - self.motion.times[0], self.within(time)
         index = int(np.clip(np.searchsorted(times, time, side="right") - 1, 0, max(len(times) - 2, 0)))
         after = min(index + 1, len(times) - 1)
@@ -198,13 +198,13 @@ class Film:
 
 
 class Frame:
-    """A moment of a motion: ``part`` (0 to 1) of the way from one sample to the next."""
+    """An instant of a motion: the fraction ``part`` (0 to 1) of the way from one sample to the next."""
 
     def __init__(self, film: Film, before: int, after: int, part: float):
         self.film, self.before, self.after, self.part = film, before, after, part
 
     def _of(self, samples: Array) -> Array:
-        """Return samples (T, ...) at the moment; if one of the two is NaN, the nearer one."""
+        """Interpolate samples (T, ...) at the instant; if either neighbour is NaN, return the nearer one."""
         a, b = samples[self.before], samples[self.after]
         between: Array = a + self.part * (b - a)
         if not np.isnan(between).any():
@@ -213,7 +213,7 @@ class Frame:
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
-        """Positions and quaternions of the base and of the links."""
+        """Positions and quaternions of the base and the links."""
         positions, turns = (self._of(samples) for samples in self.film.placed)
         return positions, turns / np.linalg.norm(turns, axis=-1, keepdims=True)
 
@@ -224,12 +224,12 @@ class Frame:
 
     @property
     def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links, if the drive forces are known."""
+        """Wrenches (L, 6) that parents exert on their links, if the drive forces are known."""
         return None if self.film.motion.tau is None else self._of(self.film.reactions)
 
     @property
     def external(self) -> Array | None:
-        """External wrenches (L, 6) on links, without those of the ground, which have their own arrows."""
+        """External wrenches (L, 6) on links, except ground reactions, which have their own arrows."""
         motion = self.film.motion
         return None if motion.external is None or motion.ground is not None else self._of(motion.external)
 
@@ -240,7 +240,7 @@ class Frame:
 
     @property
     def drives(self) -> Drives | None:
-        """The drive forces; residuals of an identification are measured minus predicted forces."""
+        """The drive forces; identification residuals are measured minus predicted forces."""
         motion = self.film.motion
         if motion.tau is None:
             return None

@@ -1,4 +1,4 @@
-"""The scene of the viewer: subjects, ground, lights and camera, and the actions of the controls."""
+"""The viewer scene: subjects, ground, lights and camera, and the actions of the controls."""
 
 import threading
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from torsor.view.scene import Scene, timeline
 
 @dataclass
 class Clock:
-    """Time (s) from 0 to ``duration``, ``speed`` times real time while ``playing``; ``loop`` starts again."""
+    """Time (s) from 0 to ``duration``, at ``speed`` times real time while ``playing``; ``loop`` restarts it."""
 
     duration: float
     playing: bool = False
@@ -31,7 +31,7 @@ class Clock:
 
     @property
     def total(self) -> float:
-        """Time (s) with all rounds of a loop, for motions that repeat."""
+        """Time (s) including all completed loops, for periodic motions."""
         return self.time + self.rounds * self.duration
 
     def advance(self, seconds: float) -> bool:
@@ -64,9 +64,9 @@ AXES = "xy"
 
 
 class Ground:
-    """Squares of 1, 2 or 5 times a power of ten, in m, about the point ``middle`` (3,).
+    """A grid around the point ``middle`` (3,), with a spacing of 1, 2 or 5 times a power of ten (m).
 
-    The first two columns of ``level`` (3 x 3) are horizontal; ``size`` (m) is that of what stands there.
+    The first two columns of ``level`` (3 x 3) are horizontal; ``size`` (m) is the size of the object on it.
     """
 
     def __init__(self, server: Any, middle: Array, level: Array, size: float):
@@ -87,7 +87,7 @@ class Ground:
                 self._nodes.append((across, every * self.cell, segments))
 
     def move(self, way: Array) -> None:
-        """Move the ground under a walk in place by ``way`` (3,), in m; the lines repeat."""
+        """Move the ground under a walk in place by ``way`` (3,), in m; the grid repeats."""
         for across, period, segments in self._nodes:
             along = self.level[:, across]
             segments.position = tuple(-float(along @ way % period) * along)
@@ -126,7 +126,7 @@ class Subject:
         self.target: list[float] | None = None
 
     def draw_in(self, server: Any, number: int, tinted: bool) -> None:
-        """Add the nodes to a scene; a ``tinted`` robot has one colour, to tell it from others of its kind."""
+        """Add the nodes to a scene; a ``tinted`` robot has one colour, to distinguish it from others of its kind."""
         self.color = SUBJECT_COLORS[number % len(SUBJECT_COLORS)]
         self.path = node(f"{number + 1} {self.title}")
         self.root = server.scene.add_frame(self.path, show_axes=False)
@@ -135,14 +135,14 @@ class Subject:
 
     @property
     def shot(self) -> Shot:
-        """The moment that is shown now."""
+        """The instant that is shown now."""
         if self.posture is not None:
             return self.posture.shot
         assert self.film is not None
         return self.film.at(self.time)
 
     def corners(self) -> tuple[Array, Array]:
-        """Return the smallest and largest coordinates (3,) of its surfaces."""
+        """Return the minimum and maximum coordinates (3,) of the surfaces."""
         if self.posture is not None:
             return self.scene.corners(np.stack([self.posture.home, *self.posture.swings()]))
         assert self.film is not None
@@ -154,11 +154,11 @@ class Subject:
 
     @property
     def goes_on(self) -> bool:
-        """Whether it is a walk that continues in the next round."""
+        """Whether the subject is a walk that continues in the next loop."""
         return self.film is not None and self.film.motion.ahead is not None
 
     def place(self) -> None:
-        """Draw the current moment."""
+        """Draw the current instant."""
         shot = self.shot
         self.figure.place(*shot.placed)
         self.marks.place(shot)
@@ -169,7 +169,7 @@ CAMERA_HEIGHT, CAMERA_DISTANCE, CAMERA_SHIFT = 0.4, 1.35, 0.15  # above, before 
 
 
 class Stage:
-    """Subjects in the scene of a viser server. Controls make requests, and one thread executes them."""
+    """Subjects in the scene of a viser server. Controls send requests, and one thread executes them."""
 
     def __init__(self, server: Any, subjects: list[Subject]):
         self.server, self.subjects = server, subjects
@@ -242,7 +242,7 @@ class Stage:
         self.wake()
 
     def stretch(self, factor: float) -> None:
-        """Scale the length of arrows."""
+        """Scale the arrow lengths."""
         for subject in self.subjects:
             subject.marks.stretch = factor
         self.wake()
@@ -254,7 +254,7 @@ class Stage:
                 subject.figure.fade(opacity)
 
     def spread(self, apart: float) -> None:
-        """Put the subjects side by side, ``apart`` m from each other."""
+        """Place the subjects side by side, ``apart`` (m) from each other."""
         self.apart = apart
         for number, subject in enumerate(self.subjects):
             subject.root.position = tuple(number * apart * self.side)
@@ -272,7 +272,7 @@ class Stage:
                 subject.marks.forget()
 
     def move(self, number: int, values: list[float], led: bool = True) -> None:
-        """Move a robot to values of its sliders; of several requests at once, the last one counts.
+        """Set the sliders of a robot; if several requests are pending, the last one applies.
 
         With ``led`` the program moves the robot and the sliders follow; otherwise the user moves the sliders.
         """

@@ -144,13 +144,13 @@ def show(
     play: bool = True,
     swing: bool = False,
 ) -> Viewer:
-    """Show robots and results in the browser and return the viewer. It needs the extra ``view``.
+    """Show robots and results in the browser and return the viewer. This requires the extra ``view``.
 
-    ``what`` are robots, which get sliders, and results (trajectories, motions, strides, identifications), which are
-    played. Several are shown together with one clock; ``names`` are their titles. The page is at ``host``, by default
-    this machine only, and at ``port`` or the next free one. ``open`` opens it in the browser, or below the cell in
-    Jupyter. ``block`` waits until Ctrl-C; by default it does so in scripts, but not in interactive sessions. ``play``
-    starts motions at once. ``swing`` moves the coordinates of robots within the limits of their drives.
+    ``what`` consists of robots, which get sliders, and results (trajectories, motions, strides, identifications), which
+    are played. Several are shown together with one clock; ``names`` are their titles. The page is served on ``host``,
+    by default this machine only, and on ``port`` or the next free one. ``open`` opens it in the browser, or below the
+    cell in Jupyter. ``block`` waits until Ctrl-C; the default is True in scripts and False in interactive sessions.
+    ``play`` starts motions at once. ``swing`` moves the coordinates of robots within the limits of their drives.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)
@@ -186,6 +186,6 @@ def show(
 
 
 def _in_notebook() -> bool:
-    """Return whether this runs in a notebook: IPython with a kernel."""
+    """Return whether the code runs in a notebook: IPython with a kernel."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

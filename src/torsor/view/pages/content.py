@@ -1,4 +1,4 @@
-"""The data of a page: robots with their surfaces, motions, sliders, and the view."""
+"""Page data: robots with their surfaces, motions, sliders and the view."""
 
 import base64
 import tempfile
@@ -50,7 +50,7 @@ class Numbers:
         return base64.b64encode(self._block).decode()
 
     def read(self, reference: dict[str, Any]) -> NDArray[Any]:
-        """Return an array that was stored."""
+        """Return a stored array."""
         shape = reference["shape"]
         count = int(np.prod(shape))
         return np.frombuffer(self._block, f"<{reference['type']}", count, reference["at"]).reshape(shape).copy()
@@ -70,7 +70,7 @@ def shown_samples(line: Timeline, rate: float) -> Timeline:
 
 
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
-    """Return the data of a motion; ``line`` has the samples to store."""
+    """Return the data of a motion; ``line`` contains the samples to store."""
     robot, tree = line.robot, scene.tree
     energy = np.stack([tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)], axis=-1)
     poses = scene.poses(line.q)[:, 1:]
@@ -125,7 +125,7 @@ def _joint(robot: Robot, link: int) -> dict[str, Any]:
 
 
 def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -> Array:
-    """Return wrenches (T, n, 6) of link frames as moments about ``places`` and forces, in base axes."""
+    """Return wrenches (T, n, 6) from link frames as moments about ``places`` and forces, in base axes."""
     arms = np.array([place["place"] for place in places]).reshape(-1, 3)
     force = wrenches[..., 3:]
     both = np.stack([wrenches[..., :3] - np.cross(arms, force), force], axis=-2)
@@ -139,7 +139,7 @@ MAX_SHORT_VERTICES = 2**16  # largest number of vertices with indices of two byt
 
 
 class Shapes:
-    """Shapes with vertices and faces; an affine image of a shape is stored as its map."""
+    """Shapes with vertices and faces; an affine image of a shape is stored as the affine map."""
 
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
@@ -225,8 +225,8 @@ NO_DRIVES_NOTE = (
 def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], str]:
     """Return the sliders of a robot and the JavaScript module with its kinematics.
 
-    ``start`` (nq,) closes its loops. A slider has the index of its coordinate in v and, if it is also a position, in q.
-    With closed loops, the active coordinates have sliders and the others (``passive``) follow.
+    ``start`` (nq,) closes its loops. A slider stores the index of its coordinate in v and, if it is also a position, in
+    q. With closed loops, the active coordinates have sliders and the others (``passive``) follow.
     """
     names, positions = robot.coordinate_names, robot.position_names
     rates = units(robot)[1]
@@ -263,7 +263,7 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
 
 
 def _module(robot: Robot) -> str:
-    """Return the functions of a robot as an ES module."""
+    """Return the robot functions as an ES module."""
     names = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
     with tempfile.TemporaryDirectory() as folder:
         functions = {name: robot.function(name, loops="open" if robot.loops else None) for name in names}
@@ -281,7 +281,7 @@ MAX_ARROW = 0.4  # length of a long arrow, in sizes
 
 
 class Content(NamedTuple):
-    """The data of a page: a dict for JSON, the numbers it refers to, and the modules of robots by actor."""
+    """Page data: a dict for JSON, the numbers it refers to, and the robot modules by actor."""
 
     data: dict[str, Any]
     numbers: Numbers
@@ -291,7 +291,7 @@ class Content(NamedTuple):
 def content(
     what: Any, q: ArrayLike | None, rate: float, triangles: int, trails: Sequence[str] | None, meshes: bool, bar: Bar
 ) -> Content:
-    """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` counts robots and motions."""
+    """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` shows the progress."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
     kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()
@@ -327,7 +327,7 @@ def content(
 
 
 def _read(bar: Bar, count: int, part: float) -> None:
-    """Show that a part (0 to 1) of the surfaces of a robot has been read, after ``count`` others are done."""
+    """Show that a fraction (0 to 1) of a robot's surfaces has been read, after ``count`` completed items."""
     bar.at(count + 0.5 * part)
 
 
@@ -362,7 +362,7 @@ def _place(robot: Robot, name: str) -> dict[str, Any]:
 
 
 def _ends(robot: Robot) -> list[dict[str, Any]]:
-    """Return the ends of a tree: a frame of each last link, or its far end."""
+    """Return the ends of a tree: a frame of each terminal link, or its far end."""
     ends = [robot.place(end).link for loop in robot.loops if isinstance(loop, Loop) for end in (loop.a, loop.b)]
     leaves = [k for k in range(len(robot.links)) if k not in robot.parents and robot.joints[k].type != "fixed"]
     if ends and leaves:  # with closed loops, the free ends or the platform, where most loops meet
@@ -383,7 +383,7 @@ def _ends(robot: Robot) -> list[dict[str, Any]]:
 def _view(
     scenes: Sequence[Scene], boxes: Sequence[tuple[Array, Array]], actors: list[dict[str, Any]], numbers: Numbers
 ) -> dict[str, Any]:
-    """Return the view: direction up, ground, middle and size, arrow scales, and the visible layers."""
+    """Return the view: upward direction, ground, centre, size, arrow scales, and visible layers."""
     up, size = upwards(scenes[0].robot), max(scene.size for scene in scenes)
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
     ends = np.array(np.meshgrid(*np.stack([low, high], axis=1))).reshape(3, -1)
@@ -412,14 +412,14 @@ def _view(
 
 
 def _largest(vectors: Sequence[Array]) -> float:
-    """Return a length of vectors (..., 3) that only short peaks exceed, or 1 without vectors."""
+    """Return a length that only short peaks of the vectors (..., 3) exceed, or 1 without vectors."""
     lengths = [np.linalg.norm(values.astype(float), axis=-1) for values in vectors]
     finite = [length[np.isfinite(length)] for length in lengths]
     return float(max((np.quantile(length, ARROW_QUANTILE) for length in finite if length.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
-    """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies move along."""
+    """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies move along it."""
     played = next((actor for actor in actors if "times" in actor), None)
     if played is None:
         return np.zeros((0, 3))

@@ -78,8 +78,8 @@ def page(
     a dict with their titles. ``q`` (nq,) is the first posture of robots with sliders. ``trails`` names the links and
     frames whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per second, at most
     2000. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods in their
-    place. ``height`` (pixels) is that of the frame in a notebook. ``progress`` is True, False, or None to show a bar on
-    a terminal.
+    place. ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to show a
+    progress bar only in a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
@@ -117,12 +117,12 @@ def page(
 
 
 def _digest(text: str) -> str:
-    """Return the policy source that allows a script or a style."""
+    """Return the content security policy source that allows a script or a style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _inert(data: dict[str, Any]) -> str:
-    """Return data as JSON in which no name can end the surrounding script."""
+    """Return data as JSON in which no name can close the enclosing script element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

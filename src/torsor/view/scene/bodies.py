@@ -20,7 +20,7 @@ ROD_OVERLAP = 1.03  # length of a rod in distances of its nodes, so that a bent 
 
 @dataclass(frozen=True, eq=False)
 class Beam:
-    """Rods between pairs (E, 2) of P points of a flexible link, in the axes of the ``link`` that carries it.
+    """Rods between pairs (E, 2) of the P points of a flexible link, in the axes of the ``link`` that carries it.
 
     ``points`` (P, 3) are at rest; with the coordinates eta = q[..., ``at``] they move to points + ``shapes`` eta +
     eta^T ``second`` eta / 2, where shapes is (P, 3, n) and second (P, 3, n, n).
@@ -45,7 +45,7 @@ class Beam:
         return np.asarray(self.points + moved + 0.5 * np.einsum("pxkl,...k,...l->...px", self.second, eta, eta))
 
     def poses(self, links: Array, q: Array) -> Array:
-        """Return the poses (..., E, 4, 4) of the rods in base axes, z along them; ``links`` (..., L + 1, 4, 4)."""
+        """Return the rod poses (..., E, 4, 4) in base axes, with z along them; ``links`` is (..., L + 1, 4, 4)."""
         points = self.bent(q)
         start, end = points[..., self.pairs[:, 0], :], points[..., self.pairs[:, 1], :]
         frames = np.zeros((*start.shape[:-1], 4, 4))
@@ -168,7 +168,7 @@ def _ends(robot: Mechanism, index: int) -> tuple[Array, list[Array]]:
 
 
 def bones(robot: Mechanism, index: int, radius: float) -> tuple[Solid, ...]:
-    """Return rods, in the link's axes, from the joint of a link (-1: the base origin) to the joints that it carries.
+    """Return rods, in a link's axes, from its joint (-1: the base origin) to the joints that it carries.
 
     A link at the end of the tree has rods to its frames or, without frames, through its centre of mass.
     """
@@ -177,9 +177,9 @@ def bones(robot: Mechanism, index: int, radius: float) -> tuple[Solid, ...]:
 
 
 def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
-    """Return a joint mark in the child's axes: a cylinder for a hinge, a box for a slide, else a ball.
+    """Return a joint mark in the child's axes: a cylinder (revolute), a box (prismatic) or a ball (others).
 
-    Joints through one point with massless links between them have one mark, a ball on the last link.
+    Joints at one point with massless links between them share one mark, a ball on the last link.
     """
     joint = robot.joints[index]
     if joint.type in ("free", "planar", "fixed") or joint.flexible is not None or _is_step(robot, index):

@@ -1,4 +1,4 @@
-"""Level of detail: simplified meshes, and the number of corners of circles."""
+"""Level of detail: simplified meshes, and the number of circle corners."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,10 +18,10 @@ SEARCH_STEPS = 10  # bisection steps of the search for the cell size
 
 
 def simplified(surface: Triangles, cell: float) -> Triangles:
-    """Return a surface whose vertices in each cell of a grid, with edges of ``cell`` (m), are merged into one.
+    """Return a surface with the vertices in each cell of a grid, with edges of ``cell`` (m), merged into one.
 
     The merged vertex minimises the sum of squared distances from the planes of the adjacent faces (Garland and
-    Heckbert's quadric error), so that edges and corners keep their place.
+    Heckbert's quadric error), so that edges and corners stay in place.
     """
     _, cluster = np.unique(_cells(surface, cell), return_inverse=True)
     faces = cluster[surface.faces]
@@ -37,7 +37,7 @@ def _cells(surface: Triangles, cell: float) -> NDArray[np.int64]:
 
 
 def _differ(faces: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether the three corners of faces (m, 3) differ."""
+    """Return whether the three corners of each face (m, 3) are distinct."""
     a, b, c = (faces[:, k] for k in range(3))
     return np.asarray((a != b) & (b != c) & (c != a))
 
@@ -60,7 +60,7 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
 
 
 def _tidied(surface: Triangles) -> Triangles:
-    """Return a surface without unused vertices and duplicate faces."""
+    """Return a surface without unused vertices or duplicate faces."""
     low, middle, high = np.sort(surface.faces, axis=1).T
     count = len(surface.vertices)
     alike = np.unique(low * count + middle, return_inverse=True)[1] * count + high  # a product of three may overflow
@@ -70,7 +70,7 @@ def _tidied(surface: Triangles) -> Triangles:
 
 
 def within(surfaces: Sequence[Triangles], limit: int) -> list[Triangles]:
-    """Return surfaces with at most about ``limit`` triangles in total; all have the same cell size."""
+    """Return surfaces with at most about ``limit`` triangles in total, all simplified with the same cell size."""
     if sum(len(surface.faces) for surface in surfaces) <= limit or not surfaces:
         return list(surfaces)
     largest = max(float(np.ptp(surface.vertices, axis=0).max()) for surface in surfaces)
@@ -100,7 +100,7 @@ def unit(shape: str, around: int) -> Triangles:
 
 
 def level(scene: Scene, limit: int) -> tuple[int, int]:
-    """Return the circle corners of bodies, and of rods and joints, for at limit ``limit`` triangles of solids."""
+    """Return the numbers of circle corners of bodies, and of rods and joints, for at most ``limit`` triangles."""
     for corners in CIRCLE_CORNERS:
         solids = ((solid, corners[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
         if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= limit:
@@ -114,7 +114,7 @@ def drawn(solid: Solid, around: int) -> Triangles:
 
 
 def detailed(shown: Shown, corners: tuple[int, int]) -> Triangles:
-    """Return a surface of a scene; its solids have the ``corners`` of circles that ``level`` returns."""
+    """Return a scene surface whose solids have the ``corners`` of circles that ``level`` returns."""
     if not shown.solids:
         return shown.surface
     return joined([drawn(solid, corners[shown.kind == "bone"]) for solid in shown.solids])

@@ -46,9 +46,9 @@ UPRIGHT_COSINE = 0.9  # cosine of the largest angle between gravity and the axis
 
 
 def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
-    """Return the first positions (nq,) of a picture: ``q`` or the home posture, with loops closed.
+    """Return the initial positions (nq,) for a picture: ``q`` or the home posture, with loops closed.
 
-    Home is that of a parallel robot, the posture named "home", or the neutral posture within the joint limits.
+    Home is the home of a parallel robot, the posture named "home", or the neutral posture within the joint limits.
 
     Example:
         >>> home(torsor.library.four_bar()).round(3).tolist()
@@ -77,7 +77,7 @@ def slider_range(robot: Robot, place: int | None, start: float, reach: float) ->
 
 
 def upwards(robot: Mechanism) -> Array:
-    """Return the direction up (3,): against gravity, along an axis if one is near; z without gravity.
+    """Return the upward direction (3,): opposite to gravity, along an axis if one is close; z without gravity.
 
     Example:
         >>> upwards(torsor.library.human()).tolist(), upwards(torsor.library.ur5()).tolist()
@@ -110,7 +110,7 @@ class Carried:
     count = 1
 
     def poses(self, links: Array, q: Array) -> Array:
-        """Return the pose (..., 1, 4, 4) in base axes from those of base and links (..., L + 1, 4, 4)."""
+        """Return the pose (..., 1, 4, 4) in base axes from the base and link poses (..., L + 1, 4, 4)."""
         return self.pose(links[..., 1:, :, :])[..., None, :, :]
 
 
@@ -118,9 +118,9 @@ class Carried:
 class Shown:
     """A surface fixed to a link (-1: to the base), in the link's axes; ``color`` is red, green, blue, opacity (0 to 1).
 
-    Indices from the number of links on belong to the movers of a scene, in their order. ``kind`` is "visual" (a shape
+    Indices from the number of links upwards belong to the movers of a scene, in order. ``kind`` is "visual" (a shape
     of the description), "body" (an inertia ellipsoid) or "bone" (rods and joints). ``solids`` are the boxes, balls and
-    cylinders of the surface, if it consists of such.
+    cylinders of the surface, if it consists of these.
     """
 
     name: str
@@ -136,8 +136,8 @@ class Scene:
     """The surfaces of a robot or parallel robot, made by ``of``.
 
     Links are drawn with the shapes of their description. A link without shapes is drawn as rods between its joints,
-    or as its inertia ellipsoid if it has no rods. Flexible links are drawn bent. ``movers`` have their own places
-    after those of the links: rods of flexible links, and objects that are carried.
+    or as its inertia ellipsoid if it has no rods. Flexible links are drawn bent. ``movers`` (rods of flexible links,
+    carried objects) have their own places after those of the links.
 
     Example:
         >>> scene = Scene.of(torsor.library.planar_chain(2))
@@ -159,7 +159,7 @@ class Scene:
     ) -> "Scene":
         """Return the scene of a robot and ``things``; ``meshes=False`` draws rods in place of meshes.
 
-        ``progress`` is called before each link, with the part of the links (0 to 1) that has been read.
+        ``progress`` is called before each link, with the fraction (0 to 1) of the links that has been read.
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(bodies.beams(tree))
@@ -169,21 +169,21 @@ class Scene:
 
     @property
     def places(self) -> int:
-        """Number of places that surfaces can be fixed to, without the base: links, then movers."""
+        """Number of places to which surfaces can be fixed, excluding the base: links, then movers."""
         return len(self.robot.links) + sum(mover.count for mover in self.movers)
 
     @cached_property
     def size(self) -> float:
-        """The size (m) of the robot, which arrows and marks are scaled with."""
+        """The size (m) of the robot, with which arrows and marks are scaled."""
         return bodies.size_of(self.robot)
 
     @cached_property
     def tree(self) -> Robot:
-        """The robot with its loops cut, in CasADi's virtual machine, which is faster than compiling for few states."""
+        """The robot with its loops cut, in CasADi's virtual machine, which for few states is faster than compiling."""
         return self.robot.open_tree().to(device="casadi")
 
     def poses(self, q: ArrayLike) -> Array:
-        """Return the poses (..., places + 1, 4, 4) of the base, all links and the movers in base axes, q (..., nq)."""
+        """Return the poses (..., places + 1, 4, 4) of the base, links and movers in base axes, for q (..., nq)."""
         positions = np.asarray(q, dtype=float)
         moving = self.tree.poses(positions)
         links = np.concatenate([np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4)), moving], axis=-3)
@@ -195,7 +195,7 @@ class Scene:
         return self.tree.center_of_mass(at) if self.robot.mass > 0 else np.zeros((*at.shape[:-1], 3))
 
     def corners(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Return the smallest and largest coordinates (3,) of all surfaces in the postures q (..., nq)."""
+        """Return the minimum and maximum coordinates (3,) of all surfaces in the postures q (..., nq)."""
         poses = self.poses(q).reshape(-1, self.places + 1, 4, 4)
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for part in self.shown:
@@ -273,7 +273,7 @@ def _color(visual: Visual) -> Color:
 
 
 def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iterator[Shown]:
-    """Return the rods of flexible links and the loads, each fixed to its own place after the links."""
+    """Return the rods of flexible links and the carried objects, each fixed to its own place after the links."""
     place, radius = len(robot.links), bone_radius(robot)
     for beam in bent:
         color, name = palette(robot, beam.link), robot.links[beam.link].name if beam.link >= 0 else robot.base.name
@@ -331,7 +331,7 @@ def weight(robot: Mechanism) -> float:
 def arrows(line: Timeline, scene: Scene) -> Array | None:
     """Return the force arrows (T, n, 7) of a motion, or None without forces.
 
-    An arrow is start and vector (m) in base axes, then 1 for ground reaction forces, else 0. Ground reaction forces
+    An arrow is its start and vector (m) in base axes, then 1 for ground reaction forces, else 0. Ground reaction forces
     start at their points of application, other external forces at the link origins. NaN hides an arrow.
     """
     scale = WEIGHT_ARROW * scene.size / weight(line.robot)

@@ -4,12 +4,12 @@ const THEMES = {
     light: {
         sky: [0.62, 0.66, 0.72], earth: [0.36, 0.34, 0.33], floor: [1, 1, 1, 0.55], shadow: [0.1, 0.13, 0.2, 0.2],
         lines: [[0.45, 0.5, 0.58, 0.28], [0.35, 0.4, 0.5, 0.5]], ink: "#1c2430", halo: "rgba(255,255,255,0.85)",
-        faint: "#6a7482", rule: "#c8ced6", alarm: "#c8342c",
+        faint: "#6a7482", rule: "#c8ced6", grid: "#e9edf1", alarm: "#c8342c",
     },
     dark: {
         sky: [0.5, 0.54, 0.62], earth: [0.22, 0.22, 0.24], floor: [0.16, 0.19, 0.24, 0.55], shadow: [0, 0, 0, 0.45],
         lines: [[0.55, 0.62, 0.72, 0.16], [0.6, 0.68, 0.8, 0.3]], ink: "#e6eaf0", halo: "rgba(16,20,26,0.85)",
-        faint: "#929cab", rule: "#3a4450", alarm: "#ff6b5e",
+        faint: "#929cab", rule: "#3a4450", grid: "#262e38", alarm: "#ff6b5e",
     },
 };
 const COLORS = [
@@ -38,9 +38,9 @@ class App {
             inertia: data.robots.some((each) => each.shown.some((one) => one.kind === "inertia")),
             trails: moves && any((each) => each.robot.trails.length), reactions: any((each) => each.content.reactions),
             moments: any((each) => each.content.reactions || each.content.external),
-            external: any((each) => each.content.external || each.content.ground), follow: moves,
+            ground: any((each) => each.content.ground), external: any((each) => each.content.external), follow: moves,
         };
-        this.layers = { bodies: true, grid: true, external: true, ...data.layers };
+        this.layers = { bodies: true, grid: true, ground: true, external: true, ...data.layers };
         this.duration = Math.max(...this.actors.map((each) => each.duration), 0);
         Object.assign(this, { time: 0, rounds: 0, playing: false, speed: 1, loop: true, frames: 0, quality: 1, wanted: -HURRY, read: 0 });
         Object.assign(this, { chosen: this.actors[0], apart: data.apart });

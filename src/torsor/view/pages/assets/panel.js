@@ -9,9 +9,10 @@ const LAYERS = {
     com: "Centre of mass",
     inertia: "Inertia ellipsoids",
     trails: "Trails",
-    reactions: "Joint forces",
-    moments: "Moments",
-    external: "External forces",
+    reactions: "Joint forces (blue)",
+    moments: "Moments (violet)",
+    ground: "Ground forces (green)",
+    external: "External forces (red)",
 };
 
 /** An element with attributes and children; texts become text nodes. */
@@ -109,7 +110,7 @@ class Panel {
                         app.changed();
                     },
                 }),
-                LAYERS[name],
+                name === "moments" && has.external ? "Moments (violet, pink)" : LAYERS[name],
             ),
         );
         if (has.follow) {
@@ -121,7 +122,7 @@ class Panel {
             boxes.push(element("label", { className: "box" }, box, "Follow"));
         }
         const extra = [];
-        if (has.reactions || has.external) {
+        if (has.reactions || has.ground || has.external) {
             const size = (event) => {
                 app.stage.arrows = 10 ** +event.target.value;
                 app.changed();

@@ -193,8 +193,12 @@ class Renderer {
         gl.depthMask(writesDepth);
     }
 
-    /** Draw lit corners; ``tint`` is a colour and how much of it is mixed in; glass shows its front faces only. */
-    draw(mesh, model = this.identity, { tint = [0, 0, 0, 0], opacity = 1, bright = 0, first = 0, count = mesh.count } = {}) {
+    /**
+     * Draw lit corners; ``tint`` is a colour and how much of it is mixed in; glass shows its front faces only.
+     * ``hidden`` draws only what is behind other surfaces.
+     */
+    draw(mesh, model = this.identity, look = {}) {
+        const { tint = [0, 0, 0, 0], opacity = 1, bright = 0, first = 0, count = mesh.count, hidden = false } = look;
         if (!count) return;
         const { gl, lit } = this, glass = opacity < 1;
         lit.use();
@@ -206,7 +210,9 @@ class Renderer {
         lit.read([["place", 3, gl.FLOAT, 0], ["normal", 3, gl.FLOAT, 12], ["color", 4, gl.UNSIGNED_BYTE, 24]], 4 * FLOATS);
         this.blends(glass);
         if (glass) gl.enable(gl.CULL_FACE);
+        if (hidden) gl.depthFunc(gl.GREATER);
         this.triangles(mesh, first, count);
+        gl.depthFunc(gl.LEQUAL);
         gl.disable(gl.CULL_FACE);
     }
 

@@ -1,7 +1,9 @@
 // The picture: ground, bodies, marks and arrows of all actors.
 
-const FORCE = { reactions: [214, 118, 20, 255], external: [170, 60, 170, 255], ground: [34, 150, 84, 255] };
-const MOMENT = [120, 92, 214, 255];
+// The colours of the viewer: joint forces blue and moments violet, ground forces green, external forces red, moments pink.
+const FORCE = { reactions: [26, 115, 230, 255], external: [217, 38, 51, 255], ground: [26, 158, 64, 255] };
+const MOMENT = { reactions: [140, 64, 204, 255], external: [242, 128, 140, 255] };
+const BEHIND = 0.75; // opacity of an arrow where a body hides it
 const CENTRE = [240, 190, 40, 255];
 const SUN = [0.35, 0.3, 0.9]; // where the light comes from: two horizontal axes, up
 const LOW = 0.5; // least quality: pixels across for each of the screen, and no shadows
@@ -17,8 +19,8 @@ class Stage {
         this.meshes = data.robots.map((robot) =>
             surfacesOf(robot).map((each) => ({ ...each, mesh: this.renderer.mesh(each.data, each.faces), data: null })),
         );
-        this.strokes = new Strokes();
-        this.moving = this.renderer.mesh(new Float32Array(FLOATS));
+        [this.strokes, this.arrowStrokes] = [new Strokes(), new Strokes()];
+        [this.moving, this.movingArrows] = [1, 2].map(() => this.renderer.mesh(new Float32Array(FLOATS)));
         this.light = unit(this.camera.basis.reduce((sum, axis, k) => add(sum, scaled(axis, SUN[k])), [0, 0, 0]));
         this.trails = new Map();
         this.ground = new Ground(this.renderer, this.camera.basis, data.ground);
@@ -74,6 +76,7 @@ class Stage {
         const glass = bodies.filter((each) => each.opacity < 1);
         const far = (each) => norm(subtract(moved(each.model, each.middle), eye));
         for (const each of glass.sort((a, b) => far(b) - far(a))) renderer.draw(each.mesh, each.model, each);
+        this.wrenches();
         this.names(theme);
         camera.target = home;
     }
@@ -96,7 +99,7 @@ class Stage {
         return found;
     }
 
-    /** Axes, arrows, centres of mass and trails. */
+    /** Axes, centres of mass and trails. */
     marks() {
         const { strokes, layers, data, renderer } = this, thin = 0.006 * data.size;
         strokes.clear();
@@ -119,19 +122,29 @@ class Stage {
                 const { up } = data, low = subtract(actor.com, scaled(up, dot(actor.com, up) - data.ground));
                 strokes.tube([actor.com, low], 0.0025 * actor.robot.size, CENTRE);
             }
-            for (const kind of ["reactions", "external", "ground"]) {
-                if (!layers[kind === "ground" ? "external" : kind]) continue;
-                for (const { at, force, moment } of actor.wrenches(kind)) {
-                    strokes.arrow(at, this.shortened(scaled(force, data.forceScale * this.arrows)), 1.8 * thin, FORCE[kind]);
-                    if (moment && layers.moments) {
-                        strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * this.arrows)), thin, MOMENT);
-                    }
-                }
-            }
         }
         renderer.rewrite(this.moving, strokes.data);
         renderer.draw(this.moving, undefined, { bright: 0.25 });
         if (layers.trails) this.drawTrails(thin);
+    }
+
+    /** Arrows of forces and moments, drawn last and also through the bodies: most of them act inside a body. */
+    wrenches() {
+        const { arrowStrokes: strokes, movingArrows: mesh, layers, data, renderer } = this, thin = 0.006 * data.size;
+        strokes.clear();
+        for (const actor of this.actors.filter((each) => each.visible)) {
+            for (const kind of ["reactions", "external", "ground"].filter((each) => layers[each])) {
+                for (const { at, force, moment } of actor.wrenches(kind)) {
+                    strokes.arrow(at, this.shortened(scaled(force, data.forceScale * this.arrows)), 1.8 * thin, FORCE[kind]);
+                    if (moment && layers.moments) {
+                        strokes.arrow(at, this.shortened(scaled(moment, data.momentScale * this.arrows)), thin, MOMENT[kind]);
+                    }
+                }
+            }
+        }
+        renderer.rewrite(mesh, strokes.data);
+        renderer.draw(mesh, undefined, { bright: 0.6, opacity: BEHIND, hidden: true });
+        renderer.draw(mesh, undefined, { bright: 0.25 });
     }
 
     /** An arrow that fits into the picture. */

@@ -1,0 +1,84 @@
+@two.over.pi = internal constant [$count x i64] [$words]
+define internal { double, double, i64 } @reduce.huge(double %x) noinline {
+  %bits = bitcast double %x to i64
+  %shifted = lshr i64 %bits, 52
+  %given = and i64 %shifted, 2047
+  ; smaller numbers, of lanes whose result is not used, must not read beyond the table
+  %small = icmp ult i64 %given, 1014
+  %exponent = select i1 %small, i64 1014, i64 %given
+  %fraction = and i64 %bits, 4503599627370495
+  %mantissa = or i64 %fraction, 4503599627370496
+  %first = sub i64 %exponent, 1013
+  %word = lshr i64 %first, 6
+  %shift = and i64 %first, 63
+  %p0 = getelementptr i64, ptr @two.over.pi, i64 %word
+  %p1 = getelementptr i64, ptr %p0, i64 1
+  %p2 = getelementptr i64, ptr %p0, i64 2
+  %p3 = getelementptr i64, ptr %p0, i64 3
+  %w0 = load i64, ptr %p0
+  %w1 = load i64, ptr %p1
+  %w2 = load i64, ptr %p2
+  %w3 = load i64, ptr %p3
+  %a = call i64 @llvm.fshl.i64(i64 %w0, i64 %w1, i64 %shift)
+  %b = call i64 @llvm.fshl.i64(i64 %w1, i64 %w2, i64 %shift)
+  %c = call i64 @llvm.fshl.i64(i64 %w2, i64 %w3, i64 %shift)
+  ; the first 128 bits of the product, whose last one is 2^-126 of a quarter turn
+  %wide = zext i64 %mantissa to i128
+  %wide.b = zext i64 %b to i128
+  %wide.c = zext i64 %c to i128
+  %times.a = mul i64 %a, %mantissa
+  %times.b = mul i128 %wide.b, %wide
+  %times.c = mul i128 %wide.c, %wide
+  %top.a = zext i64 %times.a to i128
+  %high.a = shl i128 %top.a, 64
+  %high.c = lshr i128 %times.c, 64
+  %sum = add i128 %high.a, %times.b
+  %turns = add i128 %sum, %high.c
+  %half = add i128 %turns, 42535295865117307932921825928971026432
+  %quarter = lshr i128 %half, 126
+  %whole = shl i128 %quarter, 126
+  %rest = sub i128 %turns, %whole
+  ; the rest, from -1/2 to 1/2, as a sum of two numbers
+  %below = icmp slt i128 %rest, 0
+  %opposite = sub i128 0, %rest
+  %size = select i1 %below, i128 %opposite, i128 %rest
+  %never.zero = or i128 %size, 1
+  %zeros = call i128 @llvm.ctlz.i128(i128 %never.zero, i1 true)
+  %normal = shl i128 %never.zero, %zeros
+  %top = lshr i128 %normal, 75
+  %top.64 = trunc i128 %top to i64
+  %next = lshr i128 %normal, 12
+  %next.64 = trunc i128 %next to i64
+  %tail = and i64 %next.64, 9223372036854775807
+  %zeros.64 = trunc i128 %zeros to i64
+  %top.exponent = sub i64 972, %zeros.64
+  %tail.exponent = sub i64 909, %zeros.64
+  %top.bits = shl i64 %top.exponent, 52
+  %tail.bits = shl i64 %tail.exponent, 52
+  %top.scale = bitcast i64 %top.bits to double
+  %tail.scale = bitcast i64 %tail.bits to double
+  %top.number = sitofp i64 %top.64 to double
+  %tail.number = sitofp i64 %tail to double
+  %f = fmul double %top.number, %top.scale
+  %f.low = fmul double %tail.number, %tail.scale
+  ; times pi / 2
+  %r = fmul double %f, $high
+  %minus.r = fneg double %r
+  %lost = call double @llvm.fma.f64(double %f, double $high, double %minus.r)
+  %more = call double @llvm.fma.f64(double %f, double $low, double %lost)
+  %r.low = call double @llvm.fma.f64(double %f.low, double $high, double %more)
+  %quarter.64 = trunc i128 %quarter to i64
+  %backwards = sub i64 0, %quarter.64
+  %negative = icmp slt i64 %bits, 0
+  %turned = xor i1 %negative, %below
+  %minus.low = fneg double %r.low
+  %signed = select i1 %turned, double %minus.r, double %r
+  %signed.low = select i1 %turned, double %minus.low, double %r.low
+  %signed.quarter = select i1 %negative, i64 %backwards, i64 %quarter.64
+  %infinite = icmp eq i64 %given, 2047
+  %angle = select i1 %infinite, double 0x7FF8000000000000, double %signed
+  %r0 = insertvalue { double, double, i64 } poison, double %angle, 0
+  %r1 = insertvalue { double, double, i64 } %r0, double %signed.low, 1
+  %r2 = insertvalue { double, double, i64 } %r1, i64 %signed.quarter, 2
+  ret { double, double, i64 } %r2
+}

@@ -1,0 +1,170 @@
+"""Signals: functions of time given by samples, as polynomials between them, and the part that one step needs.
+
+A compiled step cannot look up a table. Instead, the polynomial for the time of the step is an input (``window``), so
+that one kernel serves all signals, of any length.
+"""
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Array
+from torsor.base.checks import real_array
+from torsor.base.errors import ModelError
+from torsor.base.time_series import ROUNDING, derivative_factors, polynomials
+
+CUBIC = 4  # points that determine a cubic
+MOTION, LINEAR = 3, 1  # orders that are joined at the samples: q, v and a, or values alone
+
+
+class Signal:
+    """Polynomials between increasing ``breaks`` (S + 1,), in s; before and after them the signal is constant.
+
+    ``pieces`` (S + 2, powers, n) are coefficients in the time since ``starts`` (S + 2,). The first and the last piece
+    are the constants.
+
+    Example:
+        >>> ramp = Signal.joined(np.array([0.0, 2.0]), [np.array([[0.0], [4.0]])])
+        >>> ramp.at(0.5, 2)[:, 0].tolist(), ramp.at(3.0, 2)[:, 0].tolist()
+        ([1.0, 2.0], [4.0, 0.0])
+        >>> ramp.window(0.5, 0.6)[:, 0].tolist()  # since 0 s: 0 + 2 t
+        [0.0, 0.0, 2.0]
+    """
+
+    def __init__(self, breaks: Array, pieces: Array):
+        first, last = np.zeros_like(pieces[:1]), np.zeros_like(pieces[:1])
+        first[0, 0], last[0, 0] = pieces[0, 0], polynomials(pieces[-1], breaks[-1] - breaks[-2], 1)[0]
+        self.breaks, self.pieces = breaks, np.concatenate([first, pieces, last])
+        self.starts: Array = np.concatenate([breaks[:1], breaks])
+        self._edges = breaks.copy()
+        self._edges[-1] += ROUNDING * (breaks[-1] - breaks[0])  # the end belongs to the last piece
+
+    @classmethod
+    def joined(cls, times: Array, left: list[Array], right: list[Array] | None = None) -> "Signal":
+        """Return the signal with values and rates ``left`` ((T, n) each) at ``times`` (T,), right of each sample.
+
+        ``right`` are the same at the end of each interval (T - 1, n). By default, the signal and its rates are
+        continuous.
+        """
+        ends = [each[1:] for each in left] if right is None else right
+        first, last = np.stack([each[:-1] for each in left], axis=-2), np.stack(ends, axis=-2)
+        return cls(times, _hermite(first, last, np.diff(times)))
+
+    @classmethod
+    def through(cls, times: Array, q: Array) -> "Signal":
+        """Return the cubic spline through q (T, n); its end slopes are those of cubics through four points."""
+        # A quintic with the values, slopes and accelerations of a cubic at both ends is that cubic.
+        h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
+        slopes = np.empty_like(q)
+        slopes[0], slopes[-1] = _slope(times[:CUBIC], q[:CUBIC], 0), _slope(times[-CUBIC:], q[-CUBIC:], -1)
+        # Continuous accelerations: h_k m_k-1 + 2 (h_k-1 + h_k) m_k + h_k-1 m_k+1 is known; eliminated from the left.
+        factors = np.zeros_like(h)
+        for k in range(1, len(times) - 1):
+            before, after = h[k - 1, 0], h[k, 0]
+            known = 3 * (after * steep[k - 1] + before * steep[k]) - after * slopes[k - 1]
+            pivot = 2 * (before + after) - after * factors[k - 1, 0]
+            slopes[k], factors[k] = known / pivot, before / pivot
+        for k in reversed(range(1, len(times) - 1)):
+            slopes[k] -= factors[k] * slopes[k + 1]
+        a = np.empty_like(q)
+        a[:-1] = (6 * steep - 4 * slopes[:-1] - 2 * slopes[1:]) / h
+        a[-1] = (-6 * steep[-1] + 2 * slopes[-2] + 4 * slopes[-1]) / h[-1]
+        return cls.joined(times, [q, slopes, a])
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The shape of a ``window``."""
+        return 1 + self.pieces.shape[-2], self.pieces.shape[-1]
+
+    def at(self, t: Any, orders: int = MOTION) -> Array:
+        """Return the values and their rates (..., orders, n) at times t (...)."""
+        k = np.searchsorted(self._edges, t, side="right")
+        return polynomials(self.pieces[k], np.asarray(t) - self.starts[k], orders)
+
+    def window(self, start: Any, end: Any) -> Array:
+        """Return the polynomials (..., 1 + powers, n) from ``start`` (...) to ``end`` (...).
+
+        The first row is the time that they count from, the others are coefficients. They are the signal itself if no
+        break lies between, otherwise polynomials with its values and rates at both ends.
+        """
+        start, end = np.broadcast_arrays(np.asarray(start, dtype=float), np.asarray(end, dtype=float))
+        first = np.searchsorted(self._edges, start, side="right")
+        last = np.maximum(first, np.searchsorted(self._edges, end, side="left"))
+        result = np.empty((*start.shape, *self.size))
+        result[..., 0, :], result[..., 1:, :] = self.starts[first][..., None], self.pieces[first]
+        across = first < last
+        if across.any():
+            orders = self.pieces.shape[-2] // 2
+            left, right = (
+                polynomials(self.pieces[k[across]], (t - self.starts[k])[across], orders)
+                for k, t in ((first, start), (last, end))
+            )
+            result[across, 0, :] = start[across][..., None]
+            result[across, 1:, :] = _hermite(left, right, (end - start)[across])
+        return result
+
+
+def polynomial(t: ca.SX, window: ca.SX) -> ca.SX:
+    """Return the values (n x 1) of a ``Signal`` at a time t within a window."""
+    x, value = t - window[0, 0], window[window.size1() - 1, :]
+    for k in reversed(range(1, window.size1() - 1)):
+        value = window[k, :] + x * value
+    return value.T
+
+
+def _hermite(left: Array, right: Array, h: Array) -> Array:
+    """Return coefficients (..., 2 orders, n) of polynomials with rates (..., orders, n) at 0 and at h (...)."""
+    orders = left.shape[-2]
+    factors = derivative_factors(2 * orders, orders)
+    scale = h[..., None, None] ** np.arange(2 * orders)[:, None]
+    near = left * scale[..., :orders, :] / np.diag(factors)[:, None]
+    rest = right * scale[..., :orders, :] - factors[:, :orders] @ near
+    far = np.linalg.solve(factors[:, orders:], rest)
+    return np.asarray(np.concatenate([near, far], axis=-2) / scale)
+
+
+def _slope(times: Array, q: Array, end: int) -> Array:
+    """Return the slope (n,) at one of some points of the polynomial through all of them (Lagrange's formula)."""
+    t, weights = times[end], np.zeros(len(times))
+    for j in np.delete(np.arange(len(times)), end).tolist():
+        rest = np.delete(times, [j, end])
+        weights[j] = np.prod(t - rest) / (np.prod(times[j] - rest) * (times[j] - t))
+    weights[end] = -weights.sum()
+    return np.asarray(weights @ q)
+
+
+def sampled_times(times: Any, where: str) -> Array:
+    """Return the times (T,) of samples; raise ModelError unless they are finite and increase."""
+    found = real_array(times, where, "times")
+    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
+        raise ModelError(f"times of shape {found.shape}", where=where, allowed="2 or more increasing times")
+    return found
+
+
+def samples(given: Any, times: Array, count: int, where: str, name: str) -> Array:
+    """Return samples (T, count); one row for each time, and (T,) is enough for one column."""
+    rows = real_array(given, where, name)
+    rows = rows[:, None] if rows.ndim == 1 and count == 1 else rows
+    if rows.shape != (len(times), count):
+        allowed = f"({len(times)}, {count}), a row for each time"
+        raise ModelError(f"samples of shape {rows.shape}", where=where, allowed=allowed)
+    if not np.isfinite(rows).all():
+        raise ModelError(f"the samples of {name} are not finite", where=where, allowed="finite numbers")
+    return rows
+
+
+def check_duration(times: Array, duration: float, where: str) -> None:
+    """Raise ModelError unless samples cover a simulation."""
+    if times[0] > 0 or times[-1] < duration * (1 - 1e-12):
+        found = f"samples from {times[0]:g} s to {times[-1]:g} s"
+        raise ModelError(found, where=where, allowed=f"from 0 to the duration, {duration:g} s")
+
+
+def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
+    """Return the motion of (times, q), a cubic spline, or of (times, q, v, a), with quintics between the samples."""
+    if len(given) not in (2, 4):
+        raise ModelError(f"{len(given)} arrays", where=where, allowed="(times, q) or (times, q, v, a)")
+    times = sampled_times(given[0], where)
+    rows = [samples(each, times, count, where, name) for name, each in zip("qva", given[1:], strict=False)]
+    return Signal.through(times, rows[0]) if len(rows) == 1 else Signal.joined(times, rows)
