@@ -6,11 +6,13 @@ over their correlation time), n in total. With k unknowns,
     criterion = sum of n_j log(S_j / n_j) + penalty,       S_j: sum of squared residuals
     bic   penalty = k log n                                (Schwarz 1978)
     aicc  penalty = 2 k + 2 k (k + 1) / (n - k - 1)        (Hurvich and Tsai 1989)
-    cv    bic, and the same without penalty, where S_j are residuals of ten parts of the motion, each of them with the
-          parameters of the other nine: a term is added if both decrease, and removed if one does (Stone 1974)
+    cv    penalty = k log n + 2 c log m, with c terms chosen among m (extended bic, Chen and Chen 2008), and the same
+          without penalty, where S_j are residuals of ten parts of the motion, each of them with the parameters of the
+          other nine: a term is added if both decrease, and removed if one does (Stone 1974)
 
 The prediction of motion that was not used decides what is worth adding. The penalty keeps out terms that lower its
-error by chance, of which there are many among a hundred candidates.
+error by chance, of which there are many among a hundred candidates: without 2 c log m, one in seven fits of a robot
+with Coulomb and viscous friction alone has another term.
 
 Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape
 parameters, such as the Stribeck velocity, are searched in one dimension: first on a grid, then by golden section. All
@@ -172,6 +174,11 @@ class _Search:
         least = MIN_NOISE_RATIO * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
         return cls(G, b, np.maximum(noise, least), samples, samples / (1 + lags), criterion, tuple(folds), local)
 
+    @property
+    def options(self) -> int:
+        """The number of options."""
+        return len(self.G[0]) - self.size - 1
+
     def _solved(self, chosen: Sequence[int]) -> Array | None:
         """Return the squared residuals (n,) with some options, or None if the columns are linearly dependent."""
         at = [*range(self.size), *(self.size + k for k in chosen), -1]
@@ -189,7 +196,8 @@ class _Search:
             return np.inf
         k, n, likelihood = self.size + len(chosen), float(self.counts.sum()), self._likelihood(squares)
         if self.criterion != "aicc":
-            return float(likelihood + k * np.log(n))
+            searched = 2 * len(chosen) * np.log(self.options) if self.criterion == "cv" else 0.0
+            return float(likelihood + k * np.log(n) + searched)
         return likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1) if n > k + 1 else np.inf
 
     def _likelihood(self, squares: Array) -> float:

@@ -391,7 +391,9 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
 
 # Noise of an autoregressive process, e_t = a_1 e_(t-1) + ... + a_p e_(t-p) + white noise of variance s, such as drift.
 #
-# Such noise may last longer than the lags that ``meat`` can estimate. Its spectrum is
+# Drift may last longer than the lags that ``meat`` can estimate, and most of its power is at low frequencies. Noise
+# of differentiated positions has less power there than white noise; it is short and also correlated between coordinates
+# at different lags, so that ``meat`` describes it better. The spectrum of a process is
 # Phi(w) = s / |1 - a_1 exp(-iw) - ... - a_p exp(-iwp)|^2, and with the Fourier transform z(w) of the rows z_t
 #
 #     S = mean over w of Phi(w) z^* z
@@ -421,7 +423,8 @@ def coloured(equations: Equations, noise: Array, errors: Array, white: Array) ->
     """Return S (b, b) for errors (N, n), over the ``noise`` (n,), of autoregressive processes, and their lag.
 
     See the comment above. ``white`` (b, b) is S of white noise. It contains the correlation between coordinates, which
-    is kept. The result is None if the errors of some coordinate are no such process: without it, they are not white.
+    is kept. The result is None if the errors of some coordinate are not such a process (its innovations are not white)
+    or have less power at low frequencies than white noise.
     """
     b, counted = len(white), equations.weights > 0
     coordinates = np.flatnonzero(counted.any(axis=0)).tolist()
@@ -443,6 +446,8 @@ def coloured(equations: Equations, noise: Array, errors: Array, white: Array) ->
         before = size
         parts = zip(processes, spectra, densities, strict=True)
         targets = [x.power + z.taken(d, back, S, x.power, x.products) for x, z, d in parts]
+    if any(d[0] < c[0] for d, c in zip(densities, targets, strict=True)):
+        return None
     independent = [x.products[0] * c[0] / d.max() for x, c, d in zip(processes, targets, densities, strict=True)]
     widened = [(1 + STUDENT / k) * d for k, d in zip(independent, densities, strict=True)]
     S = np.asarray(sum(np.tensordot(d, z.bands, 1) for d, z in zip(widened, spectra, strict=True)))
