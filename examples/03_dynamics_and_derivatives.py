@@ -32,7 +32,7 @@ print(robot.inverse_dynamics(*states).shape)
 # ## Derivatives
 #
 # The derivatives with respect to q, v and a are exact and come from one recursion. The error of the linear prediction
-# is therefore of second order: for a step ten times smaller it is a hundred times smaller.
+# is therefore of second order: for a step ten times smaller, it is a hundred times smaller.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
@@ -42,8 +42,8 @@ for size in (1e-2, 1e-3, 1e-4):
     print(f"step {size:.0e}: {np.abs(error).max():.1e} N m")
 
 # %% [markdown]
-# `robot.derivatives` also has directional derivatives of every method (`jvp`, `vjp`), derivatives of joint reactions
-# (`joint_wrenches`) and the Hessian of weighted forces (`hessian`).
+# `robot.derivatives` also provides directional derivatives of every method (`jvp`, `vjp`), derivatives of joint
+# reactions (`joint_wrenches`) and the Hessian of weighted forces (`hessian`).
 #
 # ## Force rates
 #
