@@ -47,7 +47,7 @@ for size in (1e-2, 1e-3, 1e-4):
 #
 # ## Force rates
 #
-# `force_rate` returns the time derivative of the forces for a given jerk, by the recursion of Guarino Lo Bianco
+# `force_rate` returns the time derivative of the forces for a given jerk, using the recursion of Guarino Lo Bianco
 # (2009). A central difference along the motion confirms the result.
 
 # %%
