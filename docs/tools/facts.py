@@ -64,8 +64,8 @@ def platforms(facts: Facts, _: str) -> str:
     """Return the platforms."""
     about = facts["platforms"]
     return (
-        f"Python {about['python']} or newer. Tested on {about['run']}; "
-        f"designed for {about['prepared']} too, but untested there."
+        f"Torsor needs Python {about['python']} or newer. It is tested on {about['run']}. "
+        f"It is also designed for {about['prepared']}, but untested there."
     )
 
 
