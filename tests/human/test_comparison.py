@@ -80,7 +80,7 @@ def test_a_walk_is_like_its_own_files(stride: Stride, tmp_path: Path) -> None:
     whole = stride.likeness(tmp_path / "walk.csv")
     _same(whole, SAGITTAL)
     _same(stride.likeness(stride), SAGITTAL)
-    assert whole.mean.curves == 11 and whole.mean.r2 == pytest.approx(1.0, abs=1e-12) and whole.mean.rms_sd is None
+    assert whole.mean.curves == 11 and whole.mean.correlation == pytest.approx(1.0, abs=1e-12) and whole.mean.rms_sd is None
 
 
 def test_the_table_of_a_walk_has_both_legs_and_both_feet(stride: Stride, tmp_path: Path) -> None:
