@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 DOCS = Path(__file__).parents[1]
 COLORS = {"x86": "#3f51b5", "arm": "#f59e0b"}
-UNLIKE = {"hatch": "///", "edgecolor": "white"}
+UNLIKE: dict[str, Any] = {"hatch": "///", "edgecolor": "white"}
 LABELS = {"x86": "x86-64, Intel Xeon with AVX-512", "arm": "AArch64, Neoverse N1"}
 
 
@@ -33,7 +33,8 @@ def _ratios(rows: list[dict[str, Any]]) -> None:
             if "ratio" not in row.get(machine, {}):
                 continue
             height = place + offset * ("ratio" in row.get(other, {}))  # a lone bar is at its label
-            ratio, style = row[machine]["ratio"], UNLIKE if _is_unlike(row) else {}
+            ratio = row[machine]["ratio"]
+            style = UNLIKE if _is_unlike(row) else {}
             axes.barh(height, ratio - 1.0, height=0.38, left=1.0, color=COLORS[machine], **style)  # from equal speed
             axes.text(ratio, height, f" {ratio:.3g}x ", va="center_baseline", ha="left" if ratio > 1 else "right")
     axes.set_xscale("log")
