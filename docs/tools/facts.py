@@ -65,8 +65,8 @@ def platforms(facts: Facts, _: str) -> str:
     """Return the platforms."""
     about = facts["platforms"]
     return (
-        f"Torsor needs Python {about['python']} or newer. It is tested on {about['run']}. "
-        f"It is also designed for {about['prepared']}, but untested there."
+        f"Torsor needs Python {about['python']} or newer. It is tested on {about['run']} "
+        f"and should run on {about['prepared']}."
     )
 
 
