@@ -216,7 +216,7 @@ def read(folder: Path, text: str, **settings: bool) -> Robot:
 
 def test_versions_3_and_4_of_a_skeleton_are_the_same_robot(tmp_path: Path) -> None:
     old = read(tmp_path, OLD)
-    with warned(what="omitted, because mechanisms do not have it: Thelen2003Muscle"):
+    with warned(what="omitted, because mechanisms do not support it: Thelen2003Muscle"):
         new = read(tmp_path, NEW)
     assert old == new
     assert (old.nv, len(old.joints)) == (1, 2)

@@ -58,7 +58,7 @@ def test_measurements_of_a_log(log) -> None:
     ("options", "words"),
     [
         ({"columns": {**NAMES, "q": ["j1", "elbow"]}}, "elbow"),
-        ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns of 'q'"),
+        ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns for 'q'"),
         ({"columns": {**NAMES, "torque": ["T1", "T2"]}}, "'torque' is not a quantity"),
         ({"columns": {"time": 0, "q": [1, 99]}}, "line 2 has 10 columns, but none for 99"),
         ({"columns": {"time": 0, "q": [1, 1.5]}}, "column 1.5 of 'q'"),
@@ -68,7 +68,7 @@ def test_measurements_of_a_log(log) -> None:
             "the unit 'mm' of 'q' at 'joint1'",
         ),
         ({"columns": NAMES, "units": {"q": None}}, "the unit None of 'q'"),
-        ({"columns": {**NAMES, "q": None}}, "1 columns of 'q'"),
+        ({"columns": {**NAMES, "q": None}}, "1 columns for 'q'"),
         ({"columns": {**NAMES, "q": ["j1", "j1"]}}, "a column of 'q' is named twice"),
         ({"columns": NAMES, "rate": 100.0}, "both a time column and a rate"),
         ({"columns": {"q": [1, 2]}}, "there is no time column and no rate"),

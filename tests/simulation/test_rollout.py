@@ -113,5 +113,5 @@ def test_a_rollout_is_saved_drawn_and_pickled_without_its_gradients(tmp_path: Pa
     assert [axes.get_title() for axes in run.plot().axes] == ["Positions", "Velocities"]
     with refused(value="tau", allowed="q, v"):
         run.plot(what="tau")
-    with refused(what="(3,) rollouts do not fit into a .csv file", fix="save a .npz file"):
+    with refused(what="(3,) rollouts do not fit in a .csv file", fix="save a .npz file"):
         run.save(tmp_path / "run.csv")

@@ -1,7 +1,7 @@
 """MJCF equality constraints: read as loops and couplings, and written from these and from followers.
 
-They are soft in MuJoCo and hold exactly here. The compiled model contains what MuJoCo computes in the reference pose
-(``qpos0``): the anchor on the second body, and the relative pose of a weld.
+They are soft in MuJoCo and hold exactly here. The compiled model contains the quantities that MuJoCo computes in the
+reference pose (``qpos0``): the anchor on the second body, and the relative pose of a weld.
 """
 
 import xml.etree.ElementTree as ET
@@ -30,7 +30,7 @@ def read_coupling(model: Any, e: int, name: str, joints: list[str]) -> Coupling:
     """Return y - y0 = c0 + c1 (x - x0) + ... + c4 (x - x0)^4 as a coupling; without x, y is locked."""
     y, x, data = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), np.array(model.eq_data[e])
     y0, powers = float(model.qpos0[model.jnt_qposadr[y]]), [float(data[0])]
-    if x >= 0:  # in powers of x, by Horner's rule
+    if x >= 0:  # expanded in powers of x by Horner's rule
         away, powers = [-float(model.qpos0[model.jnt_qposadr[x]]), 1.0], [float(data[POWERS - 1])]
         for c in data[POWERS - 2 :: -1]:
             powers = np.polynomial.polynomial.polyadd(np.polynomial.polynomial.polymul(powers, away), [c]).tolist()
