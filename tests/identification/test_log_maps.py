@@ -121,7 +121,7 @@ COLUMNS = {"time": "t", "q": ["a", "b"], "tau": ["c", "d"]}
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"columns": {**COLUMNS, "current": ["c", "d"]}}, "columns of both 'tau' and 'current'"),
+        ({"columns": {**COLUMNS, "current": ["c", "d"]}}, "columns for both 'tau' and 'current'"),
         ({"columns": {"time": "t", "q": ["a", "b"], "current": ["c", "d"]}}, "columns"),
         ({"columns": {**COLUMNS, "q": ["a"]}}, "1 columns for 'q'"),
         ({"units": {"q": "mm"}}, "the unit 'mm' of 'q' at 'joint1'"),
