@@ -1,4 +1,4 @@
-"""Rollouts in fixed steps: the motions of ``simulate``, their gradients, and the same on a card."""
+"""Rollouts with fixed steps: the motions of ``simulate``, their gradients, and rollouts on a GPU."""
 
 import pickle
 from dataclasses import replace
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torsor
-from card_on_processor import ProcessorDevice
+from gpu_on_cpu import ProcessorDevice
 from refusals import refused
 from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.robot.target import Target

@@ -21,7 +21,7 @@ from torsor.spatial import from_quaternion, make_pose, to_quaternion
 CONNECT, WELD, JOINT = 0, 1, 2  # values of mjtEq; the others are for tendons, flexible bodies and geoms
 _SITE = 6  # of mjtObj
 POWERS = HIGHEST_POWER + 1  # numbers of polycoef
-_LEVER = 0.1  # m between the two points on the axis of a revolute joint
+_SPACING = 0.1  # m between the two points on the axis of a revolute joint
 # The constraints of each loop kind: a revolute joint is two points on its axis.
 _CONSTRAINTS = {"weld": ("weld",), "spherical": ("connect",), "revolute": ("connect", "connect")}
 
@@ -83,7 +83,10 @@ def write_equalities(
                         continue
                     link, pose = frames.get(end, (end, make_pose()))
                     ends.append(claim_name(f"{loop.name}/{letter}{k or ''}", places))
-                    point, quat = pose[:3, 3] + k * _LEVER * pose[:3, 2], np.roll(to_quaternion(pose[:3, :3]), 1)
+                    point, quat = (
+                        pose[:3, 3] + k * _SPACING * pose[:3, 2],
+                        np.roll(to_quaternion(pose[:3, :3]), 1),
+                    )
                     add_element(bodies[link], "site", name=ends[-1], pos=point, quat=quat)
                 name = claim_name(f"{loop.name}/axis", names) if k else loop.name
                 add_element(equality, tag, name=name, site1=ends[0], site2=ends[1])

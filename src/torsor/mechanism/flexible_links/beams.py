@@ -51,8 +51,7 @@ def beam(
     - ``damping``: the damping ratio of every mode.
     - ``tip_mass`` (kg) and ``tip_inertia`` (kg m^2, about y and z): a load at the tip that is part of the beam.
     - ``carries``: approximate mass and inertia of the bodies that will be attached to the tip. They only select
-    suitable modes, so
-      that fewer are needed.
+      suitable modes, so that fewer are needed.
 
     With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) or angle (rad)
     of its mode. With "tip" the first two coordinates of a direction are the deflection (m) of the tip and its slope
