@@ -159,8 +159,7 @@ _SLIDING = {"rotor_inertia": "kg", "coulomb": "N", "viscous": "N s/m"}
 class Unidentified(NamedTuple):
     """A ``parameter`` that was not identified individually, with the ``kind`` of reason and its explanation ``why``.
 
-    Kinds are "not shown" (not excited by this motion), "below noise", "regrouped", "no effect" and
-    "given".
+    Kinds are "not shown" (not excited by this motion), "below noise", "regrouped", "no effect" and "given".
 
     Example:
         >>> robot = torsor.library.planar_chain(1)

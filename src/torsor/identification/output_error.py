@@ -10,8 +10,8 @@ those of a' = f(x, tau, beta) are propagated with the state, stage by stage, whe
 
     M da = -(tau_q dq + tau_v dv + Y dbeta)           (tau of inverse dynamics at the simulated acceleration)
 
-The states x0 are eliminated by a QR decomposition of each window. Velocities and accelerations are
-neither measured nor filtered, so encoder noise does not bias the result, unlike in least squares.
+The states x0 are eliminated by a QR decomposition of each window. Velocities and accelerations are neither measured nor
+filtered, so encoder noise does not bias the result, unlike in least squares.
 """
 
 from dataclasses import dataclass, replace

@@ -140,8 +140,8 @@ class Trajectory(Samples):
     the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` tells, for tau
     and for external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
     "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for
-    each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an
-    index selects rollouts.
+    each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects
+    rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)

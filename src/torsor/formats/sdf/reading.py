@@ -456,8 +456,8 @@ def read_sdf(
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
     Otherwise it is the root link, even if that is welded to the world. With ``base="floating"`` the root link is free,
     as in Gazebo without a joint to the world. A model with several roots is based on ``world``, to which each root is
-    fixed, or in which each is free. Gravity is that of the enclosing world, or (0, 0, -9.81).
-    A ``ModelWarning`` names the elements that are not read.
+    fixed, or in which each is free. Gravity is that of the enclosing world, or (0, 0, -9.81). A ``ModelWarning`` names
+    the elements that are not read.
     """
     root = parse_xml(path, strict) if root is None else root
     result, unread = read_model(path, root, model), Unread(path.name, strict)
