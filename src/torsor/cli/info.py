@@ -68,8 +68,8 @@ def _run(arguments: Namespace, console: Console) -> None:
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
     if isinstance(loaded, ParallelRobot):
         legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in loaded.legs)
-        drives = f"legs and their drives: {', '.join(legs)}"
-        console.print(f"Platform: {loaded.dof} degrees of freedom; {drives}", highlight=False)
+        listed_legs = f"legs and their drives: {', '.join(legs)}"
+        console.print(f"Platform: {loaded.dof} degrees of freedom; {listed_legs}", highlight=False)
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
     _hint_of_snap(arguments, robot, console)
