@@ -49,7 +49,7 @@ from torsor.identification.model import Filter, Model
 CRITERIA = ("cv", "bic", "aicc")
 FOLDS = 10  # parts of the motion in cross-validation
 MAX_TRIALS = 24  # terms whose criterion is computed in each step: those that lower the squared residuals most
-MAX_STEPS = 100  # terms added and removed; two criteria might alternate
+MAX_STEPS = 100  # maximum number of terms added and removed, because two criteria might alternate
 GOLDEN = (np.sqrt(5) - 1) / 2
 GOLDEN_STEPS = 22  # golden-section steps, which reduce the interval to 1/40,000
 MIN_NOISE_RATIO = 1e-6  # fraction of the forces below which residuals are rounding errors
@@ -128,9 +128,9 @@ def shaped(equations: Equations, noise: Array, columns: Columns, term: Term, sha
 class _Search:
     """Normal matrices ``G`` (n, b + m + 1, b + m + 1) of b columns, m options and tau, with the ``noise`` (n,).
 
-    ``counts`` (n,) are the effective numbers of ``samples`` (n,). ``folds`` are the summands of G from each part of the
-    motion, of which there is one without cross-validation: for each coordinate an array (F, s, s) of its columns, which
-    ``local`` (n, b + m + 1) numbers; -1 for others.
+    ``counts`` (n,) are the effective numbers of ``samples`` (n,). ``folds`` are the contributions to G of each part of
+    the motion (one part without cross-validation): for each coordinate, an array (F, s, s) of its columns. ``local``
+    (n, b + m + 1) numbers these columns; -1 marks the others.
     """
 
     G: Array
@@ -206,7 +206,7 @@ class _Search:
         return float(np.sum(self.counts[some] * np.log(np.maximum(squares, least)[some] / self.counts[some])))
 
     def _predicted(self, chosen: Sequence[int], folds: Sequence[int]) -> float:
-        """Return the likelihood of some folds with the parameters of all others; infinite if these do not suffice."""
+        """Return the likelihood of some folds with the parameters of the others; infinite if those do not suffice."""
         at = [*range(self.size), *(self.size + k for k in chosen), -1]
         whole, squares = self.G[:, at][:, :, at], np.zeros(len(self.G))
         for k in folds:
@@ -232,7 +232,7 @@ class _Search:
         return np.asarray(np.einsum("jab,j->ab", self.G, 1 / self.noise**2))
 
     def gains(self, chosen: Sequence[int]) -> Array:
-        """Return how much each option (m,) lowers the weighted squared residuals beside those chosen."""
+        """Return how much each option (m,) lowers the weighted squared residuals in addition to the chosen ones."""
         A, at = self._weighted, [*range(self.size), *(self.size + k for k in chosen)]
         options = slice(self.size, len(A) - 1)
         lengths = np.sqrt(np.maximum(np.diagonal(A)[at], 1e-300))
@@ -277,7 +277,7 @@ class _Search:
         """Return the weighted squared residuals with one more column phi (N,) along a direction (n,)."""
         A = np.einsum("jab,j->ab", self.G, 1 / self.noise**2)
         across, own = np.zeros(self.size + 1), 0.0
-        for j in np.flatnonzero(direction).tolist():  # of the coordinates on which it acts
+        for j in np.flatnonzero(direction).tolist():  # the coordinates on which it acts
             scaled = column * direction[j] * (equations.weights[:, j] / self.noise[j]) ** 2
             across += np.append(scaled @ equations.Y[:, j], scaled @ equations.tau[:, j])
             own += float(scaled @ column) * direction[j]
