@@ -132,6 +132,10 @@ def test_motions_that_are_no_reference_are_refused(tmp_path: Path) -> None:
         (([1.0, 2.0], np.zeros((2, 2))), {"what": "1 s", "fix": "times - times[0]"}),
         (([0.0, 1.0], np.zeros((2, 3))), {"allowed": "(2, 2), a row for each time"}),
         (([0.0, 0.0], np.zeros((2, 2))), {"allowed": "increasing times"}),
+        (([0.0, 1.0, np.nan], np.zeros((3, 2))), {"what": "times[1] is 1 s, and the next one is nan"}),
+        (([0.0, 1e-300], np.eye(2)), {"what": "too steep"}),
+        (([0.0, 1e-200], np.eye(2), np.eye(2), np.eye(2)), {"what": "too steep"}),
+        (None, {"allowed": "(times, q), or a file"}),
         (([0.0, 1.0], [[0.0, 0.0], [0.0, np.nan]]), {"allowed": "finite"}),
         (([0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2))), {"allowed": "(times, q, v, a)"}),
         ("motion.txt", {"allowed": ".npz, .csv"}),
@@ -147,6 +151,16 @@ def test_motions_that_are_no_reference_are_refused(tmp_path: Path) -> None:
     law = control.computed_torque(arm, ([0.0, 1.0], np.zeros((2, 2))), bandwidth=10.0)
     with refused(fix="pass the controller itself"):
         torsor.simulate(arm, controller=law.function)
+    with refused(what="computed_torque takes") as caught:  # the law itself, of another robot
+        torsor.simulate(torsor.library.planar_chain(3), controller=law)
+    assert not caught.value.fix
+
+
+def test_samples_in_a_list_are_samples() -> None:
+    arm, times, q = torsor.library.two_link(), np.array([0.0, 0.5, 1.0]), np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    for law in ((times, q), [times, q], [times.tolist(), q.tolist()]):
+        assert np.allclose(control.reference(arm, law)(0.25)[0], [0.5, 2.0], rtol=1e-12)
+    assert control.reference(arm, [0.5, 2.0])(9.0)[0].tolist() == [0.5, 2.0]
 
 
 def test_arrays_have_leading_axes_and_the_target_is_the_robots() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import load_result
 from torsor.base.arrays import Array, Maybe
-from torsor.base.checks import frozen_array, positive, positive_vector, real_array
+from torsor.base.checks import frozen_array, positive, positive_vector, real_array, real_numbers
 from torsor.base.errors import ModelError
 from torsor.base.files import check_file
 from torsor.compiler import AnyKernel, compile
@@ -138,13 +138,13 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
         return Reference(law_function(law.function, (n,), where))
     if isinstance(law, (str, Path)):
         signal = _of_file(robot, Path(law), n)
-    elif isinstance(law, tuple) and law and isinstance(law[0], (Sequence, np.ndarray)):
+    elif isinstance(law, (tuple, list)) and law and isinstance(law[0], (Sequence, np.ndarray)):
         rows = [real_array(each, where, name) for name, each in zip("qva", law[1:], strict=False)]
         signal = motion_signal((law[0], *(_joints(each, robot, n) for each in rows), *law[4:]), n, where)
     elif hasattr(law, "at") and hasattr(law, "times"):
         signal = _of_result(robot, law, n, where)
     else:
-        return Reference(law_function(law, (n,), where))
+        return Reference(law_function(law, (n,), where, MOTIONS))
     if robot.nq != robot.nv:
         message = "the reference of a robot with quaternions must be constant"
         raise ModelError(message, where=robot.name, allowed="constant positions (nq)")
@@ -203,11 +203,16 @@ def _of_file(robot: Robot, path: Path, count: int) -> Signal:
     return motion_signal((times - times[0], *(_joints(states[name], robot, count) for name in names)), count, where)
 
 
-def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
+LAWS = "constants, or a function of a CasADi time"
+
+
+def law_function(law: Law, shape: tuple[int, ...], where: str, allowed: str = LAWS) -> ca.Function:
     """Return a function of time, or constants, of a given shape as a CasADi function of t."""
     t = ca.SX.sym("t")
     rows, columns = (*shape, 1)[:2]
     if not callable(law):
+        if real_numbers(law) is None:
+            raise ModelError(argument="the law", value=law, where=where, allowed=allowed)
         value = ca.SX(ca.DM(frozen_array(law, shape, where, "a constant law")))
         return ca.Function("law", [t], [value])
     try:

@@ -33,6 +33,10 @@ class Signal:
     """
 
     def __init__(self, breaks: Array, pieces: Array):
+        if not np.isfinite(pieces).all():
+            k = int(np.argwhere(~np.isfinite(pieces))[0, 0])
+            text = f"the values from {breaks[k]:.6g} s to {breaks[k + 1]:.6g} s are too steep to compute with"
+            raise ModelError(text, where="samples", fix="check the unit of the times, or remove one of the samples")
         first, last = np.zeros_like(pieces[:1]), np.zeros_like(pieces[:1])
         first[0, 0], last[0, 0] = pieces[0, 0], polynomials(pieces[-1], breaks[-1] - breaks[-2], 1)[0]
         self.breaks, self.pieces = breaks, np.concatenate([first, pieces, last])
@@ -41,6 +45,7 @@ class Signal:
         self._edges[-1] += ROUNDING * (breaks[-1] - breaks[0])  # the end belongs to the last piece
 
     @classmethod
+    @np.errstate(all="ignore")  # the result is checked
     def joined(cls, times: Array, left: list[Array], right: list[Array] | None = None) -> "Signal":
         """Return the signal with values and rates ``left`` ((T, n) each) at ``times`` (T,), right of each sample.
 
@@ -52,6 +57,7 @@ class Signal:
         return cls(times, _hermite(first, last, np.diff(times)))
 
     @classmethod
+    @np.errstate(all="ignore")
     def through(cls, times: Array, q: Array) -> "Signal":
         """Return the cubic spline through q (T, n); its end slopes are those of cubics through four points."""
         # A quintic with the values, slopes and accelerations of a cubic at both ends is that cubic.
@@ -137,8 +143,14 @@ def _slope(times: Array, q: Array, end: int) -> Array:
 def sampled_times(times: Any, where: str) -> Array:
     """Return the times (T,) of samples; raise ModelError unless they are finite and increase."""
     found = real_array(times, where, "times")
-    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
-        raise ModelError(f"times of shape {found.shape}", where=where, allowed="2 or more increasing times")
+    text, allowed = f"times of shape {found.shape}", "2 or more increasing times"
+    if found.ndim != 1 or len(found) < 2:
+        raise ModelError(text, where=where, allowed=allowed)
+    wrong = np.flatnonzero(~((np.diff(found) > 0) & np.isfinite(found[1:]) & np.isfinite(found[:-1])))
+    if wrong.size:
+        k = int(wrong[0])
+        text = f"times[{k}] is {found[k]:.6g} s, and the next one is {found[k + 1]:.6g} s"
+        raise ModelError(text, where=where, allowed=allowed)
     return found
 
 
