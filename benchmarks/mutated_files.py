@@ -32,15 +32,15 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
 import numpy as np
-from bench.originals import LOG_MAP, MJCF, PROBLEM, SCENE, SDF, STUDY, URDF, USD, XACRO
 
 import torsor
+from bench.originals import LOG_MAP, MJCF, PROBLEM, SCENE, SDF, STUDY, URDF, USD, XACRO
 from torsor.base.errors import ModelError
 from torsor.identification import Measurements, first_look
 from torsor.motion import PROBLEMS, MotionError, MotionResult, load_problem
@@ -55,7 +55,7 @@ FAMILY = (ModelError, MotionError, SimulationError)
 
 ODD = "nan inf -inf 0 -0 -1 1e-320 1e308 1e400 1e200 1e9999 9999999999999999999999 0x10 1_000 ١ true"
 ODD += " '' \" < > & ]]> -- . , ; # = [ ] { }"
-ODD_NUMBERS = "0 -0.5 0.001 1e-9 1e-300 3 45 1e9 1e30 1e300 -1e9 nan inf 0.3 1.5 -2".split()
+ODD_NUMBERS = ["0", "-0.5", "0.001", "1e-9", "1e-300", "3", "45", "1e9", "1e30", "1e300", "-1e9", "nan", "inf", "-2"]
 ODD_WORDS = [
     *ODD.split(),
     "\0",
@@ -478,7 +478,7 @@ def main() -> int:
     total: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
     examples: dict[str, list[int]] = {}
     edges = [arguments.seed + arguments.count * k // jobs for k in range(jobs + 1)]
-    parts = [(kind, range(*edge)) for kind in kinds for edge in zip(edges, edges[1:], strict=False)]
+    parts = [(kind, range(*edge)) for kind in kinds for edge in pairwise(edges)]
     with ThreadPoolExecutor(jobs) as pool:
         for kind, counts, failures in pool.map(lambda part: supervise(*part, arguments.seconds), parts):
             total[kind].update(counts)

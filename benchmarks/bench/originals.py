@@ -44,7 +44,8 @@ SDF = f"""<?xml version="1.0"?>
 <frame name="tool" attached_to="upper"><pose degrees="true">0 0 1 90 0 0</pose></frame>
 <joint name="shoulder" type="revolute"><parent>base</parent><child>upper</child>
 <pose relative_to="base" rotation_format="quat_xyzw">0 0 1 0 0 0 1</pose><axis><xyz expressed_in="__model__">0 1 0</xyz>
-<limit><lower>-2</lower><upper>2</upper><effort>10</effort></limit><dynamics><damping>0.1</damping></dynamics></axis></joint>
+<limit><lower>-2</lower><upper>2</upper><effort>10</effort></limit><dynamics><damping>0.1</damping></dynamics></axis>
+</joint>
 <model name="hand" placement_frame="palm"><pose relative_to="tool">0 0 1 0 0 0</pose><link name="palm"/>
 <link name="finger"><pose>1 0 0 0 0 0</pose></link><joint name="grip" type="universal"><parent>palm</parent>
 <child>finger</child><axis><xyz>1 0 0</xyz></axis><axis2><xyz>0 1 0</xyz></axis2></joint></model>
@@ -56,8 +57,9 @@ SDF = f"""<?xml version="1.0"?>
 """
 SCENE = """<mujoco model="scene"><compiler angle="radian"/><option gravity="0 0 -9.81"/><!-- a comment -->
 <default><geom density="500" friction="0.6 0.005 0.0001" solref="0.02 1"/></default><worldbody>
-<geom name="floor" type="plane" size="5 5 0.1" euler="0 0.01 0"/><geom name="wall" type="plane" size="1 1 1" zaxis="1 0 0"
-pos="-1 0 0"/><body name="ball" pos="0 0 0.1"><joint name="lift" type="slide" axis="0 0 1" range="-1 1" limited="true"/>
+<geom name="floor" type="plane" size="5 5 0.1" euler="0 0.01 0"/><geom name="wall" type="plane" size="1 1 1"
+zaxis="1 0 0" pos="-1 0 0"/>
+<body name="ball" pos="0 0 0.1"><joint name="lift" type="slide" axis="0 0 1" range="-1 1" limited="true"/>
 <joint name="roll" type="hinge" axis="0 1 0" damping="0.01"/><geom name="ball" type="sphere" size="0.1"/></body>
 <body name="foot" pos="0.5 0 0.06"><joint name="drop" type="slide" axis="0 0 1"/><geom name="shin" type="capsule"
 size="0.05 0.2" euler="1.57 0 0"/></body></worldbody><contact><exclude body1="ball" body2="foot"/></contact>
@@ -146,7 +148,8 @@ XACRO = f"""<?xml version="1.0"?>
 <xacro:property name="m" value="$(arg mass)"/><xacro:property name="sizes" value="${{dict(length=0.4, radius=0.05)}}"/>
 <xacro:property name="names" value="${{['upper', 'lower']}}"/>
 <xacro:macro name="body" params="m *origin x:=0.1 y:=^|0.2"><inertial><xacro:insert_block name="origin"/>
-<mass value="${{2 * m}}"/><inertia ixx="${{m * (x**2 + y**2) / 12}}" iyy="0.2" izz="${{max(0.2, 0.4)}}"/></inertial></xacro:macro>
+<mass value="${{2 * m}}"/>
+<inertia ixx="${{m * (x**2 + y**2) / 12}}" iyy="0.2" izz="${{max(0.2, 0.4)}}"/></inertial></xacro:macro>
 <xacro:macro name="rod" params="name parent **extra"><link name="${{name}}"><xacro:body m="${{m}}" x="0.3">
 <origin xyz="0.1 0 ${{sizes['length'] / 2}}" rpy="0 ${{pi / 4}} 0"/></xacro:body><visual><geometry>
 <cylinder length="${{sizes['length']}}" radius="${{sizes['radius']}}"/></geometry></visual></link>
