@@ -199,7 +199,7 @@ def mutated_samples(arrays: list[Any], rng: random.Random) -> tuple[Any, ...]:
     for _ in range(rng.choice((0, 1, 1, 2))):
         k = rng.choice((0, rng.randrange(len(arrays))))
         each = arrays[k]
-        if not isinstance(each, np.ndarray) or not each.size or each.dtype.kind != "f":
+        if not isinstance(each, np.ndarray) or not each.ndim or not each.size or each.dtype.kind != "f":
             continue
         change, at = rng.randrange(9), rng.randrange(each.size)
         if change == 0:
