@@ -1,5 +1,6 @@
 """Computed torque and PD with gravity: errors obey their equations, and the robot rests at the reference."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import torsor
 from control.closed_loop import random_states, run, sines
-from refusals import refused
+from refusals import refused, warned
 from torsor import control, motion
 from torsor.mechanism.edit import _with_joint
 
@@ -154,6 +155,18 @@ def test_motions_that_are_no_reference_are_refused(tmp_path: Path) -> None:
     with refused(what="computed_torque takes") as caught:  # the law itself, of another robot
         torsor.simulate(torsor.library.planar_chain(3), controller=law)
     assert not caught.value.fix
+
+
+def test_velocities_in_degrees_are_named() -> None:
+    arm, t = torsor.library.two_link(), np.linspace(0.0, 1.0, 21)[:, None]
+    w = np.array([3.0, 0.0])  # the second joint rests
+    q, v, a = np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)
+    for wrong, name in (((q, np.degrees(v), a), "v"), ((q, v, np.zeros_like(a)), "a")):
+        with warned(what=f"{name} is not the derivative", where="two_link: reference", fix="units"):
+            control.reference(arm, (t[:, 0], *wrong))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        control.reference(arm, (t[:, 0], q, v, a))
 
 
 def test_samples_in_a_list_are_samples() -> None:

@@ -23,7 +23,7 @@ from torsor.compiler.c import export_c
 from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 from torsor.robot.state_tables import read_states
-from torsor.simulation.signals import Signal, motion_signal, polynomial, sampled_times, samples
+from torsor.simulation.signals import Signal, motion_signal, polynomial, sampled_times, samples, warn_of_rates
 
 # Controller references: desired values as functions of time, with exact derivatives.
 
@@ -140,7 +140,7 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
         signal = _of_file(robot, Path(law), n)
     elif isinstance(law, (tuple, list)) and law and isinstance(law[0], (Sequence, np.ndarray)):
         rows = [real_array(each, where, name) for name, each in zip("qva", law[1:], strict=False)]
-        signal = motion_signal((law[0], *(_joints(each, robot, n) for each in rows), *law[4:]), n, where)
+        signal = _of_samples((law[0], *(_joints(each, robot, n) for each in rows), *law[4:]), n, where)
     elif hasattr(law, "at") and hasattr(law, "times"):
         signal = _of_result(robot, law, n, where)
     else:
@@ -200,7 +200,15 @@ def _of_file(robot: Robot, path: Path, count: int) -> Signal:
         raise ModelError("no column 'time'", where=where, allowed="'time', and 'q NAME' of each coordinate")
     names = "qva" if {"v", "a"} <= states.keys() else "q"
     times = sampled_times(states["time"], where)
-    return motion_signal((times - times[0], *(_joints(states[name], robot, count) for name in names)), count, where)
+    return _of_samples((times - times[0], *(_joints(states[name], robot, count) for name in names)), count, where)
+
+
+def _of_samples(given: tuple[Any, ...], count: int, where: str) -> Signal:
+    """Return the motion through samples; warn if its rates are those of another motion."""
+    signal = motion_signal(given, count, where)
+    if len(given) > 2:
+        warn_of_rates(signal.breaks, [np.reshape(each, (len(signal.breaks), count)) for each in given[1:]], where)
+    return signal
 
 
 LAWS = "constants, or a function of a CasADi time"

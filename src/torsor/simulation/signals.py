@@ -4,6 +4,7 @@ A compiled step cannot look up a table. Instead, the polynomial for the time of 
 that one kernel serves all signals, of any length.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -11,10 +12,11 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, warn
 from torsor.base.time_series import ROUNDING, derivative_factors, polynomials
 
 CUBIC = 4  # points that determine a cubic
+UNLIKE, STILL = 0.3, 1e-3  # of rates: the largest share that differs, and the share below which a joint is at rest
 MOTION, LINEAR = 3, 1  # orders that are joined at the samples: q, v and a, or values alone
 
 
@@ -180,3 +182,19 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
     times = sampled_times(given[0], where)
     rows = [samples(each, times, count, where, name) for name, each in zip("qva", given[1:], strict=False)]
     return Signal.through(times, rows[0]) if len(rows) == 1 else Signal.joined(times, rows)
+
+
+def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
+    """Warn if v (T, n) is not the derivative of q, or a that of v, of a joint: other units, or another motion."""
+    h = np.diff(times)[:, None]
+    for k, (name, rate) in enumerate(pairwise("qva")):
+        changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2
+        wrong, *sizes = (np.sqrt(np.mean(each**2, axis=0)) for each in (changes - means, changes, means))
+        size = np.maximum(*sizes)
+        columns = np.flatnonzero((wrong > UNLIKE * size) & (size > STILL * size.max()))
+        if columns.size:
+            found = f"{rate} is not the derivative of {name} in column {columns[0]}: it differs by "
+            found += f"{100 * wrong[columns[0]] / size[columns[0]]:.0f} %"
+            fix = f"check the units of {rate}, or omit v and a: (times, q) is a spline"
+            warn(found, where=where, fix=fix)
+            return
