@@ -193,7 +193,7 @@ def mutated_rows_of_log(content: str, rng: random.Random) -> str:
 
 def mutated_samples(arrays: list[Any], rng: random.Random) -> tuple[Any, ...]:
     """Return arrays over time with odd numbers, shapes and types in a few of them."""
-    odd = [None, "x", [], {}, [[1.0], [2.0, 3.0]], np.array(None), 1j, np.zeros(0), np.ma.masked, b"x", math.nan, 7]
+    odd: list[Any] = [None, "x", [], {}, [[1.0], [2.0, 3.0]], np.array(None), 1j, np.zeros(0), np.ma.masked, b"x", math.nan, 7]
     odd += [np.zeros((2, 0)), np.zeros((0, 2)), np.array(["a"]), [None, 1.0], lambda t: t, torsor.library, object()]
     arrays = [each.copy() for each in arrays]
     for _ in range(rng.choice((0, 1, 1, 2))):
@@ -293,12 +293,10 @@ def _reference(folder: Path) -> Try:
     q = np.sin(times)[:, None] * [1.0, 2.0]
     swing = torsor.simulate(arm, duration=0.01)
     solved = problem.solve(check=False)
+    timed = torsor.motion.retime(arm, solved, velocity=5.0)
+    results: dict[str, Any] = {"swing": swing, "motion": solved, "timed": timed}
     files = {}
-    for name, result in (
-        ("swing", swing),
-        ("motion", solved),
-        ("timed", torsor.motion.retime(arm, solved, velocity=5.0)),
-    ):
+    for name, result in results.items():
         result.save(folder / f"{name}.npz")
         files[f"{name}.npz"] = (folder / f"{name}.npz").read_bytes()
     swing.save(folder / "swing.csv")
@@ -319,11 +317,10 @@ def _reference(folder: Path) -> Try:
             read(torsor.control.reference(arm, mutated_samples(motion[: rng.choice((2, 4))], rng)))
         elif use == 8:
             torsor.simulate(arm, duration=end, controller=mutated_samples(motion[:2], rng))
+        elif rng.random() < 0.5:
+            torsor.simulate(arm, duration=end, external=mutated_samples([times, np.zeros((6, 2, 6))], rng))
         else:
-            wrenches = [times, np.zeros((6, 2, 6))] if rng.random() < 0.5 else None
-            given = {"external": mutated_samples(wrenches, rng)} if wrenches else {}
-            prescribed = {} if wrenches else {("joint1", "joint2"): mutated_samples(motion, rng)}
-            torsor.simulate(arm, duration=end, prescribed=prescribed or None, **given)
+            torsor.simulate(arm, duration=end, prescribed={("joint1", "joint2"): mutated_samples(motion, rng)})
 
     return run
 
@@ -480,7 +477,7 @@ def main() -> int:
     edges = [arguments.seed + arguments.count * k // jobs for k in range(jobs + 1)]
     parts = [(kind, range(*edge)) for kind in kinds for edge in pairwise(edges)]
     with ThreadPoolExecutor(jobs) as pool:
-        for kind, counts, failures in pool.map(lambda part: supervise(*part, arguments.seconds), parts):
+        for kind, counts, failures in pool.map(lambda part: supervise(*part, seconds=arguments.seconds), parts):
             total[kind].update(counts)
             for seed, what in failures:
                 examples.setdefault(f"{kind}: {what}", []).append(seed)

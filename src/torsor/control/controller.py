@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.archive import load_result
-from torsor.base.arrays import Array, Maybe
-from torsor.base.checks import frozen_array, positive, positive_vector, real_array, real_numbers
+from torsor.base.arrays import Array, Maybe, real_numbers
+from torsor.base.checks import frozen_array, positive, positive_vector, real_array
 from torsor.base.errors import ModelError
 from torsor.base.files import check_file
 from torsor.compiler import AnyKernel, compile

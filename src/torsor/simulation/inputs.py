@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array, Shape
-from torsor.base.checks import arrays, real_array, real_numbers
+from torsor.base.arrays import Array, Shape, real_numbers
+from torsor.base.checks import arrays, real_array
 from torsor.base.errors import ModelError, SimulationError, listing, warn
 from torsor.robot.robot import Robot
 from torsor.simulation.signals import Signal, check_duration, motion_signal, polynomial, sampled_times
