@@ -157,6 +157,15 @@ def test_motions_that_are_no_reference_are_refused(tmp_path: Path) -> None:
     assert not caught.value.fix
 
 
+def test_a_motion_of_other_joints_is_named(tmp_path: Path) -> None:
+    arm, other = torsor.library.six_axis_arm(), torsor.library.ur5()
+    motion_of_other = torsor.simulate(other.to(device="casadi"), duration=0.01)
+    motion_of_other.save(tmp_path / "other.npz")
+    for law in (motion_of_other, tmp_path / "other.npz"):
+        with warned(what=f"in the place of {arm.position_names[0]}", fix="plan the motion with this robot"):
+            control.reference(arm, law)
+
+
 def test_velocities_in_degrees_are_named() -> None:
     arm, t = torsor.library.two_link(), np.linspace(0.0, 1.0, 21)[:, None]
     w = np.array([3.0, 0.0])  # the second joint rests

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from torsor.base.archive import load_result
 from torsor.base.arrays import Array, Maybe, real_numbers
 from torsor.base.checks import frozen_array, positive, positive_vector, real_array
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.files import check_file
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.c import export_c
@@ -180,6 +180,11 @@ def _of_result(robot: Robot, result: Any, count: int, where: str, start: bool = 
         [samples(_joints(row, robot, count), of, count, where, name) for name, row in zip(names, each, strict=True)]
         for of, each in zip(ends, both, strict=True)
     ]
+    own = robot.position_names[:count]
+    given = getattr(getattr(result, "robot", None), "position_names", own)[:count]
+    if own != given:
+        found = f"the motion has the coordinates {listing(given)}, in the place of {listing(own)}"
+        warn(found, where=where, fix="if these are other joints, plan the motion with this robot")
     shown = times - times[0] if start else times
     return Signal.through(shown, rows[0][0]) if len(names) == 1 else Signal.joined(shown, *rows)
 
