@@ -37,6 +37,10 @@ def test_a_study_is_computed_once_and_goes_on(folder: Path, capsys: pytest.Captu
     assert main(["sweep", "study.toml", "--resume", "--csv", "table.csv"]) == 3
     shown = capsys.readouterr().out
     assert "3 cases: 2 done, 1 failed" in shown and "case 2: " in shown and "table.csv" in shown
+    (folder / "study.toml").write_text(STUDY.replace("[6, 8]", "[6]"))
+    assert main(["sweep", "study.toml", "--resume"]) == 3
+    shown = capsys.readouterr()
+    assert "1 cases: 2 done, 1 failed\n" in shown.out and "the file has 3 cases, and 1 are given" in shown.err
     found = sweeps.read("study.sqlite")
     assert found["T"].round(3).tolist()[:2] == [0.421, 0.405] and found["durations"].shape == (3, 1)
     assert found["nodes"].tolist() == [41, 41, 41] and found.units["points"] == "control points"

@@ -1,5 +1,6 @@
 """Computed torque and PD with gravity: errors obey their equations, and the robot rests at the reference."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import torsor
 from control.closed_loop import random_states, run, sines
-from refusals import refused
+from refusals import refused, warned
 from torsor import control, motion
 from torsor.mechanism.edit import _with_joint
 
@@ -132,6 +133,10 @@ def test_motions_that_are_no_reference_are_refused(tmp_path: Path) -> None:
         (([1.0, 2.0], np.zeros((2, 2))), {"what": "1 s", "fix": "times - times[0]"}),
         (([0.0, 1.0], np.zeros((2, 3))), {"allowed": "(2, 2), a row for each time"}),
         (([0.0, 0.0], np.zeros((2, 2))), {"allowed": "increasing times"}),
+        (([0.0, 1.0, np.nan], np.zeros((3, 2))), {"what": "times[1] is 1 s, and the next one is nan"}),
+        (([0.0, 1e-300], np.eye(2)), {"what": "too steep"}),
+        (([0.0, 1e-200], np.eye(2), np.eye(2), np.eye(2)), {"what": "too steep"}),
+        (None, {"allowed": "(times, q), or a file"}),
         (([0.0, 1.0], [[0.0, 0.0], [0.0, np.nan]]), {"allowed": "finite"}),
         (([0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 2))), {"allowed": "(times, q, v, a)"}),
         ("motion.txt", {"allowed": ".npz, .csv"}),
@@ -147,6 +152,37 @@ def test_motions_that_are_no_reference_are_refused(tmp_path: Path) -> None:
     law = control.computed_torque(arm, ([0.0, 1.0], np.zeros((2, 2))), bandwidth=10.0)
     with refused(fix="pass the controller itself"):
         torsor.simulate(arm, controller=law.function)
+    with refused(what="computed_torque takes") as caught:  # the law itself, of another robot
+        torsor.simulate(torsor.library.planar_chain(3), controller=law)
+    assert not caught.value.fix
+
+
+def test_a_motion_of_other_joints_is_named(tmp_path: Path) -> None:
+    arm, other = torsor.library.six_axis_arm(), torsor.library.ur5()
+    motion_of_other = torsor.simulate(other.to(device="casadi"), duration=0.01)
+    motion_of_other.save(tmp_path / "other.npz")
+    for law in (motion_of_other, tmp_path / "other.npz"):
+        with warned(what=f"in the place of {arm.position_names[0]}", fix="plan the motion with this robot"):
+            control.reference(arm, law)
+
+
+def test_velocities_in_degrees_are_named() -> None:
+    arm, t = torsor.library.two_link(), np.linspace(0.0, 1.0, 21)[:, None]
+    w = np.array([3.0, 0.0])  # the second joint rests
+    q, v, a = np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)
+    for wrong, name in (((q, np.degrees(v), a), "v"), ((q, v, np.zeros_like(a)), "a")):
+        with warned(what=f"{name} is not the derivative", where="two_link: reference", fix="units"):
+            control.reference(arm, (t[:, 0], *wrong))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        control.reference(arm, (t[:, 0], q, v, a))
+
+
+def test_samples_in_a_list_are_samples() -> None:
+    arm, times, q = torsor.library.two_link(), np.array([0.0, 0.5, 1.0]), np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    for law in ((times, q), [times, q], [times.tolist(), q.tolist()]):
+        assert np.allclose(control.reference(arm, law)(0.25)[0], [0.5, 2.0], rtol=1e-12)
+    assert control.reference(arm, [0.5, 2.0])(9.0)[0].tolist() == [0.5, 2.0]
 
 
 def test_arrays_have_leading_axes_and_the_target_is_the_robots() -> None:

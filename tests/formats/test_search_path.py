@@ -130,6 +130,14 @@ def test_packages_are_found_by_name_below_a_folder_that_is_given(tmp_path: Path,
     assert torsor.load(file, search=[(clone / search).resolve()]).base.shapes[0].path == str(found)
 
 
+def test_a_link_that_leads_back_is_not_followed(tmp_path: Path) -> None:
+    found = mesh(tmp_path / "ws" / "clone")
+    (found.parent / "package.xml").write_text("<package><name>hands</name></package>")
+    (tmp_path / "ws" / "back").symlink_to(tmp_path / "ws")
+    file = described(tmp_path, "package://hands/hand.stl", ".urdf")
+    assert torsor.load(file, search=[tmp_path / "ws"]).base.shapes[0].path == str(found)
+
+
 def test_a_package_file_that_is_not_xml_names_nothing(tmp_path: Path) -> None:
     (tmp_path / "package.xml").write_text("<package")
     file = described(tmp_path, "package://hands/hand.stl", ".urdf")

@@ -236,3 +236,10 @@ def test_steps_of_seconds_ask_for_milliseconds(tmp_path):
         right = Measurements.load(tmp_path / "log.csv", ARM, NAMES, units={"time": "ms"}, cutoff=20.0)
     assert right.times[1] - right.times[0] == pytest.approx(0.01)
     assert "time" in first_look(ARM, tmp_path / "log.csv", cutoff=0.02).kinds
+
+
+def test_forces_whose_squares_underflow_are_looked_at():
+    t = np.arange(300) * 0.01
+    q = np.sin(np.outer(t, [3.0, 5.0]))
+    tau = np.cos(np.outer(t, [4.0, 2.0])) * [1.0, 1e-300]
+    assert "unexplained" in first_look(ARM, (t, q, tau), cutoff=5.0).kinds

@@ -1,5 +1,6 @@
 """Compliant contact: closed forms of bounce, slope and rolling, energy, derivatives, and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -139,10 +140,19 @@ def test_a_body_rests_on_one_ground_at_the_depth_of_one_spring(kind: str) -> Non
         ((lower,), -0.2, [("floor", "ball")]),
         ((wall,), 0.0, ()),
         ((lower, table), 0.0, [("table", "ball")]),
+        ((table,), 0.0, ()),  # its top is the plane z = 0
+        ((table,), 0.0, [("table", "ball")]),
+        ((Shape("plane", name="floor"), Shape("plane"), lower), 0.0, ()),
     ):
         robot, contact = on_base(*shapes), Contact(pairs=pairs, **settings)
         rest = simulate(robot, [height + 0.1], duration=2.0, contact=contact)
         assert rest.q[-1, 0] == pytest.approx(height + 0.1 - 9.81 / 1e4, abs=1e-7)
+    alone = Contact(ground=False, pairs=[("table", "ball")], **settings).touches(on_base(table))
+    assert [(first.name, second.name) for first, second in alone] == [("table", "ball/0")]
+    other = replace(table, contype=2, conaffinity=2)  # a mask that no shape of the ball has
+    assert [first.name for first, _ in Contact(Shape("plane"), **settings).touches(on_base(other))] == ["ground"]
+    named = Contact(False, pairs=[("table", "ball")], **settings).touches(on_base(other))
+    assert [first.name for first, _ in named] == ["table"]
     with refused(what="two grounds", allowed="one", fix="ground=True"):
         Contact(Shape("plane"), kind=kind).touches(on_base(lower))
 

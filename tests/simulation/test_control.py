@@ -138,6 +138,8 @@ def test_the_torques_of_a_planned_motion_replay_it() -> None:
         torsor.simulate(ARM, best.q[0], duration=best.T, controller=best.tau)
     replay = torsor.simulate(ARM, best.q[0], duration=best.T, controller=(best.times, best.tau))
     assert np.abs(replay.q - best.at(replay.times).q).max() < 1e-3
+    again = torsor.simulate(ARM, best.q[0], duration=best.T, controller=[best.times, best.tau])
+    assert np.array_equal(again.q, replay.q)
 
 
 @pytest.mark.parametrize(
@@ -147,6 +149,8 @@ def test_the_torques_of_a_planned_motion_replay_it() -> None:
         (([0.0, 1.0], np.zeros((3, 2))), {"allowed": "(2, 2), a row for each time"}),
         (([1.0, 0.0], np.zeros((2, 2))), {"allowed": "increasing times"}),
         (([0.0, 1.0], np.full((2, 2), np.nan)), {"allowed": "finite"}),
+        (([0.0, 1e-320, 1.0], np.arange(6.0).reshape(3, 2)), {"what": "too steep"}),
+        (([[0.0], [1.0]], np.ones((2, 2))), {"allowed": "samples (times, values) of shapes (T,) and (T, 2)"}),
         (np.zeros((3, 2)), {"argument": "controller", "allowed": "(2,)"}),
     ],
 )

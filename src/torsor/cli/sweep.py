@@ -49,7 +49,7 @@ def _run(arguments: Namespace, console: Console) -> int:
     changes |= {} if arguments.workers is None else {"workers": arguments.workers}
     changes |= {} if arguments.cluster is None else {"executor": arguments.cluster}
     results = study.run(resume=arguments.resume, retry_failed=arguments.retry_failed, **changes)
-    missing = len(study.cases) - len(results)
+    missing = max(0, len(study.cases) - len(results))  # the file may have more cases
     rest = f", {missing} not solved: --resume continues" if missing else ""
     console.print(f"{len(study.cases)} cases: {results.done} done, {results.failed} failed{rest}")
     for number, text in list(results.errors().items())[:MAX_ERRORS_SHOWN]:

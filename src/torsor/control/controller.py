@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.archive import load_result
-from torsor.base.arrays import Array, Maybe
+from torsor.base.arrays import Array, Maybe, real_numbers
 from torsor.base.checks import frozen_array, positive, positive_vector, real_array
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.files import check_file
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.c import export_c
 from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 from torsor.robot.state_tables import read_states
-from torsor.simulation.signals import Signal, motion_signal, polynomial, sampled_times, samples
+from torsor.simulation.signals import Signal, motion_signal, polynomial, sampled_times, samples, warn_of_rates
 
 # Controller references: desired values as functions of time, with exact derivatives.
 
@@ -138,13 +138,13 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
         return Reference(law_function(law.function, (n,), where))
     if isinstance(law, (str, Path)):
         signal = _of_file(robot, Path(law), n)
-    elif isinstance(law, tuple) and law and isinstance(law[0], (Sequence, np.ndarray)):
+    elif isinstance(law, (tuple, list)) and law and isinstance(law[0], (Sequence, np.ndarray)):
         rows = [real_array(each, where, name) for name, each in zip("qva", law[1:], strict=False)]
-        signal = motion_signal((law[0], *(_joints(each, robot, n) for each in rows), *law[4:]), n, where)
+        signal = _of_samples((law[0], *(_joints(each, robot, n) for each in rows), *law[4:]), n, where)
     elif hasattr(law, "at") and hasattr(law, "times"):
         signal = _of_result(robot, law, n, where)
     else:
-        return Reference(law_function(law, (n,), where))
+        return Reference(law_function(law, (n,), where, MOTIONS))
     if robot.nq != robot.nv:
         message = "the reference of a robot with quaternions must be constant"
         raise ModelError(message, where=robot.name, allowed="constant positions (nq)")
@@ -180,6 +180,11 @@ def _of_result(robot: Robot, result: Any, count: int, where: str, start: bool = 
         [samples(_joints(row, robot, count), of, count, where, name) for name, row in zip(names, each, strict=True)]
         for of, each in zip(ends, both, strict=True)
     ]
+    own = robot.position_names[:count]
+    given = getattr(getattr(result, "robot", None), "position_names", own)[:count]
+    if own != given:
+        found = f"the motion has the coordinates {listing(given)}, in the place of {listing(own)}"
+        warn(found, where=where, fix="if these are other joints, plan the motion with this robot")
     shown = times - times[0] if start else times
     return Signal.through(shown, rows[0][0]) if len(names) == 1 else Signal.joined(shown, *rows)
 
@@ -200,14 +205,27 @@ def _of_file(robot: Robot, path: Path, count: int) -> Signal:
         raise ModelError("no column 'time'", where=where, allowed="'time', and 'q NAME' of each coordinate")
     names = "qva" if {"v", "a"} <= states.keys() else "q"
     times = sampled_times(states["time"], where)
-    return motion_signal((times - times[0], *(_joints(states[name], robot, count) for name in names)), count, where)
+    return _of_samples((times - times[0], *(_joints(states[name], robot, count) for name in names)), count, where)
 
 
-def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
+def _of_samples(given: tuple[Any, ...], count: int, where: str) -> Signal:
+    """Return the motion through samples; warn if its rates are those of another motion."""
+    signal = motion_signal(given, count, where)
+    if len(given) > 2:
+        warn_of_rates(signal.breaks, [np.reshape(each, (len(signal.breaks), count)) for each in given[1:]], where)
+    return signal
+
+
+LAWS = "constants, or a function of a CasADi time"
+
+
+def law_function(law: Law, shape: tuple[int, ...], where: str, allowed: str = LAWS) -> ca.Function:
     """Return a function of time, or constants, of a given shape as a CasADi function of t."""
     t = ca.SX.sym("t")
     rows, columns = (*shape, 1)[:2]
     if not callable(law):
+        if real_numbers(law) is None:
+            raise ModelError(argument="the law", value=law, where=where, allowed=allowed)
         value = ca.SX(ca.DM(frozen_array(law, shape, where, "a constant law")))
         return ca.Function("law", [t], [value])
     try:

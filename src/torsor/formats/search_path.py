@@ -92,7 +92,8 @@ class Finder:
                 own = next((k for k, folder in enumerate(above) if is_package(folder)), -1)
                 beside = above[own + 1 : own + 2]  # the folder that contains the neighbouring packages
                 depths = *((place, MAX_PACKAGE_DEPTH) for place in listed), *((place, 1) for place in beside)
-                inside = (folder for place, depth in depths for folder in _packages_in(place, depth))
+                seen = set[Path]()
+                inside = (folder for place, depth in depths for folder in _packages_in(place, depth, seen))
                 result = next((folder for folder in (*above, *inside) if _package_name(folder) == package), None)
             self._packages[package] = result
             if result is not None and (
@@ -120,8 +121,14 @@ def _package_name(folder: Path) -> str:
         return ""
 
 
-def _packages_in(folder: Path, depth: int) -> Iterator[Path]:
-    """Yield the ROS packages in a folder and ``depth`` levels of folders below it; none is inside another."""
+def _packages_in(folder: Path, depth: int, seen: set[Path]) -> Iterator[Path]:
+    """Yield the ROS packages in a folder and ``depth`` levels of folders below it; none is inside another.
+
+    Folders in ``seen`` are left out, and those visited are added: a link may lead back.
+    """
+    if folder.resolve() in seen:
+        return
+    seen.add(folder.resolve())
     if (folder / "package.xml").is_file():
         yield folder
     elif depth:
@@ -130,4 +137,4 @@ def _packages_in(folder: Path, depth: int) -> Iterator[Path]:
         except OSError:  # not readable
             return
         for item in inside:
-            yield from _packages_in(item, depth - 1)
+            yield from _packages_in(item, depth - 1, seen)

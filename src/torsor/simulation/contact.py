@@ -15,6 +15,7 @@ from torsor.dynamics import Tree
 from torsor.dynamics.recursions.kinematics import moves, sx, twists, world_poses
 from torsor.geometry import contact_points, default_matrix, has_contact_points, placed_shapes
 from torsor.geometry.allowed import shape_pairs
+from torsor.geometry.closed_forms import lowest_point
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed
 from torsor.mechanism import Shape
@@ -25,6 +26,7 @@ KINDS = ("compliant", "hard")
 # The parameters of only one kind of contact.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
 _WHERE = "contact"
+ROUNDED = 1e-9  # m, height below which two surfaces are the same
 STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
@@ -121,12 +123,20 @@ class Contact:
         if self.shapes is not None:
             named = [k for name in several(self.shapes) for k in named_shapes(robot, placed, name)]
         chosen = dict.fromkeys(k for k in named if placed[k].link >= 0)
+        # Ground that is not a shape of the robot has no mask.
+        masks = {
+            k: [a for a in fixed if a == len(placed) or placed[a].shape.may_touch(placed[k].shape)] for k in chosen
+        }
+        planes = [a for a in fixed if shapes[a].shape.shape == "plane"]
+        above = {a: [p for p in planes if a != p and _is_below(shapes[a].shape, shapes[p].shape, a > p)] for a in fixed}
+        covered = {(a, k) for a in fixed for k in chosen if not set(above[a]).isdisjoint(masks[k])}
         once = dict[frozenset[int], Touch]()  # ``pairs`` may also name a shape of the base
-        for a, b in [*((under, k) for under in fixed for k in chosen), *self._pairs(robot, placed)]:
-            once.setdefault(frozenset((a, b)), Touch(shapes[a], shapes[b]))
+        for a, b in [*((a, k) for a in fixed for k in chosen if a in masks[k]), *self._pairs(robot, placed)]:
+            if covered.isdisjoint(((a, b), (b, a))):
+                once.setdefault(frozenset((a, b)), Touch(shapes[a], shapes[b]))
         found = list(once.values())
         if not found:
-            fix = "give ground=True, shapes that move, or pairs"
+            fix = "give ground=True, shapes that move and whose masks match, or pairs"
             raise ModelError("no pair of shapes may touch", where=f"{robot.name}: {_WHERE}", fix=fix)
         for first, second in found:
             if not has_contact_points(first.shape, second.shape):
@@ -187,6 +197,20 @@ class Contact:
         """
         exponent = 1.0 if self.kind == "hard" else self.exponent
         return float((np.abs(force) / self.stiffness) ** (1 / exponent))
+
+
+def _is_below(shape: Shape, plane: Shape, same: bool) -> bool:
+    """Return whether a shape of the base lies below a plane, which is touched first; ``same`` for the same plane."""
+    up, top = plane.pose[:3, 2], shape.pose[:3, 3]
+    if shape.shape == "mesh":
+        return False
+    if shape.shape == "plane":
+        if not np.allclose(shape.pose[:3, 2], up, rtol=0, atol=ROUNDED):
+            return False
+    else:
+        top = np.array(ca.DM(lowest_point(shape.shape, sx(shape.pose), shape.size, sx(-up)))).ravel()
+    height = float(up @ (top - plane.pose[:3, 3]))
+    return height <= ROUNDED if same or shape.shape != "plane" else height < -ROUNDED
 
 
 # The contact points of a moving robot over CasADi symbols: depth, normal, relative velocity, wrenches on links.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array, Shape
+from torsor.base.arrays import Array, Shape, real_numbers
 from torsor.base.checks import arrays, real_array
 from torsor.base.errors import ModelError, SimulationError, listing, warn
 from torsor.robot.robot import Robot
@@ -64,6 +64,9 @@ class Source(NamedTuple):
         if active and np.shape(given)[-1:] != core:
             allowed = f"(..., {core[0]}), or (..., {len(active)}) of the active coordinates"
             raise ModelError(f"has shape {np.shape(given)}", argument=what, where=robot.name, allowed=allowed)
+        if isinstance(given, (tuple, list)) and real_numbers(given) is None:
+            allowed = f"an array {core}, or samples (times, values) of shapes (T,) and {('T', *core)}".replace("'", "")
+            raise ModelError(argument=what, value=given, where=robot.name, allowed=allowed)
         return cls(array=arrays(given, core, robot.name, what))
 
     @classmethod
@@ -114,7 +117,7 @@ def casadi_function(given: Any) -> ca.Function | None:
 def is_sampled(given: Any, core: Shape) -> bool:
     """Return whether an argument is (times, values): two arrays, the second with one axis more than a single value."""
     try:
-        return isinstance(given, tuple) and [np.ndim(each) for each in given] == [1, 1 + len(core)]
+        return isinstance(given, (tuple, list)) and [np.ndim(each) for each in given] == [1, 1 + len(core)]
     except ValueError:  # rows of different lengths
         return False
 
@@ -128,7 +131,8 @@ def traced(
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
     if inputs[: 3 if has_window else None] != wanted or outputs != [size]:
         found = f"{what} {function.name()} takes {inputs} and returns {outputs}"
-        fix = "pass the controller itself, which contains the samples" if "window" in function.name_in() else ""
+        missing = "window" in function.name_in() and not has_window
+        fix = "pass the controller itself, which contains the samples" if missing else ""
         allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
     names = ["t", "q", "v", *["window"] * has_window]

@@ -4,6 +4,7 @@ A compiled step cannot look up a table. Instead, the polynomial for the time of 
 so that one kernel serves signals of any length.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import casadi as ca
@@ -11,10 +12,11 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, warn
 from torsor.base.time_series import ROUNDING, derivative_factors, polynomials
 
 CUBIC = 4  # points that determine a cubic
+UNLIKE, STILL = 0.3, 1e-3  # relative difference of rates that is reported, relative rate of a joint at rest
 MOTION, LINEAR = 3, 1  # number of quantities that are continuous at the samples: q, v and a, or values alone
 
 
@@ -33,6 +35,10 @@ class Signal:
     """
 
     def __init__(self, breaks: Array, pieces: Array):
+        if not np.isfinite(pieces).all():
+            k = int(np.argwhere(~np.isfinite(pieces))[0, 0])
+            text = f"the values from {breaks[k]:.6g} s to {breaks[k + 1]:.6g} s are too steep to compute with"
+            raise ModelError(text, where="samples", fix="check the unit of the times, or remove one of the samples")
         first, last = np.zeros_like(pieces[:1]), np.zeros_like(pieces[:1])
         first[0, 0], last[0, 0] = pieces[0, 0], polynomials(pieces[-1], breaks[-1] - breaks[-2], 1)[0]
         self.breaks, self.pieces = breaks, np.concatenate([first, pieces, last])
@@ -41,6 +47,7 @@ class Signal:
         self._edges[-1] += ROUNDING * (breaks[-1] - breaks[0])  # the end belongs to the last piece
 
     @classmethod
+    @np.errstate(all="ignore")  # the result is checked
     def joined(cls, times: Array, left: list[Array], right: list[Array] | None = None) -> "Signal":
         """Return the signal with values and rates ``left`` ((T, n) each) at ``times`` (T,), right of each sample.
 
@@ -52,6 +59,7 @@ class Signal:
         return cls(times, _hermite(first, last, np.diff(times)))
 
     @classmethod
+    @np.errstate(all="ignore")
     def through(cls, times: Array, q: Array) -> "Signal":
         """Return the cubic spline through q (T, n); its end slopes are those of cubics through four points."""
         # A quintic with the values, slopes and accelerations of a cubic at both ends equals that cubic.
@@ -137,8 +145,14 @@ def _slope(times: Array, q: Array, end: int) -> Array:
 def sampled_times(times: Any, where: str) -> Array:
     """Return the times (T,) of samples; raise ModelError unless they are finite and increase."""
     found = real_array(times, where, "times")
-    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
-        raise ModelError(f"times of shape {found.shape}", where=where, allowed="2 or more increasing times")
+    text, allowed = f"times of shape {found.shape}", "2 or more increasing times"
+    if found.ndim != 1 or len(found) < 2:
+        raise ModelError(text, where=where, allowed=allowed)
+    wrong = np.flatnonzero(~((np.diff(found) > 0) & np.isfinite(found[1:]) & np.isfinite(found[:-1])))
+    if wrong.size:
+        k = int(wrong[0])
+        text = f"times[{k}] is {found[k]:.6g} s, and the next one is {found[k + 1]:.6g} s"
+        raise ModelError(text, where=where, allowed=allowed)
     return found
 
 
@@ -168,3 +182,19 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
     times = sampled_times(given[0], where)
     rows = [samples(each, times, count, where, name) for name, each in zip("qva", given[1:], strict=False)]
     return Signal.through(times, rows[0]) if len(rows) == 1 else Signal.joined(times, rows)
+
+
+def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
+    """Warn if v (T, n) is not the derivative of q, or a that of v, of a joint: other units, or another motion."""
+    h = np.diff(times)[:, None]
+    for k, (name, rate) in enumerate(pairwise("qva")):
+        changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2
+        wrong, *sizes = (np.sqrt(np.mean(each**2, axis=0)) for each in (changes - means, changes, means))
+        size = np.maximum(*sizes)
+        columns = np.flatnonzero((wrong > UNLIKE * size) & (size > STILL * size.max()))
+        if columns.size:
+            found = f"{rate} is not the derivative of {name} in column {columns[0]}: it differs by "
+            found += f"{100 * wrong[columns[0]] / size[columns[0]]:.0f} %"
+            fix = f"check the units of {rate}, or omit v and a: (times, q) is a spline"
+            warn(found, where=where, fix=fix)
+            return

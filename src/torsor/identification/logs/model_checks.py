@@ -87,11 +87,11 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
     for j, name in enumerate(model.robot.coordinate_names):
         rub = np.column_stack([np.sign(v[:, j]), v[:, j], np.ones(len(v))])
         rest, detrended = ((x - rub @ np.linalg.lstsq(rub, x, rcond=None)[0]) for x in (tau[:, j], expected[:, j]))
-        size = float(detrended @ detrended)
-        if not size > 0 or not rest.any():
+        size, power = float(detrended @ detrended), float(rest @ rest)
+        if not size > 0 or not power > 0:
             continue
         k = float(detrended @ rest) / size
-        like = k**2 * size / float(rest @ rest)
+        like = k * k * size / power
         if like > MIN_EXPLAINED_PART and not 1 / MAX_FORCE_RATIO < abs(k) < MAX_FORCE_RATIO:
             message = f"it is {k:.3g} times the force of the given parameters (correlation {math.sqrt(like):.3f})"
             fix = "check the unit, gear ratio, torque constant and robot parameters"

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Self
 
 from torsor.base.checks import whole_number
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, warn
 from torsor.base.progress import Bar
 from torsor.motion.sweeps.cases import Case, Row, numbered
 from torsor.motion.sweeps.executors import Pool, WorkerDiedError
@@ -95,7 +95,9 @@ def sweep(
 def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> Iterator["_Job"]:
     """Yield the cases that are not stored yet."""
     checked: set[tuple[str, ...]] = set()
+    count = 0
     for case in cases:
+        count += 1
         names = tuple(case.values)
         if names not in checked:  # most studies have the same names in all cases
             subject.check(case.values, f"case {case.number}")
@@ -111,6 +113,10 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
             raise ModelError(message, where="resume", fix=fix)
         else:
             bar.at(case.number)
+    stored = sum(store.counts().values())
+    if stored > count:
+        text = f"the file has {stored} cases, and {count} are given: the results are those of the file"
+        warn(text, where="resume", fix="pass all cases, or choose another file")
 
 
 class _Job(NamedTuple):

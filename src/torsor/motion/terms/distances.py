@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.checks import direction, frozen_array, number, several
+from torsor.base.decoding import filled
 from torsor.base.errors import ModelError
 from torsor.geometry.closed_forms import segment_distance
 from torsor.geometry.contacts import contact_points, has_contact_points
@@ -91,10 +92,7 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
         allowed = f"a body, or a table with kind {', '.join(KINDS)}"
         raise ModelError(f"the body is {given!r}", value=given, where=where, allowed=allowed)
     rest = {key: value for key, value in given.items() if key != "kind"}
-    try:
-        return KINDS[given["kind"]](**rest)
-    except TypeError as error:
-        raise ModelError(str(error), where=where) from None
+    return filled(KINDS[given["kind"]], rest, f"{where}: {given['kind']}", typed=False)
 
 
 def _points(body: Sphere | Capsule, node: Node) -> list[ca.SX]:
