@@ -121,13 +121,14 @@ def _car(steer: float = 0.3, rate: float = 4.0, duration: float = 4.0) -> Outcom
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        axes.plot(*drive.q[:, :2].T, label="rear wheel")
         for k, name in ((1, "rear wheel"), (3, "front wheel")):
             wheels = car.poses(drive.q)[:, k]
             axes.plot(*wheels[:, :2, 3].T, label=name)
             for pose in wheels[::20]:
                 along = 0.5 * np.cross(pose[:3, 1], [0, 0, 1])[:2]
                 axes.plot(*np.array([pose[:2, 3] - along, pose[:2, 3] + along]).T, "k", linewidth=4)
+        for poses in car.poses(drive.q)[::20]:
+            axes.plot(*poses[[1, 3], :2, 3].T, "0.5")
         axes.plot(0, turning, "k+", label=f"centre, {turning:.2f} m from the rear wheel")
         axes.set_aspect("equal")
         tidy(axes, "a car turns about a point on the axis of its rear wheel", "x (m)", "y (m)", beside=True)
