@@ -11,7 +11,7 @@ from torsor.library.movers import eel, elastic_seven_axis_arm, free_flying_arm, 
 from torsor.library.papers import bevel_elastic_arm, elastic_arm, slide_link, stanford, two_link
 from torsor.library.parallel import delta, gough_stewart, three_rrr
 from torsor.library.trees import planar_chain, random_tree
-from torsor.library.wheels import bicycle_car, caster, differential_drive, rolling_disc
+from torsor.library.wheels import bicycle_car, caster, differential_drive, mobile_manipulator, rolling_disc
 
 __all__ = [
     "bevel_elastic_arm",
@@ -30,6 +30,7 @@ __all__ = [
     "free_flying_arm",
     "gough_stewart",
     "human",
+    "mobile_manipulator",
     "palletiser",
     "panda",
     "planar_chain",

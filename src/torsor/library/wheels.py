@@ -1,8 +1,11 @@
-"""Wheeled robots: a differential drive, a single-track car, a rolling disc, and a caster to attach to others."""
+"""Wheeled robots: a differential drive, a mobile manipulator, a single-track car, a rolling disc, and a caster."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.library.arms import ur5
 from torsor.library.shapes import block, check_positive, cylinder, disc, tube
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
@@ -92,6 +95,26 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
     for side in ("left", "right"):
         robot = robot.with_wheel(side, f"{side}_wheel", radius, axis=_AXLE)
     return robot.attach(caster(radius / 2, trail), at="front", prefix="caster/")
+
+
+def mobile_manipulator(radius: float = 0.1, track: float = 0.5, payload: float = 0.0) -> Robot:
+    """Return a mobile manipulator: a UR5 arm on the deck of a differential drive that carries a 40 kg battery.
+
+    ``radius`` and ``track`` (m) are those of ``differential_drive``. ``payload`` (kg) is attached to the flange of the
+    arm. The joints of the arm have the prefix "arm/". The active coordinates are "left", "right" and the six of the
+    arm.
+
+    Example:
+        >>> robot = mobile_manipulator()
+        >>> robot.closed.mobility().dof, robot.active[:3]
+        (8, ('left', 'right', 'arm/shoulder_pan_joint'))
+    """
+    battery = cylinder(40.0, 0.15, 0.1, 2)
+    drive = differential_drive(radius, track).with_payload("chassis", 40.0, np.array([0.1, 0.0, radius]), battery)
+    arm = ur5().with_payload("ee_link", payload)
+    robot = drive.with_frame("deck", "chassis", _at(0.1, 0.0, 1.8 * radius)).attach(arm, at="deck", prefix="arm/")
+    joints = [joint.name for joint in robot.joints if joint.name.startswith("arm/")]
+    return replace(robot, name="mobile_manipulator").with_active(["left", "right", *joints])
 
 
 def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:

@@ -70,6 +70,14 @@ TRIAD = 0.16  # m, length of a drawn axis
 AXES = {"xlabel": "x (m)", "ylabel": "y (m)", "zlabel": "z (m)"}
 
 
+def space(axes: Any, title: str) -> None:
+    """Label a panel in three dimensions, and scale its axes equally."""
+    axes.set_title(title, fontsize=10)
+    axes.set(**AXES)
+    axes.set_aspect("equal")
+    axes.locator_params(nbins=4)
+
+
 def _triad(axes: Any, pose: Array, name: str) -> None:
     origin = pose[:3, 3]
     for k, colour in enumerate(COLOURS):

@@ -38,13 +38,19 @@ class Robot(NamedTuple):
 
 
 class Base(NamedTuple):
-    """The root body: its inertial parameters about O_0, its velocity, and its acceleration minus gravity."""
+    """The root body: inertial parameters about O_0, velocity, acceleration minus gravity, load on the environment."""
 
     M: float
     MS: Vector
     J: Matrix
     w: Vector
     Vd: Vector  # (6,) classical acceleration of O_0 minus gravity, and rate of w
+    fe: Vector = np.zeros(6)
+
+    @property
+    def beta(self) -> Vector:
+        """The terms of (90) and (102) for j = 0."""
+        return velocity_wrench(self.w, self.MS, self.J) - self.fe
 
 
 class Wrenches(NamedTuple):
@@ -70,6 +76,18 @@ def placement(gamma: float, b: float, alpha: float, d: float, theta: complex, r:
     s, c = np.sin(alpha), np.cos(alpha)
     tilt = about_z(gamma) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
     return tilt @ about_z(theta), tilt @ np.array([d, 0, r]) + np.array([0, 0, b])
+
+
+def six_parameters(R: Matrix, P: Vector) -> Vector:
+    """Return gamma, b, alpha, d, theta, r of a placement: the inverse of (1)."""
+    s, c = np.hypot(R[0, 2], R[1, 2]), R[2, 2]
+    is_parallel = s < 1e-9
+    gamma = np.arctan2(P[1], P[0]) if is_parallel else np.arctan2(R[0, 2], -R[1, 2])
+    x = np.array([np.cos(gamma), np.sin(gamma), 0.0])  # the common normal
+    y = np.array([-x[1], x[0], 0.0])
+    theta = np.arctan2(-(x @ R[:, 1]), x @ R[:, 0])
+    r = 0.0 if is_parallel else -(y @ P) / s
+    return np.array([gamma, P[2] - c * r, np.arctan2(s, c), x @ P, theta, r])
 
 
 def placements(robot: Robot, q: Vector) -> list[tuple[Matrix, Vector]]:
@@ -128,7 +146,7 @@ def base_wrench(
     The recursion continues to j = 0 (section 7.1, first method). The wrench is zero for the motion of a free base.
     """
     wrenches = inverse_dynamics(robot, q, qd, qdd, fe, me, base=base)
-    wrench = spatial_inertia(base.M, base.MS, base.J) @ base.Vd - velocity_wrench(base.w, base.MS, base.J)  # (9)
+    wrench = spatial_inertia(base.M, base.MS, base.J) @ base.Vd - base.beta  # (9)
     for j, (R, P) in enumerate(placements(robot, q)):
         if robot.antecedent[j] < 0:
             f = R @ wrenches.f[j]
@@ -219,7 +237,7 @@ def direct_dynamics(
     n, J, beta = len(robot.M), list(step.J), list(step.beta)
     J_0, beta_0 = np.zeros((6, 6)), np.zeros(6)
     if base is not None:
-        J_0, beta_0 = spatial_inertia(base.M, base.MS, base.J), velocity_wrench(base.w, base.MS, base.J)
+        J_0, beta_0 = spatial_inertia(base.M, base.MS, base.J), base.beta
     own = [*J], [*beta], J_0, beta_0
     tau = Gamma - robot.Fs * np.sign(qd) - robot.Fv * qd  # (44), (106)
     H, K, alpha = np.zeros(n), [np.zeros((6, 6))] * n, [np.zeros(6)] * n
@@ -295,7 +313,7 @@ def moving_base_inverse(
     zeta = [step.gamma[j] + step.a[j] * qdd[j] for j in range(n)]  # (89)
     Jc, betac = list(step.J), list(step.beta)  # (90)
     J_0 = spatial_inertia(base.M, base.MS, base.J)
-    beta_0 = velocity_wrench(base.w, base.MS, base.J)
+    beta_0 = base.beta
     if "95" in form.printed:  # Jc_j = Jc_j + ..., and only Jc_n has a start: that of a tip
         inner = set(robot.antecedent.tolist())
         Jc = [np.zeros((6, 6)) if j in inner else each for j, each in enumerate(Jc)]
