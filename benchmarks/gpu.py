@@ -248,7 +248,7 @@ def picture(rows: Sequence[dict[str, Any]], bandwidth: float, limits: dict[str, 
             marker = "o" if row["robot"].startswith("ur5") else "s"
             point = row["flops"] / row["bytes"], row["rate"] * row["flops"]
             axes.plot(*point, marker, color=color, markerfacecolor=face, markersize=8, label=label.replace("_", " "))
-    axes.set(xlabel="operations a byte", ylabel="operations a second")
+    axes.set(xlabel="operations per byte", ylabel="operations per second")
     axes.grid(which="both", alpha=0.2)
     figure.legend(loc="outside right upper", fontsize=8)
     figure.savefig(path, dpi=120)

@@ -32,7 +32,7 @@ motion.plot()
 
 # %% [markdown]
 # A controller is a CasADi function of (t, q, v) that is compiled into the integration step. A plain Python function
-# also works and is called at every sample. Use `external=` for external wrenches, and `control_period=` and `delay=`
+# also works and is called once per step. Use `external=` for external wrenches, and `control_period=` and `delay=`
 # for a digital controller.
 #
 # ## Batches of simulations

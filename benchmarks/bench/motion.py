@@ -75,7 +75,7 @@ def simulation() -> list[Row]:
     def batched() -> torsor.Trajectory:
         return torsor.simulate(robot, q, v, duration=count * step, step=step, record=count * step)
 
-    title, mine = "a step of RK4, 7-dof elastic arm, batch", best(batched) / (count * batch)
+    title, mine = "a step of RK4, 7-joint elastic arm, batch", best(batched) / (count * batch)
     if not has("mujoco"):
         return [Row(title, mine)]
     loop = mujoco_steps(bare, step, count, q[0], v[0])

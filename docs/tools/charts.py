@@ -63,7 +63,7 @@ def _history(rows: list[dict[str, Any]]) -> None:
     axes.set_xticks(range(len(rows)), [row["commit"] for row in rows])
     axes.set_ylim(0.0)
     axes.set_ylabel("times as fast as Pinocchio 4.1")
-    axes.set_xlabel("commit whose figures of make bench were recorded")
+    axes.set_xlabel("commit")
     axes.legend(frameon=False)
     figure.tight_layout()
     figure.savefig(DOCS / "deploy" / "history.png", dpi=160)

@@ -201,7 +201,7 @@ def equations_of(model: Model, data: Measurements, through: Filter, still: float
 
 
 def _check_size(robot: MeasuredRobot, values: Array) -> None:
-    """Raise ModelError if squares of the numbers are not finite."""
+    """Raise ModelError if the values are so large that their squares may overflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if not largest < MAX_FORCE:
         fix = "check the units of q, v, a and tau"

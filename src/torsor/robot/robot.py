@@ -376,7 +376,7 @@ class Robot(Mechanism):
         return self.kernels.call("friction_force", v, out=out)
 
     def spring_force(self, q: ArrayLike, out: Out = None) -> Array:
-        """Return the spring force (..., nv) on each coordinate: K(x) x for joint springs and motor-to-joint springs.
+        """Return the forces (..., nv) that balance the joint springs and motor-to-joint springs: K(x) x.
 
         Example:
             >>> robot = torsor.library.two_link().with_motor("joint2", 1e-3, stiffness=100.0)

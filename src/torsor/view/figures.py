@@ -24,7 +24,7 @@ def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: A
     jumps, sizes = friction_jumps(robot, v), np.linalg.norm(wrenches[..., 3:], axis=-1)
     units = [*force_units(robot).values()]
     forces = Quantity("Drives: inverse dynamics", robot.coordinate_names, units, tau, (), jumps)
-    title = "Bearings: size of the joint reaction"
+    title = "Bearings: magnitude of the joint reaction"
     reactions = Quantity(title, robot.joint_names, ["N"] * len(robot.joints), sizes)
     panels = [
         (quantity, unit, columns, k)

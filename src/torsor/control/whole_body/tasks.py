@@ -91,7 +91,7 @@ class Contact:
         number(self.most, self.where, "most", above=0, finite=False)
 
     def check(self, robot: Robot) -> None:
-        """Raise ModelError if the robot has no such link or frame, or if it does not move."""
+        """Raise ModelError if the robot has no such link or frame, or if the link is the fixed base."""
         if robot.place(self.place).link < 0:
             raise ModelError("a contact must be on a moving link, not on the base", where=f"{robot.name}: {self.where}")
 

@@ -340,7 +340,7 @@ class _JointReader:
         return relative_pose(child, frame)[:3, :3] @ direction(xyz, where, "axis")
 
     def _pitch(self, part: Part) -> float:
-        """Return the advance of a screw in m/rad; <thread_pitch> is rad/m of a left-handed thread."""
+        """Return the advance of a screw in m/rad; <thread_pitch> is in rad/m, for a left-handed thread."""
         if part.element.find("screw_thread_pitch") is None and part.element.find("thread_pitch") is not None:
             turns = number_of(part.element, "thread_pitch", 0.0, part.owner)
             if not turns:

@@ -191,7 +191,7 @@ def _passive(prim: Any, unit: float, factor: float) -> dict[str, Any]:
 
 
 def _engine(prim: Any, default: float, *keys: str) -> float:
-    """Return the number of the first attribute that a prim has, or the default."""
+    """Return the value of the first of these attributes that a prim has, or the default."""
     result = (prim.GetAttribute(key) for key in keys)
     return next((number_of(item, default) for item in result if item), default)
 

@@ -33,7 +33,7 @@ class Case(NamedTuple):
 
 
 class Cases:
-    """Cases that are generated one by one when needed, with a known number."""
+    """A known number of cases, generated one at a time on demand."""
 
     def __init__(self, count: int, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
         self._count, self._make = count, make

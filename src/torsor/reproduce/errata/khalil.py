@@ -160,7 +160,7 @@ def _equilibrium(sign: float, is_transposed: bool) -> Decision:
 def five_bar() -> tuple[Array, Array, Array, Array, Array]:
     """Return the forces of the five-bar in a state, the matrix G, and the indices of its drives and passive joints.
 
-    The forces are those with Lagrange multipliers (tree forces minus closure forces), and the tree forces.
+    There are two sets of forces: drive forces with Lagrange multipliers (tree minus closure forces), and tree forces.
     """
     robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])

@@ -51,7 +51,7 @@ class LoopClosure:
 
     @cached_property
     def length(self) -> float:
-        """Size of the mechanism (m): the longest distance in a link, on the base or to a loop frame, or a radius."""
+        """Size of the mechanism (m): the largest distance between joints or loop frames, rod length or radius."""
         mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if not isinstance(loop, Coupling)]
         ends = [mechanism.place(end) for loop in cuts for end in ends_of(mechanism, loop)]

@@ -35,7 +35,7 @@ class Atom(NamedTuple):
 
 
 class Algebra:
-    """The ring of a function: ``symbols`` of its inputs, of which ``positions`` may be angles, and of ``atoms``."""
+    """The polynomial ring over the input ``symbols`` of a function (``positions`` may be angles) and its ``atoms``."""
 
     def __init__(self, symbols: Sequence[Any], positions: Sequence[int], atoms: int):
         self.symbols, self.positions = list(symbols), list(positions)

@@ -407,7 +407,7 @@ def made(targets: Any, where: str) -> tuple[Target, ...]:
 
 
 def _all_rotations(array: Array) -> bool:
-    """Return whether an array holds rotations, which three positions would be only by mistake."""
+    """Return whether an array holds rotation matrices; three positions would form one only by accident."""
     if array.shape[-2:] != (3, 3) or not array.size:
         return False
     return bool(np.abs(array @ array.swapaxes(-1, -2) - np.eye(3)).max() < ROTATION_TOLERANCE)
