@@ -15,7 +15,7 @@ from torsor.cli.command import DONE, SIMULATED, Command
 from torsor.cli.options import SHARED, add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
 from torsor.cli.states import add_robot, as_robot, check_numbers, home_of, load_robot, number_or_list
-from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
+from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd, motor_equilibrium, reference
 from torsor.control.controller import JointReference
 from torsor.mechanism import Shape
 from torsor.robot.robot import Robot
@@ -175,7 +175,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--record", type=float, metavar="S", help="time between samples, at which steps end (default: every step)"
     )
     active = ". For a robot with loops, only those of the active coordinates are needed"
-    add_option(parser, "--q0", f" (default: neutral posture){active}", type=float, nargs="+")
+    add_option(
+        parser, "--q0", f" (default: start of the reference, else neutral posture){active}", type=float, nargs="+"
+    )
     add_option(parser, "--v0", f" (default: zero){active}", type=float, nargs="+")
     add_option(parser, "--tau", f", constant (default: zero){active}", type=float, nargs="+")
     add_controller(parser)
@@ -192,7 +194,9 @@ def _run(arguments: Namespace, console: Console) -> int:
         fewer, words = ((len(robot.active),), " of the active coordinates") if robot.loops else ((), "")
         check_numbers(robot, f"--{name}", getattr(arguments, name), count, *fewer, last=words)
     q0, v0 = arguments.q0, arguments.v0
-    if q0 is None:
+    if q0 is None and v0 is None and arguments.reference is not None and not robot.loops:
+        q0, v0 = _start_of(robot, arguments.reference)
+    elif q0 is None:
         q0 = home_of(loaded).tolist()
     if robot.loops:
         q0, v0 = _closed_state(robot, q0, v0)
@@ -207,6 +211,14 @@ def _run(arguments: Namespace, console: Console) -> int:
     report = (arguments.report, lambda path: view.write_report(path, trajectory))
     write_files(console, (arguments.output, trajectory.save), (arguments.plot, trajectory.plot), report)
     return STOPPED if trajectory.status == "interrupted" else DONE
+
+
+def _start_of(robot: Robot, file: Path) -> tuple[list[float], list[float] | None]:
+    """Return the first positions and velocities of a reference; motors of elastic joints are in equilibrium, at rest."""
+    q, v, _ = reference(robot, file)(0.0)
+    if robot.elastic:
+        return motor_equilibrium(robot, q).tolist(), None
+    return q.tolist(), v.tolist()
 
 
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:

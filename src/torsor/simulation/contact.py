@@ -314,7 +314,9 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
     """Return ``contact_wrenches`` of a simulation's contact, created once per robot; None without compliant contact."""
     if contact is None:
         return None
-    instance_of(contact, Contact, robot.name, "contact", allowed="a torsor.simulation.Contact")
+    instance_of(
+        contact, Contact, robot.name, "contact", allowed="a torsor.simulation.Contact, such as Contact(kind='hard')"
+    )
     if contact.kind == "hard":
         return None  # hard contact is part of the step
     made: ca.Function = robot.kernels.once(("contact", contact.key(robot)), lambda: contact_wrenches(robot, contact))
