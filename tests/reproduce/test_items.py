@@ -7,7 +7,7 @@ import pytest
 
 from torsor.cli.main import main
 from torsor.reproduce import DOCUMENTS, ITEMS, Item, Kind, Outcome, Verdict, find, is_quick, run, write_report
-from torsor.reproduce.item import claim, number, numbers, only, same, verdict
+from torsor.reproduce.item import claim, lacking, number, numbers, only, same, verdict
 
 ROOT = Path(__file__).parents[2]
 INSTANT = [each for each in ITEMS if max(each.seconds, each.first) <= 0.5 and each.kind is not Kind.MISPRINT]
@@ -197,19 +197,24 @@ def test_a_number_agrees_within_half_of_its_last_digit() -> None:
     assert number("n", "330", 331).verdict is Verdict.FAILS
 
 
-def test_a_difference_needs_a_reason_that_is_large_enough() -> None:
-    rows = [number("T", "1.0", 1.2, explained=0.3)]
+def test_a_difference_needs_a_reason_that_predicts_the_printed_number() -> None:
+    rows = [number("T", "1.0", 1.2, "s", predicted=1.04)]
+    assert rows[0].predicted == "1.04 s"
     assert rows[0].verdict is Verdict.DIFFERS
     assert verdict(item(), Outcome(rows)) is Verdict.FAILS
     assert verdict(item(reason="another computer"), Outcome(rows)) is Verdict.DIFFERS
     assert verdict(item(missing="masses"), Outcome(rows)) is Verdict.MISSING
-    assert number("T", "1.0", 1.4, explained=0.3).verdict is Verdict.FAILS
+    assert number("T", "1.0", 1.2, predicted=1.06).verdict is Verdict.FAILS
+    assert number("T", "1.0", 1.2, predicted=1.06, tolerance=0.1).verdict is Verdict.DIFFERS
 
 
 def test_rows_of_vectors_and_statements() -> None:
     assert same("x", [1.0, 2.0], [1.0, 2.0 + 1e-9]).verdict is Verdict.FAILS
     assert numbers("x", ["1", "2"], [1.0, 2.1]).verdict is Verdict.FAILS
-    assert claim("x", "yes", "no", False, is_explained=True).verdict is Verdict.DIFFERS
+    assert claim("x", "yes", "no", False, predicted=True).verdict is Verdict.DIFFERS
+    assert claim("x", "yes", "no", False, predicted=False).verdict is Verdict.FAILS
+    assert verdict(item(), Outcome([lacking("x", "1", "2")])) is Verdict.FAILS
+    assert verdict(item(missing="masses"), Outcome([lacking("x", "1", "2")])) is Verdict.MISSING
     assert verdict(item(), Outcome([only("x", "1")])) is Verdict.DEFINES
 
 

@@ -118,17 +118,18 @@ def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
 
 
 def _print(result: "Result", console: Console) -> None:
+    from torsor.reproduce.report import HEAD, cells
+
     item, state = result.item, "skipped" if result.verdict is None else result.verdict.value
     words = f"[bold]{escape(item.name)}[/bold]: {escape(item.title)} ({escape(item.place)}), "
     console.print(f"{words}[{COLOURS.get(state, 'dim')}]{state}[/], {result.seconds:.1f} s", soft_wrap=True)
     if result.outcome is not None and result.outcome.rows:
         table = Table()
-        for head in ("what", "document", "ours", "difference", "verdict"):
+        for head in HEAD:
             table.add_column(head, overflow="fold")
         for row in result.outcome.rows:
-            verdict = "" if row.verdict is None else row.verdict.value
-            colour = COLOURS.get(verdict, "default")
-            table.add_row(*(escape(cell) for cell in row[:4]), f"[{colour}]{verdict}[/]" if verdict else "")
+            *texts, verdict = cells(row)
+            table.add_row(*map(escape, texts), f"[{COLOURS[verdict]}]{verdict}[/]" if verdict else "")
         console.print(table)
     if result.because:
         console.print(f"because: {escape(result.because)}", soft_wrap=True)

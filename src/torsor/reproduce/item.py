@@ -41,6 +41,14 @@ class Verdict(StrEnum):
     FAILS = "fails"
 
 
+class Basis(StrEnum):
+    """What a row compares with the library."""
+
+    NUMBER = "printed number"
+    EQUATION = "equation"
+    PROPERTY = "property"
+
+
 class Row(NamedTuple):
     """One comparison: the printed value, the computed value, and their difference, as text."""
 
@@ -49,6 +57,8 @@ class Row(NamedTuple):
     ours: str
     difference: str
     verdict: Verdict | None  # None: the document prints no value
+    basis: Basis | None = None
+    predicted: str = ""  # the printed value according to the reason for a difference
 
 
 @dataclass(frozen=True)
@@ -91,24 +101,32 @@ class Item:
 
 
 def number(
-    what: str, printed: str, ours: float, unit: str = "", tolerance: float | None = None, explained: float = 0.0
+    what: str,
+    printed: str,
+    ours: float,
+    unit: str = "",
+    tolerance: float | None = None,
+    predicted: float | None = None,
+    explained: float = 0.0,
 ) -> Row:
     """Return a row that compares a printed number with the computed one.
 
-    ``tolerance`` is absolute; the default is half a unit in the last printed digit. The item's reason explains a larger
-    difference of up to ``explained`` times the printed number. A still larger difference is a failure.
+    ``tolerance`` is absolute; the default is half a unit in the last printed digit. ``predicted`` is the number that
+    the item's reason predicts for the document, computed by the item. A larger difference is explained if the predicted
+    number agrees with the printed one, otherwise it is a failure.
     """
     value = float(printed)
-    limit = _half_digit(printed) if tolerance is None else tolerance
+    limit = (_half_digit(printed) if tolerance is None else tolerance) * (1 + 1e-9)
     difference = ours - value
     state = Verdict.FAILS
-    if abs(difference) <= limit * (1 + 1e-9):
+    if abs(difference) <= limit:
         state = Verdict.AGREES
-    elif abs(difference) <= explained * abs(value):
+    elif abs(difference) <= explained * abs(value) or (predicted is not None and abs(predicted - value) <= limit):
         state = Verdict.DIFFERS
     relative = f"{100 * difference / value:+.2g} %" if value else f"{difference:+.2g}"
-    shown = relative if difference else "0"
-    return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, state)
+    expected = "" if predicted is None else _with(_digits(predicted, printed), unit)
+    texts = _with(printed, unit), _with(_digits(ours, printed), unit), relative if difference else "0"
+    return Row(what, *texts, state, Basis.NUMBER, expected)
 
 
 def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e-11, unit: str = "") -> Row:
@@ -117,7 +135,7 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e
     size = np.abs(expected).max(initial=0.0) or 1.0
     error = float(np.abs(values - expected).max(initial=0.0) / size)
     state = Verdict.AGREES if error <= tolerance else Verdict.FAILS
-    return Row(what, _with(vector(expected), unit), _with(vector(values), unit), f"{error:.1e}", state)
+    return Row(what, _with(vector(expected), unit), _with(vector(values), unit), f"{error:.1e}", state, Basis.EQUATION)
 
 
 def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
@@ -125,13 +143,26 @@ def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") 
     values = np.asarray(ours, dtype=float) + 0.0
     held = np.allclose(values, [float(each) for each in printed], rtol=0, atol=1e-12)
     shown = ", ".join(f"{x:.6g}" for x in values)
-    return claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
+    row = claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
+    return row._replace(basis=Basis.NUMBER)
 
 
-def claim(what: str, printed: str, ours: str, holds: bool, is_explained: bool = False) -> Row:
-    """Return a row about a statement in the document; the reason may explain why a statement does not hold."""
-    other = Verdict.DIFFERS if is_explained else Verdict.FAILS
-    return Row(what, printed, ours, "", Verdict.AGREES if holds else other)
+def claim(
+    what: str, printed: str, ours: str, holds: bool, predicted: bool | None = None, is_explained: bool = False
+) -> Row:
+    """Return a row about a statement in the document.
+
+    ``predicted`` is whether the statement holds if the item's reason applies, as computed by the item. It explains a
+    statement that does not hold.
+    """
+    other = Verdict.DIFFERS if predicted or is_explained else Verdict.FAILS
+    expected = "" if predicted is None else printed if predicted else f"not {printed}"
+    return Row(what, printed, ours, "", Verdict.AGREES if holds else other, Basis.PROPERTY, expected)
+
+
+def lacking(what: str, printed: str, ours: str) -> Row:
+    """Return a row whose printed value cannot be computed, because the document lacks data (``missing``)."""
+    return Row(what, printed, ours, "", Verdict.MISSING)
 
 
 def only(what: str, ours: str) -> Row:
@@ -142,7 +173,8 @@ def only(what: str, ours: str) -> Row:
 def verdict(item: Item, outcome: Outcome) -> Verdict:
     """Return the verdict of an item from those of its rows."""
     states = {row.verdict for row in outcome.rows}
-    if Verdict.FAILS in states or (Verdict.DIFFERS in states and not (item.reason or item.missing)):
+    needs_reason = Verdict.DIFFERS in states and not (item.reason or item.missing)
+    if Verdict.FAILS in states or needs_reason or (Verdict.MISSING in states and not item.missing):
         return Verdict.FAILS
     if item.missing:
         return Verdict.MISSING

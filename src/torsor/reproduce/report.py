@@ -13,8 +13,8 @@ from torsor.reproduce.item import Kind, Result, Row, Verdict
 from torsor.reproduce.registry import DOCUMENTS, Document, deciding_test, percent
 
 TITLE = "The papers, reproduced"
-HEAD = ("what", "document", "ours", "difference", "verdict")
-MARKDOWN_HEAD = ("what", "document", "ours (difference)", "verdict")
+HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
+MARKDOWN_HEAD = ("what", "document", "ours (difference)", "predicted", "verdict")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares every algorithm, table, figure and printed number of the five documents that Torsor implements "
@@ -70,7 +70,7 @@ def document(results: Iterable[Result]) -> dict[str, Any]:
             "verdict": None if result.verdict is None else result.verdict.value,
             "because": result.because,
             "seconds": result.seconds,
-            "rows": [dict(zip(("what", "printed", *HEAD[2:]), _cells(row), strict=True)) for row in result.rows],
+            "rows": [dict(zip(("what", "printed", *HEAD[2:]), cells(row), strict=True)) for row in result.rows],
         }
         for result in results
     ]
@@ -88,13 +88,15 @@ def figure_name(result: Result) -> str:
     return f"{result.item.name.replace('/', '-')}.png"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    return row.what, row.printed, row.ours, row.difference, "" if row.verdict is None else row.verdict.value
+def cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of a row, in the order of ``HEAD``."""
+    state = "" if row.verdict is None else row.verdict.value
+    return row.what, row.printed, row.ours, row.difference, row.predicted, state
 
 
 def _markdown_cells(row: Row) -> tuple[str, ...]:
-    what, printed, ours, difference, state = _cells(row)
-    return what, printed, ours if difference in ("", "0") else f"{ours} ({difference})", state
+    what, printed, ours, difference, *others = cells(row)
+    return what, printed, ours if difference in ("", "0") else f"{ours} ({difference})", *others
 
 
 def _compared(rows: Sequence[Row]) -> str:
@@ -210,8 +212,8 @@ def _html(results: Sequence[Result]) -> list[str]:
 
 
 def _html_cells(row: Row) -> list[str]:
-    *cells, state = _cells(row)
-    return [*map(html_text, cells), _coloured(state)]
+    *texts, state = cells(row)
+    return [*map(html_text, texts), _coloured(state)]
 
 
 def _coloured(state: str, text: str = "") -> str:
