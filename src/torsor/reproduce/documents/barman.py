@@ -11,13 +11,13 @@ from torsor.base.arrays import Array
 from torsor.motion.problems import slide_link, two_link_time
 from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import curve_panel, peaks, snapshots, tidy
+from torsor.reproduce.documents.work import transform
 from torsor.reproduce.equations import barman
 from torsor.reproduce.equations.form import CORRECTED
 from torsor.reproduce.errata.barman import by_complex_steps, sensitivities
 from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
 from torsor.reproduce.samples import standard
-from torsor.spatial import make_pose
 
 # Barman 2020, chapter IV: motions of two two-link arms with minimum time, and with time and effort.
 QUARTER = math.pi / 2
@@ -237,17 +237,12 @@ ARM_ITEMS = [
 # Chapters II and III
 
 
-def _transform(theta: float, d: float, a: float, alpha: float) -> Array:
-    """Return the pose of frame j in frame j-1, eqs. 2.10 and 2.11."""
-    return make_pose(barman.rotation(theta, alpha), np.array([a * np.cos(theta), a * np.sin(theta), d]))
-
-
 def _transforms() -> list[Row]:
     data, robot, (q, _, _), *_ = standard()
     poses, found, T = robot.poses(q), [], np.eye(4)
     for j in range(len(data.m)):
         theta, d = data.theta[j] + data.revolute[j] * q[j], data.d[j] + (not data.revolute[j]) * q[j]
-        T = T @ _transform(theta, d, data.a[j], data.alpha[j])
+        T = T @ transform(theta, d, data.a[j], data.alpha[j])
         found.append(T)
     return [same("⁰T_j of all links, eqs. 2.3 to 2.11", found, poses)]
 
@@ -291,7 +286,7 @@ def _table(name: str) -> list[Row]:
     robot, size = getattr(library, name)(), {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
     poses, before, rows = robot.poses(robot.neutral()), np.eye(4), list[Row]()
     for k, row in enumerate(PRINTED[name]):
-        step = _transform(*(size[each] for each in row))
+        step = transform(*(size[each] for each in row))
         ours = np.linalg.inv(before) @ poses[k]
         held = bool(np.allclose(ours, step, atol=1e-12))
         place = ", ".join(f"{component + 0.0:.4g}" for component in ours[:3, 3])

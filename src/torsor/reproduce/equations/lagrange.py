@@ -7,18 +7,18 @@ J. S. Arora and K. Abdel-Malek, "Optimization-based motion prediction of mechani
 
 A_j is the pose of link j, and B_j and C_j are its first and second time derivatives. The sensitivities of A_j, B_j and
 C_j are those to the joints between link j and the root, and those of D_j and E_j also those to the joints beyond it.
+Matrices are NumPy arrays or CasADi expressions; joint forces are object arrays, for both.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from torsor.reproduce.equations.form import Matrix, Vector
 from torsor.robot.robot import Robot as LibraryRobot
 from torsor.spatial import skew
-
-WHERE = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 class Robot(NamedTuple):
@@ -26,10 +26,11 @@ class Robot(NamedTuple):
 
     parents: Sequence[int]  # -1 is the base
     revolute: Sequence[bool]
-    place: Matrix  # (n, 4, 4) pose of link j in its parent at q_j = 0
-    Q: Matrix  # (n, 4, 4) derivative of the pose of link j by q_j, in link j
-    J: Matrix  # (n, 4, 4) integral of r r^T dm, with r = (x, y, z, 1), in link j
-    g: Vector  # gravity acceleration, in the base, and 0
+    place: Sequence[Any]  # (4, 4) pose of link j in its parent at q_j = 0
+    Q: Sequence[Any]  # (4, 4) derivative of the pose of link j by q_j, in link j
+    J: Sequence[Any]  # (4, 4) integral of r r^T dm, with r = (x, y, z, 1), in link j
+    g: Any  # (4,) gravity acceleration, in the base, and 0
+    base: Any  # (4, 4) pose of the base
 
 
 def from_library(robot: LibraryRobot) -> Robot:
@@ -45,16 +46,23 @@ def from_library(robot: LibraryRobot) -> Robot:
         J[j, :3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia + m * np.outer(r, r)
         J[j, :3, 3], J[j, 3, :3], J[j, 3, 3] = m * r, m * r, m
     place = np.array([joint.placement for joint in robot.joints])
-    return Robot(robot.parents, [joint.type == "revolute" for joint in robot.joints], place, Q, J, [*robot.gravity, 0])
+    turns = [joint.type == "revolute" for joint in robot.joints]
+    return Robot(robot.parents, turns, list(place), list(Q), list(J), np.array([*robot.gravity, 0.0]), np.eye(4))
+
+
+def symbolic(robot: Robot) -> Robot:
+    """Return the same robot with CasADi matrices, whose zeros cost nothing."""
+    place, Q, J = ([ca.sparsify(ca.SX(each)) for each in matrices] for matrices in (robot.place, robot.Q, robot.J))
+    return Robot(robot.parents, robot.revolute, place, Q, J, ca.sparsify(ca.SX(robot.g)).T, ca.SX.eye(4))
 
 
 class Step(NamedTuple):
     """The pose of link j in its parent, and its first three derivatives by q_j."""
 
-    T: Matrix
-    T1: Matrix
-    T2: Matrix
-    T3: Matrix
+    T: Any
+    T1: Any
+    T2: Any
+    T3: Any
 
 
 def steps(robot: Robot, q: Vector) -> list[Step]:
@@ -63,7 +71,7 @@ def steps(robot: Robot, q: Vector) -> list[Step]:
     for j, turns in enumerate(robot.revolute):
         P, PQ, PQQ = robot.place[j], robot.place[j] @ robot.Q[j], robot.place[j] @ robot.Q[j] @ robot.Q[j]
         if turns:
-            s, c = np.sin(q[j]), np.cos(q[j])
+            s, c = ca.sin(q[j]), ca.cos(q[j])
             T1 = c * PQ + s * PQQ
             result.append(Step(P + s * PQ + (1 - c) * PQQ, T1, c * PQQ - s * PQ, -T1))
         else:
@@ -77,26 +85,26 @@ def inverse_dynamics(robot: Robot, chain: Sequence[Step], qd: Vector, qdd: Vecto
 
 
 def _outward_and_back(robot: Robot, chain: Sequence[Step], qd: Vector, qdd: Vector) -> tuple[Vector, Any]:
-    A, B, C, U = [np.eye(4)], [np.zeros((4, 4))], [np.zeros((4, 4))], list[Matrix]()  # the last one is the base
-    n = len(chain)
-    A, B, C = n * A + A, n * B + B, n * C + C
+    n, U = len(chain), list[Any]()
+    A, B, C = (n * [None] + [scale * robot.base] for scale in (1, 0, 0))  # the last one is the base
     for j, (T, T1, T2, _) in enumerate(chain):
         p, U_j = robot.parents[j], A[robot.parents[j]] @ T1
         A[j] = A[p] @ T
         B[j] = B[p] @ T + U_j * qd[j]
         C[j] = C[p] @ T + B[p] @ T1 * (2 * qd[j]) + A[p] @ T2 * qd[j] ** 2 + U_j * qdd[j]
         U.append(U_j)
-    D, E, tau = [J @ C_j.T for J, C_j in zip(robot.J, C, strict=False)], [J @ WHERE for J in robot.J], n * [0.0]
+    D, E = [J @ C_j.T for J, C_j in zip(robot.J, C, strict=False)], [J[:, 3] for J in robot.J]
+    tau = np.zeros(n, dtype=object)
     for j in reversed(range(n)):
         tau[j] = trace(U[j], D[j]) - robot.g @ (U[j] @ E[j])
         if (p := robot.parents[j]) >= 0:
             D[p], E[p] = D[p] + chain[j].T @ D[j], E[p] + chain[j].T @ E[j]
-    return np.array(tau), (A, B, C, D, E, U)
+    return tau, (A, B, C, D, E, U)
 
 
-def trace(a: Matrix, b: Matrix) -> Any:
+def trace(a: Any, b: Any) -> Any:
     """Return tr(a b)."""
-    return (a * b.T).sum()
+    return ca.sum1(ca.sum2(a * b.T)) if isinstance(a, ca.SX) else (a * b.T).sum()
 
 
 class Sensitivities(NamedTuple):
@@ -112,7 +120,7 @@ def sensitivities(robot: Robot, chain: Sequence[Step], qd: Vector, qdd: Vector) 
     """Return the joint forces with their sensitivities."""
     tau, (A, B, C, D, E, U) = _outward_and_back(robot, chain, qd, qdd)
     n = len(chain)
-    A_k, B_k, C_k, U_k = (list[dict[int, Matrix]]({} for _ in range(n + 1)) for _ in range(4))
+    A_k, B_k, C_k, U_k = (list[dict[int, Any]]({} for _ in range(n + 1)) for _ in range(4))
     for j, (T, T1, T2, T3) in enumerate(chain):
         p, v, a = robot.parents[j], qd[j], qdd[j]
         for k in A_k[p]:
@@ -126,8 +134,8 @@ def sensitivities(robot: Robot, chain: Sequence[Step], qd: Vector, qdd: Vector) 
     D_q = [{k: J @ x.T for k, x in own.items()} for J, own in zip(robot.J, C_k, strict=False)]
     D_qd = [{k: J @ (2 * x).T for k, x in own.items()} for J, own in zip(robot.J, B_k, strict=False)]
     D_qdd = [{k: J @ x.T for k, x in own.items()} for J, own in zip(robot.J, A_k, strict=False)]
-    E_q = list[dict[int, Matrix]]({} for _ in range(n))
-    result = np.zeros((3, n, n), dtype=tau.dtype)
+    E_q = list[dict[int, Any]]({} for _ in range(n))
+    result = np.zeros((3, n, n), dtype=object)
     for j in reversed(range(n)):
         p, (T, T1, *_) = robot.parents[j], chain[j]
         for part, D_x in zip(result, (D_q, D_qd, D_qdd), strict=True):
