@@ -57,7 +57,7 @@ def as_written(name: str, n: int) -> Work:
     """
     data, (q, v, a) = standard_chain(n), np.random.default_rng(n).normal(size=(3, n))
     columns = 0 if name == FORCES else n
-    newton = count_as_written(lambda *state: barman.sensitivities(data, *state, columns=columns), q, v, a)
+    newton = count_as_written(lambda q, v, a: barman.sensitivities(data, q, v, a, columns=columns), q, v, a)
     rule = lagrange.inverse_dynamics if name == FORCES else lagrange.sensitivities
     robot, chain = _lagrangian_chain(data, q)
 
@@ -160,13 +160,14 @@ def _less(what: str, work: Work) -> Row:
 def _growth(name: str, of: Callable[[str, int], Work], lengths: tuple[int, ...]) -> tuple[str, float]:
     """Return the polynomials in n of multiplications and additions of both formulations, and the largest misfit."""
     degree, words, misfit = 1 if name == FORCES else 2, list[str](), 0.0
+    powers = ("n²", "n", "")[2 - degree :]
     for k, title in enumerate(("Newton-Euler", "Lagrangian")):
         texts = []
         for part in range(2):
             values = [of(name, n)[k][part] for n in lengths]
             factors = np.polyfit(lengths, values, degree)
             misfit = max(misfit, float(np.abs(np.polyval(factors, lengths) - values).max()))
-            texts.append("".join(f"{x:+.0f}{power}" for x, power in zip(factors, ("n²", "n", "")[-1 - degree :])))
+            texts.append("".join(f"{x:+.0f}{power}" for x, power in zip(factors, powers, strict=True)))
         words.append(f"{title} {' and '.join(text.lstrip('+') for text in texts)}")
     return "; ".join(words), misfit
 

@@ -60,7 +60,7 @@ def count_as_written(equations: Callable[..., Any], *arguments: ArrayLike) -> Op
     """
     tally = [0, 0, 0]
     equations(*(counted(values, tally) for values in arguments))
-    return OperationCount(*tally, 0)
+    return OperationCount(tally[0], tally[1], tally[2], 0)
 
 
 def counted(values: ArrayLike, tally: list[int]) -> Vector:

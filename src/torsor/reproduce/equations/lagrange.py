@@ -65,7 +65,7 @@ class Step(NamedTuple):
     T3: Any
 
 
-def steps(robot: Robot, q: Vector) -> list[Step]:
+def steps(robot: Robot, q: Any) -> list[Step]:
     """Return the pose of each link in its parent, with derivatives."""
     result = []
     for j, turns in enumerate(robot.revolute):
@@ -79,12 +79,12 @@ def steps(robot: Robot, q: Vector) -> list[Step]:
     return result
 
 
-def inverse_dynamics(robot: Robot, chain: Sequence[Step], qd: Vector, qdd: Vector) -> Vector:
+def inverse_dynamics(robot: Robot, chain: Sequence[Step], qd: Any, qdd: Any) -> Vector:
     """Return the joint forces."""
     return _outward_and_back(robot, chain, qd, qdd)[0]
 
 
-def _outward_and_back(robot: Robot, chain: Sequence[Step], qd: Vector, qdd: Vector) -> tuple[Vector, Any]:
+def _outward_and_back(robot: Robot, chain: Sequence[Step], qd: Any, qdd: Any) -> tuple[Vector, Any]:
     n, U = len(chain), list[Any]()
     A, B, C = (n * [None] + [scale * robot.base] for scale in (1, 0, 0))  # the last one is the base
     for j, (T, T1, T2, _) in enumerate(chain):
@@ -116,7 +116,7 @@ class Sensitivities(NamedTuple):
     qdd: Matrix
 
 
-def sensitivities(robot: Robot, chain: Sequence[Step], qd: Vector, qdd: Vector) -> Sensitivities:
+def sensitivities(robot: Robot, chain: Sequence[Step], qd: Any, qdd: Any) -> Sensitivities:
     """Return the joint forces with their sensitivities."""
     tau, (A, B, C, D, E, U) = _outward_and_back(robot, chain, qd, qdd)
     n = len(chain)
