@@ -150,7 +150,7 @@ def rates(
         v_c.append(centre.v)
     if tip is None:
         tip = Tip(np.eye(3), *np.zeros((5, 3)))
-    f, n, f_rate, n_rate = ([*N * [None], last] for last in tip[2:])
+    f, n, f_rate, n_rate = ([*N * [np.zeros(3)], last] for last in tip[2:])
     for i in reversed(range(N)):  # tip to root
         is_last = i == N - 1
         R_i, p_i, c, w = tip.R if is_last else R[i + 1], tip.p if is_last else p[i + 1], robot.c[i], W[i]
