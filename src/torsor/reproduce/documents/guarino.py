@@ -329,8 +329,8 @@ def _times() -> Outcome:
 
 SIGNS = (
     "the tables do not determine all signs (Table II lacks a column, completed from published data). With θ_3 = π/2 "
-    "and the centre of mass of link 4 on the other side, as for α_4 = π/2, the number is the printed one. One of so many "
-    "choices may agree by chance"
+    "and the centre of mass of link 4 on the other side, as for α_4 = π/2, the number is the printed one. One of so "
+    "many choices may agree by chance"
 )
 QUINTIC = (
     "no quintic has zero velocity, acceleration and jerk at both ends, which needs degree 7; the values are those with "
