@@ -189,16 +189,16 @@ def _settings() -> list[Row]:
     soft = robot.elastic[0].motor
     assert soft is not None and not isinstance(soft.stiffness, str | None)
     times = np.array([0.4, 1.7, 3.0])
-    desired = np.asarray(reference(times)[0])
+    desired, motion = np.asarray(reference(times)[0]), run()
     return [
         number("degrees of freedom", "3", robot.nv - len(robot.elastic)),
         claim("elastic joint", "the last one", robot.elastic[0].name, robot.elastic[0] is robot.joints[-1]),
         number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
         claim("carriers of motors 1, 2, 3", "the base, link 1, link 1", ", ".join(carriers), is_held),
         same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
-        numbers("initial joint angles", ["0", "0", "-0.4363"], START[:3], "rad"),
-        number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
-        number("simulated time", "10", SECONDS, "s"),
+        numbers("initial joint angles", ["0", "0", "-0.4363"], motion.q[0, 0, :N], "rad"),
+        only("payload, vertical force on the end effector", "-3 N, used as printed"),
+        number("simulated time", "10", float(motion.times[-1]), "s"),
     ]
 
 
