@@ -1,17 +1,26 @@
 """Every item of the documents agrees, or differs for a reason that explains the difference."""
 
+import os
+import platform
 import re
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from torsor.cli.main import main
 from torsor.reproduce import DOCUMENTS, ITEMS, Item, Kind, Outcome, Verdict, basis_of, find, is_quick, run, write_report
-from torsor.reproduce.item import claim, lacking, number, numbers, only, same, verdict
+from torsor.reproduce.item import claim, lacking, number, numbers, only, same, verdict, zero
+from torsor.reproduce.report import cells
 
 ROOT = Path(__file__).parents[2]
 INSTANT = [each for each in ITEMS if max(each.seconds, each.first) <= 0.5 and each.kind is not Kind.ERRATUM]
 LATER = [each for each in ITEMS if each not in INSTANT and each.kind is not Kind.ERRATUM]
+
+
+ROUNDING_ERROR = re.compile(r"(?<!below )\b\d(\.\d+)?e-(09|1\d|2\d)|\b0e\+00")  # digits that computers do not share
 
 
 @pytest.mark.parametrize("item", INSTANT, ids=lambda each: each.name)
@@ -19,6 +28,8 @@ def test_an_item_does_not_fail(item: Item) -> None:
     result = run(item)
     assert result.verdict not in (None, Verdict.FAILS), result.outcome
     assert basis_of(item) is result.basis, f"name it in registry.UNUSUAL[Basis.{result.basis.name}]"
+    shown = [cell for row in result.rows for cell in cells(row)]
+    assert not [cell for cell in shown if ROUNDING_ERROR.search(cell)], "show a bound: zero() or same()"
     if result.has_figure:
         assert result.png(50).startswith(b"\x89PNG")
 
@@ -247,3 +258,45 @@ def test_the_rate_that_the_notes_call_zero_is_not_said_to_agree() -> None:
     states = {row.what: row.verdict for row in outcome.rows}
     differs = states.pop("ω'_2 if θ'' = 0")
     assert len(states) == 7 and differs is Verdict.DIFFERS and set(states.values()) == {Verdict.AGREES}
+
+
+# Rounding
+
+# Environments that change the instructions of NumPy and OpenBLAS, and thereby their rounding, as another computer does.
+OTHER_ROUNDING = {
+    "x86_64": {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512_SKX AVX2 FMA3"},
+    "aarch64": {"OPENBLAS_CORETYPE": "ARMV8"},
+}
+ROWS = """
+import sys
+import numpy as np
+from torsor.reproduce import find, run
+A, B = np.random.default_rng(0).normal(size=(2, 6, 6))
+print(np.linalg.solve(A @ B, B).tobytes().hex())
+for item in find(sys.argv[1:]):
+    print(item.name, *(tuple(row) for row in run(item).rows), sep="\\n")
+"""
+
+
+@pytest.mark.slow
+def test_rows_are_the_same_with_other_rounding() -> None:
+    names = [each.name for each in ITEMS if is_quick(each) and each.kind is not Kind.ERRATUM]
+    command, known = [sys.executable, "-W", "ignore", "-c", ROWS, *names], platform.machine() in OTHER_ROUNDING
+    other = OTHER_ROUNDING[platform.machine()] if known else pytest.skip("no other instructions are known here")
+    (here, *rows), (there, *others) = (
+        subprocess.run(command, env=os.environ | extra, capture_output=True, text=True, check=True).stdout.splitlines()
+        for extra in ({}, other)
+    )
+    if here == there:
+        pytest.skip("both sets of instructions round alike here")
+    assert rows == others
+
+
+def test_a_row_has_a_bound_instead_of_digits_that_depend_on_rounding() -> None:
+    rng, x = np.random.default_rng(0), np.array([3.0, -2.0, 1e-17])
+    for _ in range(100):
+        near = x * (1 + 1e-14 * rng.uniform(-1, 1, 3)) + 1e-16 * rng.uniform(-1, 1, 3)
+        assert same("x", x, near) == same("x", x, x)
+        assert numbers("x", ["3", "-2", "0"], near) == numbers("x", ["3", "-2", "0"], x)
+        assert number("x", "3.0", near[0]) == number("x", "3.0", 3.0)
+        assert zero("x", near[2]) == zero("x", 0.0)

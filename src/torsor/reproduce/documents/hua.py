@@ -76,11 +76,10 @@ def stability() -> list[Row]:
         q, v = 0.4 * rng.normal(size=N + 1), 0.5 * rng.normal(size=N + 1)
         samples.append([np.asarray(each, dtype=float).ravel() for each in closed(rng.uniform(0, 5), q, v)])
     load, pull, motor, falls = (np.array(each) for each in zip(*samples, strict=True))
-    size = np.abs(motor).max()
     return [
-        same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, 1e-9 * size / np.abs(pull).max(), "N m"),
-        same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], 1e-8, "N m"),
-        same("rate of V_2, eq. 52 (negative)", falls[:, 1], falls[:, 0], 1e-8, "W"),
+        same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, unit="N m"),
+        same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], unit="N m"),
+        same("rate of V_2, eq. 52 (negative)", falls[:, 1], falls[:, 0], unit="W"),
     ]
 
 
