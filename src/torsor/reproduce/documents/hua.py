@@ -14,19 +14,20 @@ from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import curve_panel, curves, tidy
 from torsor.reproduce.equations import hua
 from torsor.reproduce.errata.hua import library_rows
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
+from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, lacking, number, numbers, only, same
 from torsor.reproduce.samples import about_origin, mixed
 from torsor.simulation import simulate
 
 # Hua et al. 2022, section IV: the controller, its error equations, and the Lyapunov function along the closed loop.
-GAINS: dict[str, Any] = {"K_D": (38.0, 33.5, 16.0), "Lambda": (10.8, 10.2, 7.05)}
+# The paper prints no gains: Lambda is fitted to the errors without payload, and the others are chosen.
+GAINS: dict[str, Any] = {"K_D": (38.0, 33.5, 16.0), "Lambda": (11.05, 11.32, 7.71)}
 GAINS |= {"K_D_motor": 20.0, "Lambda_motor": 40.0}
 N, ELASTIC, STIFFNESS = 3, 2, 100.0  # joints, the elastic one, and its spring (N m/rad)
 
 
 @cache
 def law() -> control.Controller:
-    """Return the library controller with gains fitted to the printed errors, because the paper prints no gains."""
+    """Return the library controller."""
     return control.mixed(library.elastic_arm(), lambda t: N * [0.5 * ca.sin(0.5 * math.pi * t)], **GAINS)
 
 
@@ -84,7 +85,7 @@ def stability() -> list[Row]:
 
 
 STEP, SECONDS = 1e-3, 10.0
-START = np.array([0.0, 0.0, -0.4363, -0.4363])  # joints 1 to 3, motor of joint 3
+JOINTS = (0.0, 0.0, -0.4363)  # initial angles
 # Vertical force (N) on the tip. With the sign of the paper's equations, its payload pushes upwards.
 LOADS = {"no payload": 0.0, "payload": 3.0, "payload as a weight": -3.0}
 RMS = {"no payload": ("0.0026819", "0.003619", "0.052678"), "payload": ("0.0026903", "0.0061066", "0.052422")}
@@ -108,15 +109,44 @@ def _forward() -> list[Row]:
     state = np.r_[q, theta[elastic]], np.r_[v, w[elastic]]
     forces = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
     bias = robot.bias_force(*state) - np.where(np.arange(robot.nv) < len(q), robot.spring_force(state[0]), 0.0)
+    f_e, tau_e, friction = np.array([1.0, -2.0, 3.0]), np.array([0.3, 0.2, -0.4]), -0.4 * state[1]
+    loaded = hua.forward_dynamics(data, q, v, theta, w, tau, f_e, tau_e, friction)[2]
+    external = np.zeros((len(robot.links), 6))
+    external[len(q) - 1] = -np.concatenate([tau_e + np.cross(data.r_tip, f_e), f_e])  # on the last link, at O_N
+    ours = robot.forward_dynamics(*state, forces + friction, external=external)
     return [
         same("A, eqs. 34, 35", A, robot.mass_matrix(state[0])),
         same("ζ, eqs. 32, 33", zeta, bias),
         same("accelerations, eq. 36", accelerations, robot.forward_dynamics(*state, forces), 1e-10),
+        same("the same with friction and a load f_e, τ_e at the tip", loaded, ours, 1e-10),
     ]
 
 
+class Start(NamedTuple):
+    """Initial positions and velocities of joints 1 to 3 and of the motor of joint 3."""
+
+    q: Array
+    v: Array
+
+
+@cache
+def starts() -> dict[str, Start]:
+    """Return states with the printed joint angles. The paper prints neither velocities nor the angle of motor 3.
+
+    The first one is assumed: at rest, with the spring holding link 3 against gravity.
+    """
+    robot, rest = law().robot, np.zeros(N + 1)
+    held = JOINTS[ELASTIC] + float(robot.gravity_force([*JOINTS, JOINTS[ELASTIC]])[ELASTIC]) / STIFFNESS
+    equilibrium = np.array([*JOINTS, held])
+    return {
+        "at rest, spring in equilibrium": Start(equilibrium, rest),
+        "at rest, spring unloaded": Start(np.array([*JOINTS, JOINTS[ELASTIC]]), rest),
+        "with the desired velocities": Start(equilibrium, np.full(N + 1, 0.25 * math.pi)),
+    }
+
+
 class Motion(NamedTuple):
-    """The simulated motions: times (T,), q and tau (loads, T, 4), the desired angles (T, 3), RMS errors (loads, 3)."""
+    """Simulated motions: times (T,), q and tau (cases, T, 4), the desired angles (T, 3), RMS errors (cases, 3)."""
 
     times: Array
     q: Array
@@ -124,11 +154,17 @@ class Motion(NamedTuple):
     q_d: Array
     rms: Array
 
+    def start(self, name: str) -> int:
+        """Return the index of the case with another start, without payload."""
+        return len(LOADS) + list(starts()).index(name) - 1
+
 
 @cache
 def run() -> Motion:
-    """Return the 10 s motions without and with a payload that the controller does not model."""
-    robot, loads = law().robot, np.array(list(LOADS.values()))
+    """Return the 10 s motions with all payloads, which the controller does not model, and from the other starts."""
+    robot, (first, *others) = law().robot, starts().values()
+    loads = np.array([*LOADS.values(), *(0.0 for _ in others)])
+    states = [*(first for _ in LOADS), *others]
     arm = robot.places["tip"].pose[:3, 3]
 
     def push(t: float, q: Array, v: Array) -> Array:
@@ -137,9 +173,9 @@ def run() -> Motion:
         external[:, -1] = np.concatenate([np.cross(arm, force), force], axis=1)
         return external
 
-    start = np.tile(START, (len(loads), 1))
+    q0, v0 = (np.array(each) for each in zip(*states, strict=True))
     trajectory = simulate(
-        robot, start, duration=SECONDS, step=STEP, controller=law(), external=push, control_period=STEP
+        robot, q0, v0, duration=SECONDS, step=STEP, controller=law(), external=push, control_period=STEP
     )
     reference = law().reference
     assert reference is not None
@@ -211,7 +247,7 @@ def _joints(case: str, name: str) -> Outcome:
         tidy(axes, f"{name}: angles of the joints, {case}", "s", "rad")
 
     rows = [
-        number(f"RMS error of joint {j + 1}, {case}", printed, float(value), "rad", explained=0.16)
+        lacking(f"RMS error of joint {j + 1}, {case}", f"{printed} rad", f"{value:.4g} rad")
         for j, (printed, value) in enumerate(zip(RMS[case], motion.rms[k], strict=True))
     ]
     if case == "payload":
@@ -245,18 +281,49 @@ def _torques(case: str, name: str) -> Outcome:
         rows.append(claim(what, printed, words, abs(tau[at, 1]) < abs(bare)))
 
     def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        curves(axes, motion.times, tau, ("motor 1", "motor 2", "motor 3"))
-        axes.set_ylim(-12.0, 16.0)
-        axes.annotate(f"motor 3 starts with {tau[0, 2]:.0f} N m", (0.05, 15.0), (0.7, 14.0), fontsize=9)
-        tidy(axes, f"{name}: torques of the motors, {case}", "s", "N m")
+        begin, rest = figure.subplots(1, 2)
+        for axes, shown, title in (
+            (begin, motion.times <= 0.3, "the start"),
+            (rest, motion.times >= 0.3, "after 0.3 s"),
+        ):
+            curves(axes, motion.times[shown], tau[shown], ("motor 1", "motor 2", "motor 3"))
+            tidy(axes, f"{name}: torques of the motors, {case}, {title}", "s", "N m")
 
-    return Outcome(rows, draw)
+    return Outcome(rows, draw, (11.0, 4.0))
+
+
+def _starts() -> Outcome:
+    """Compare starts with the printed errors, which tell whether the joints start at rest."""
+    motion, printed = run(), float(RMS["no payload"][0])
+    cases = {name: 0 if k == 0 else motion.start(name) for k, name in enumerate(starts())}
+    rows = list[Row]()
+    for name, k in cases.items():
+        error, torque = motion.rms[k], motion.tau[k, 0, [0, 1, 3]]
+        words = ", ".join(f"{each:.2g}" for each in error)
+        rows.append(only(f"RMS errors {name}", f"{words} rad"))
+        rows.append(
+            only(f"initial torques of motors 1 to 3 {name}", f"{', '.join(f'{each:.3g}' for each in torque)} N m")
+        )
+    moving = float(motion.rms[cases["with the desired velocities"], 0])
+    words = f"{moving:.1e} rad for joint 1 if it starts with the desired velocity"
+    rows.append(claim("start of joint 1", "an RMS error of 0.0026819 rad: at rest", words, moving < 0.1 * printed))
+
+    def draw(figure: Any) -> None:
+        angle, torque = figure.subplots(1, 2)
+        shown = motion.times <= 1.0
+        for name, k in cases.items():
+            angle.plot(motion.times[shown], motion.q[k, shown, ELASTIC], label=name)
+            torque.semilogy(motion.times[shown], np.abs(motion.tau[k, shown, N]), label=name)
+        angle.plot(motion.times[shown], motion.q_d[shown, ELASTIC], "k--", linewidth=0.9, label="desired")
+        tidy(angle, "angle of joint 3", "s", "rad")
+        tidy(torque, "magnitude of the torque of motor 3", "s", "N m")
+
+    return Outcome(rows, draw, (11.0, 4.0))
 
 
 GEOMETRY = (
-    "the paper does not give joint axes, lengths and centres of mass of links, gear ratios or gains; they were "
-    "chosen, and the gains were fitted to the printed errors"
+    "the paper does not give joint axes, lengths and centres of mass of links, gear ratios, gains, initial velocities "
+    "or the initial angle of motor 3; they were chosen, and three gains were fitted to the errors without payload"
 )
 
 
@@ -282,6 +349,7 @@ ITEMS = [
     Item("hua/algorithm-2", "forward dynamics", A, "Algorithm 2, eqs. 30 to 36", _forward),
     Item("hua/controller", "controller stability", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
     Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
+    Item("hua/start", "initial state", Kind.NUMBER, "section V", _starts, seconds=4, first=10),
     Item("hua/simulation", "simulation settings", Kind.NUMBER, "section V", _settings),
     *_figures(3, "no payload"),
     *_figures(6, "payload"),
