@@ -75,7 +75,7 @@ def _coriolis() -> Decision:
 def _column() -> Decision:
     data, robot, (q, v, _), (theta, w, _) = mixed()
     truth, none = robot.mass_matrix(mixed().state[0]), np.zeros(JOINTS)
-    return compare("column", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, none, form)[0])
+    return compare("column", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, none, form=form)[0])
 
 
 def _lyapunov() -> Decision:
@@ -97,7 +97,7 @@ def _springs() -> Decision:
     tau = np.array([3.0, -1.0, 2.0, 0.5])
     forces = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
     truth = robot.forward_dynamics(np.r_[q, theta[elastic]], np.r_[v, w[elastic]], forces)
-    return compare("algorithm 2", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, tau, form)[2])
+    return compare("algorithm 2", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, tau, form=form)[2])
 
 
 def _triangle() -> Decision:
