@@ -116,7 +116,7 @@ def test_without_names_the_command_lists_all_items(capsys: pytest.CaptureFixture
     assert main(["reproduce"]) == 0
     listed = capsys.readouterr().out
     assert all(each.name in listed for each in ITEMS if each.kind is not Kind.ERRATUM)
-    assert "27 errata" in listed and "Mohammad Poursina" in listed
+    assert "28 errata" in listed and "Mohammad Poursina" in listed
     assert "7 items that compare printed numbers: 1, equations: 6" in listed
     assert main(["reproduce", "--kind", "erratum"]) == 0
     listed = capsys.readouterr().out
@@ -270,9 +270,10 @@ OTHER_ROUNDING = {
 ROWS = """
 import sys
 import numpy as np
-from torsor.reproduce import find, run
+from torsor.reproduce import errata_page, find, run
 A, B = np.random.default_rng(0).normal(size=(2, 6, 6))
 print(np.linalg.solve(A @ B, B).tobytes().hex())
+print(errata_page())
 for item in find(sys.argv[1:]):
     print(item.name, *(tuple(row) for row in run(item).rows), sep="\\n")
 """
