@@ -265,7 +265,8 @@ def add_load(
         return Sensitive(R0.T @ x, np.array([each.T @ x for each in R0_q]).T, *np.zeros((2, 3, n)))
 
     Fe, moment = in_link(load.F), in_link(load.tau)
-    Fe = replace(Fe, x=form("3.76", Fe.x, R0_q[load.k].T @ load.F))
+    if "3.76" in form.printed:
+        Fe = replace(Fe, x=R0_q[load.k].T @ load.F)
     lever = levered(load.r, np.zeros((3, n)), Fe)  # 3.84, 3.85: r_k in both
     of_force = replace(lever, q=form("3.85", lever.q, 0 * lever.q))
     for j in reversed(range(load.k + 1)):
