@@ -333,7 +333,7 @@ ITEMS = [
     Item("hua/controller", "controller stability", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
     Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
     Item("hua/start", "initial state", Kind.NUMBER, "section V", _starts, missing=UNDECIDED, seconds=8, first=14),
-    Item("hua/simulation", "simulation settings", Kind.NUMBER, "section V", _settings),
+    Item("hua/simulation", "simulation settings", Kind.NUMBER, "section V", _settings, seconds=4, first=10),
     *_figures(3, "no payload"),
     *_figures(6, "payload"),
 ]

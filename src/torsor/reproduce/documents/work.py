@@ -241,8 +241,8 @@ ITEMS = [
         Kind.ALGORITHM,
         PLACE,
         _agreement,
-        seconds=1,
-        first=2,
+        seconds=3,
+        first=3,
     ),
     Item("barman/work", "work of both formulations", Kind.NUMBER, PLACE, _comparison, seconds=10, first=10),
 ]

@@ -175,7 +175,7 @@ def inertial(
     """Return the inertia force and torque of link j: step 8."""
     m, inertia = link.robot.m[link.j], link.robot.I[link.j]
     up = -link.robot.g
-    up_q = np.array([each.T @ up for each in R0_q]).T
+    up_q = np.array([each.T @ up for each in R0_q]).reshape(-1, 3).T
     FG = Sensitive(m * (xddG.x + R0.T @ up), m * (xddG.q + up_q), m * xddG.qd, m * xddG.qdd)  # 3.67, 3.68
     H, H_q, H_qd = inertia @ w.x, inertia @ w.q, inertia @ w.qd  # 3.64 to 3.66
     tG = Sensitive(
@@ -274,10 +274,11 @@ def add_load(
     n = len(R0_q)
 
     def in_link(x: Vector) -> Sensitive:  # 3.76, 3.77, 3.88, 3.89
-        return Sensitive(R0.T @ x, np.array([each.T @ x for each in R0_q]).T, *np.zeros((2, 3, n)))
+        return Sensitive(R0.T @ x, np.array([each.T @ x for each in R0_q]).reshape(-1, 3).T, *np.zeros((2, 3, n)))
 
     Fe, moment = in_link(load.F), in_link(load.tau)
-    Fe = replace(Fe, x=form("3.76", Fe.x, R0_q[load.k].T @ load.F))
+    if "3.76" in form.printed:
+        Fe = replace(Fe, x=R0_q[load.k].T @ load.F)
     lever = levered(load.r, np.zeros((3, n)), Fe)  # 3.84, 3.85: r_k in both
     of_force = replace(lever, q=form("3.85", lever.q, 0 * lever.q))
     for j in reversed(range(load.k + 1)):
