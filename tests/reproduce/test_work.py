@@ -1,4 +1,4 @@
-"""The recursive Lagrangian formulation agrees with the library, and operations as written are those of the equations."""
+"""The recursive Lagrangian formulation agrees with the library, and equations cost what is counted."""
 
 import numpy as np
 import pytest
