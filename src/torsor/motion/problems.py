@@ -49,9 +49,9 @@ def slide_link(u: float = 0.01, points: int | None = None, variant: str = "print
     from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of the printed data is T = 0.64626
     s and J = 0.853063, not the published 0.5585 s. There are two other interpretations. With ``variant="reordered"``,
     the four numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4). It gives 0.56714 s and
-    0.748623 and is the natural interpretation that comes closest. With "without-offset", the link angle is q2 instead
-    of pi/2 + q2. It gives 0.58578 s and 0.773235; its q2 has a different zero, so positions are pi/2 less than printed.
-    Which interpretation is intended is unknown. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the
+    0.748623. With "without-offset", the link angle is q2 instead of pi/2 + q2. It gives 0.58578 s and 0.773235; its q2
+    has a different zero, so positions are pi/2 less than printed. Which interpretation is intended is unknown; ``torsor
+    reproduce barman/slide-time`` compares more. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the
     time-effort front over u.
     """
     one_of(variant, VARIANTS, "slide-link", "variant")

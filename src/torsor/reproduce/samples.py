@@ -82,6 +82,15 @@ def standard() -> Standard:
     return Standard(data, robot, (q, v, a_), barman.Load(k, force, moment, arm), external)
 
 
+def standard_chain(n: int) -> barman.Robot:
+    """Return a chain of n revolute joints in standard Denavit-Hartenberg parameters, none of which is zero."""
+    rng = np.random.default_rng(n)
+    m, r, inertia = _bodies(rng, n)
+    theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
+    d, g = np.full(n, 0.25), np.array([0.0, 0.0, -9.81])  # with a power of two, products with d are exact
+    return barman.Robot(np.ones(n, dtype=bool), theta, d, rng.uniform(0.1, SIZE, n), alpha, r, m, inertia, g)
+
+
 class Modified(NamedTuple):
     """A chain in modified Denavit-Hartenberg parameters, and a motion q, v, a, j."""
 

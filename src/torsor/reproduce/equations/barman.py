@@ -5,8 +5,9 @@ planning", Oklahoma State University 2020 (equation numbers in comments; a ``For
 
 Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of
 mass may be anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling
-body, so that eq. 3.67 has a minus sign. The thesis writes x_{j,i}, x_{j,i'} and x_{j,i''} for the sensitivities of x_j
-to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and those for joints after j are zero.
+body, so that eq. 3.67 has a minus sign. The thesis, whose g points upwards, writes x_{j,i}, x_{j,i'} and x_{j,i''} for
+the sensitivities of x_j to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and those for
+joints after j are zero.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +53,7 @@ def inverse_dynamics(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, load: Load | None = None
 ) -> tuple[Vector, Matrix, Matrix]:
     """Return (tau, Fp, Tp) without sensitivities."""
-    tau, Fp, Tp = sensitivities(robot, q, qd, qdd, load)
+    tau, Fp, Tp = sensitivities(robot, q, qd, qdd, load, columns=0)
     return tau.x, Fp.x, Tp.x
 
 
@@ -102,8 +103,8 @@ class Sensitivities(NamedTuple):
 class Link:
     """Step 2 for link j: its local rotation, its unit vector, and the vectors from O_{j-1} to O_j and to G_j."""
 
-    def __init__(self, robot: Robot, j: int, q: Vector) -> None:
-        self.robot, self.j, self.n = robot, j, len(robot.m)
+    def __init__(self, robot: Robot, j: int, q: Vector, columns: int | None = None) -> None:
+        self.robot, self.j, self.n = robot, j, len(robot.m) if columns is None else columns
         self.turns, self.slides = float(robot.revolute[j]), float(not robot.revolute[j])
         theta, d = robot.theta[j] + self.turns * q[j], robot.d[j] + self.slides * q[j]
         sa, ca = np.sin(robot.alpha[j]), np.cos(robot.alpha[j])
@@ -116,7 +117,7 @@ class Link:
 
     def own(self, x: Vector) -> Matrix:
         """Return sensitivities that are x for joint j and zero for the others."""
-        return np.outer(x, np.eye(self.n)[self.j])
+        return np.outer(x, np.eye(len(self.robot.m), self.n)[self.j])
 
     def down(self, x: Sensitive) -> Sensitive:
         """Return ^jx_{j-1} = R_j^T x_{j-1}."""
@@ -169,12 +170,12 @@ def linear(
 
 
 def inertial(
-    link: Link, w: Sensitive, wd: Sensitive, xddG: Sensitive, R0: Matrix, R0_q: Matrix, form: Form
+    link: Link, w: Sensitive, wd: Sensitive, xddG: Sensitive, R0: Matrix, R0_q: Matrix
 ) -> tuple[Sensitive, Sensitive]:
     """Return the inertia force and torque of link j: step 8."""
     m, inertia = link.robot.m[link.j], link.robot.I[link.j]
-    up = form("3.67", -link.robot.g, link.robot.g)
-    up_q = np.array([each.T @ up for each in R0_q]).T
+    up = -link.robot.g
+    up_q = np.array([each.T @ up for each in R0_q]).reshape(-1, 3).T
     FG = Sensitive(m * (xddG.x + R0.T @ up), m * (xddG.q + up_q), m * xddG.qd, m * xddG.qdd)  # 3.67, 3.68
     H, H_q, H_qd = inertia @ w.x, inertia @ w.q, inertia @ w.qd  # 3.64 to 3.66
     tG = Sensitive(
@@ -201,11 +202,13 @@ class Step(NamedTuple):
     xdd_centre: Sensitive
 
 
-def outward(robot: Robot, q: Vector, qd: Vector, qdd: Vector, form: Form = CORRECTED) -> Iterator[Step]:
+def outward(
+    robot: Robot, q: Vector, qd: Vector, qdd: Vector, form: Form = CORRECTED, columns: int | None = None
+) -> Iterator[Step]:
     """Yield the motion of each link with its sensitivities, from root to tip: steps 2 to 7."""
-    w = wd = xdd = Sensitive.zero(len(robot.m))
+    w = wd = xdd = Sensitive.zero(len(robot.m) if columns is None else columns)
     for j in range(len(robot.m)):
-        link = Link(robot, j, q)
+        link = Link(robot, j, q, columns)
         w, wd = angular(link, w, wd, qd[j], qdd[j], form)
         xddp = link.down(xdd)  # 3.47 to 3.49
         xdd = xddp + linear(link, w, wd, qd[j], qdd[j], link.Dx, False, form)  # 3.53 to 3.55
@@ -214,19 +217,28 @@ def outward(robot: Robot, q: Vector, qd: Vector, qdd: Vector, form: Form = CORRE
 
 
 def sensitivities(
-    robot: Robot, q: Vector, qd: Vector, qdd: Vector, load: Load | None = None, form: Form = CORRECTED
+    robot: Robot,
+    q: Vector,
+    qd: Vector,
+    qdd: Vector,
+    load: Load | None = None,
+    form: Form = CORRECTED,
+    columns: int | None = None,
 ) -> Sensitivities:
-    """Return tau, Fp and Tp with their sensitivities. The direction of ``load`` is constant in frame 0."""
-    n = len(robot.m)
+    """Return tau, Fp and Tp with their sensitivities. The direction of ``load`` is constant in frame 0.
+
+    ``columns`` is the number of joints for which sensitivities are computed, by default all.
+    """
+    n = len(robot.m) if columns is None else columns
     R0, R0_q, links, wrenches, rotations = np.eye(3), np.zeros((n, 3, 3)), [], [], []
-    for j, (link, w, wd, _, xddG) in enumerate(outward(robot, q, qd, qdd, form)):
+    for j, (link, w, wd, _, xddG) in enumerate(outward(robot, q, qd, qdd, form, columns)):
         R0_q = np.array([(R0 @ link.R_own) if i == j else R0_q[i] @ link.R for i in range(n)])  # 3.63
         R0 = R0 @ link.R  # 3.62
         links.append(link)
         rotations.append((R0, R0_q))
-        wrenches.append(inertial(link, w, wd, xddG, R0, R0_q, form))
+        wrenches.append(inertial(link, w, wd, xddG, R0, R0_q))
     Fd = Td = Sensitive.zero(n)
-    for j in reversed(range(n)):  # tip to root
+    for j in reversed(range(len(robot.m))):  # tip to root
         link, (FG, tG) = links[j], wrenches[j]
         Fp = Fd + FG  # 3.74, 3.75
         Dx_q = form("3.83", link.Dx_q, 0 * link.Dx_q)  # the moment arms of a prismatic joint also vary
@@ -258,13 +270,15 @@ def add_load(
 
     Its sensitivities to qd and qdd are zero, so those of Fp and Tp are unchanged (3.79, 3.87, 3.91 corrected).
     """
-    n, (R0, R0_q) = len(links), rotations[load.k]
+    R0, R0_q = rotations[load.k]
+    n = len(R0_q)
 
     def in_link(x: Vector) -> Sensitive:  # 3.76, 3.77, 3.88, 3.89
-        return Sensitive(R0.T @ x, np.array([each.T @ x for each in R0_q]).T, *np.zeros((2, 3, n)))
+        return Sensitive(R0.T @ x, np.array([each.T @ x for each in R0_q]).reshape(-1, 3).T, *np.zeros((2, 3, n)))
 
     Fe, moment = in_link(load.F), in_link(load.tau)
-    Fe = replace(Fe, x=form("3.76", Fe.x, R0_q[load.k].T @ load.F))
+    if "3.76" in form.printed:
+        Fe = replace(Fe, x=R0_q[load.k].T @ load.F)
     at_load = moment_of(load.r, np.zeros((3, n)), Fe)  # 3.84, 3.85: r_k in both
     of_force = replace(at_load, q=form("3.85", at_load.q, 0 * at_load.q))
     for j in reversed(range(load.k + 1)):

@@ -60,17 +60,6 @@ class Tip(NamedTuple):
     n_rate: Vector
 
 
-def acceleration(w: Vector, gam: Vector, r: Vector) -> Vector:
-    """Return the acceleration of a point at r minus that of the origin: (6), (7)."""
-    return cross(gam, r) + cross(w, cross(w, r))
-
-
-def jerk(w: Vector, gam: Vector, iota: Vector, r: Vector) -> Vector:
-    """Return the jerk of a point at r minus that of the origin: (8), (9)."""
-    value: Vector = cross(iota, r) + 2 * cross(gam, cross(w, r)) + cross(w, acceleration(w, gam, r))
-    return value
-
-
 class Rates(NamedTuple):
     """Joint forces and their rates; link i-1 exerts f_i, n_i on link i at O_i, in frame i."""
 
@@ -82,49 +71,102 @@ class Rates(NamedTuple):
     n_rate: Matrix
 
 
+def frames(robot: Robot, q: Vector) -> tuple[list[Matrix], list[Vector]]:
+    """Return the rotations and origins of all frames in the frames before them."""
+    theta, d = (
+        shift + np.where(own, q, 0) for shift, own in ((robot.theta, robot.revolute), (robot.d, ~robot.revolute))
+    )
+    pairs = [placement(*row) for row in zip(robot.a, robot.alpha, theta, d, strict=True)]
+    R, p = zip(*pairs, strict=True)
+    return list(R), list(p)
+
+
+class Point(NamedTuple):
+    """The velocity, acceleration and jerk of a point of a link, without those of the origin of its frame."""
+
+    v: Vector
+    a: Vector
+    j: Vector
+
+
+def moved(w: Vector, gam: Vector, twice_gam: Vector, iota: Vector, r: Vector) -> Point:
+    """Return the motion of the point at r: (6) to (9)."""
+    v = cross(w, r)
+    a = cross(gam, r) + cross(w, v)
+    return Point(v, a, cross(iota, r) + cross(twice_gam, v) + cross(w, a))
+
+
 def force_rates(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, qddd: Vector, tip: Tip | None = None, form: Form = CORRECTED
 ) -> Rates:
     """Return forces, reactions and their rates: (3) to (21)."""
+    return rates(robot, *frames(robot, q), qd, qdd, qddd, tip, form)
+
+
+def rates(
+    robot: Robot,
+    R: list[Matrix],
+    p: list[Vector],
+    qd: Vector,
+    qdd: Vector,
+    qddd: Vector,
+    tip: Tip | None = None,
+    form: Form = CORRECTED,
+    z: Vector = z,
+    base: tuple[Vector, Vector] | None = None,
+) -> Rates:
+    """Return the same for given frames; ``base`` is the acceleration and jerk of the base, by default -g and 0.
+
+    Terms that occur repeatedly are evaluated once, except w x p in (17).
+    """
     N = len(robot.m)
-    R, p, d1, W = list[Matrix](), list[Vector](), list[float](), list[Vector]()
-    F, T, F_rate, T_rate = [], [], [], []
-    w, gam, iota, a, j = np.zeros(3), np.zeros(3), np.zeros(3), -np.asarray(robot.g), np.zeros(3)
+    W, F, T, F_rate, T_rate, v_c = (list[Vector]() for _ in range(6))
+    w = gam = twice_gam = iota = np.zeros(3)
+    a, j = (-np.asarray(robot.g), np.zeros(3)) if base is None else base
     for i in range(N):  # root to tip
-        th, d = ((q[i], qd[i], qdd[i], qddd[i]), (0, 0, 0, 0))[:: 1 if robot.revolute[i] else -1]
-        R_i, p_i = placement(robot.a[i], robot.alpha[i], robot.theta[i] + th[0], robot.d[i] + d[0])
-        Rw, Rgam = R_i.T @ w, R_i.T @ gam
-        a, j = R_i.T @ (a + acceleration(w, gam, p_i)), R_i.T @ (j + jerk(w, gam, iota, p_i))  # from the parent
-        w = Rw + th[1] * z  # (3)
-        gam = Rgam + cross(Rw, th[1] * z) + th[2] * z  # (4)
-        iota = R_i.T @ iota + cross(Rgam, th[1] * z) + form("5", th[3], th[2]) * z  # (5)
-        iota = iota + cross(Rw, 2 * th[2] * z + cross(Rw, th[1] * z))  # (5)
-        a = a + 2 * cross(w, d[1] * z) + d[2] * z  # (6)
-        j = j + form("8", d[3], d[2]) * z + 3 * cross(Rgam, d[1] * z)  # (8)
-        j = j + cross(Rw, 3 * d[2] * z + 3 * cross(Rw, d[1] * z))  # (8)
-        m, c, inertia = robot.m[i], robot.c[i], robot.I[i]
-        F.append(m * (a + acceleration(w, gam, c)))  # (7), (10)
-        T.append(inertia @ gam + cross(w, inertia @ w))  # (11), N in the paper
-        F_rate.append(m * (j + jerk(w, gam, iota, c)))  # (9), (12)
-        turned = cross(w, inertia @ gam) + inertia @ cross(gam, w)
-        T_rate.append(turned + inertia @ iota + cross(gam, inertia @ w) + cross(w, T[i]))  # (13)
-        R, p, d1, W = [*R, R_i], [*p, p_i], [*d1, d[1]], [*W, w]
+        turns, (z1, z2, z3) = robot.revolute[i], (qd[i] * z, qdd[i] * z, qddd[i] * z)
+        R_i, after = R[i].T, moved(w, gam, twice_gam, iota, p[i])
+        Rw, Rgam, Riota = R_i @ w, R_i @ gam, R_i @ iota
+        a, j = R_i @ (a + after.a), R_i @ (j + after.j)  # (6), (8)
+        w, gam, iota = Rw, Rgam, Riota
+        if turns:
+            turned = cross(Rw, z1)
+            w, gam = w + z1, gam + turned + z2  # (3), (4)
+            iota = iota + cross(Rgam, z1) + form("5", z3, z2)  # (5)
+            if i:  # the base is at rest
+                iota = iota + cross(Rw, 2 * z2 + turned)  # (5)
+        else:
+            a = a + 2 * cross(w, z1) + z2  # (6)
+            j = j + form("8", z3, z2) + 3 * cross(Rgam, z1) + cross(Rw, 3 * z2 + 3 * cross(Rw, z1))  # (8)
+        twice_gam = gam + gam
+        m, inertia, centre = robot.m[i], robot.I[i], moved(w, gam, twice_gam, iota, robot.c[i])
+        F.append(m * (a + centre.a))  # (7), (10)
+        F_rate.append(m * (j + centre.j))  # (9), (12)
+        Igam, Iw = inertia @ gam, inertia @ w
+        T.append(Igam + cross(w, Iw))  # (11), N in the paper
+        turned = cross(w, Igam) + inertia @ cross(gam, w)
+        T_rate.append(turned + inertia @ iota + cross(gam, Iw) + cross(w, T[i]))  # (13)
+        W.append(w)
+        v_c.append(centre.v)
     if tip is None:
         tip = Tip(np.eye(3), *np.zeros((5, 3)))
-    f, n, f_rate, n_rate = np.zeros((4, N, 3), np.result_type(q, qd, qdd, float))
-    R, p, d1 = [*R, tip.R], [*p, tip.p], [*d1, 0.0]
-    f_next, n_next, f_rate_next, n_rate_next = tip[2:]
+    f, n, f_rate, n_rate = ([*N * [np.zeros(3)], last] for last in tip[2:])
     for i in reversed(range(N)):  # tip to root
-        R_i, p_i, c, w = R[i + 1], p[i + 1], robot.c[i], W[i]
-        Rf, Rf_rate = R_i @ f_next, R_i @ f_rate_next
+        is_last = i == N - 1
+        R_i, p_i, c, w = tip.R if is_last else R[i + 1], tip.p if is_last else p[i + 1], robot.c[i], W[i]
+        Rf, Rf_rate = R_i @ f[i + 1], R_i @ f_rate[i + 1]
         f[i] = Rf + F[i]  # (14)
-        n[i] = R_i @ n_next + cross(c, F[i]) + cross(p_i, Rf) + T[i]  # (15)
+        n[i] = R_i @ n[i + 1] + cross(c, F[i]) + cross(p_i, Rf) + T[i]  # (15)
         f_rate[i] = Rf_rate + F_rate[i]  # (16)
-        n_rate[i] = R_i @ n_rate_next + cross(cross(w, c), F[i]) + cross(c, F_rate[i]) + T_rate[i]  # (17)
-        p_rate = cross(w, p_i) + d1[i + 1] * R_i @ z  # (29)
-        n_rate[i] += cross(p_rate, form("17", Rf, Rf_rate)) + cross(p_i, Rf_rate)  # (17)
-        f_next, n_next, f_rate_next, n_rate_next = f[i], n[i], f_rate[i], n_rate[i]
-    felt, felt_rate = (np.where(robot.revolute[:, None], *pair) for pair in ((n, f), (n_rate, f_rate)))
-    tau_rate = (felt_rate + np.cross(felt, W)) @ z  # (20), (21)
-    tau = form("19", felt @ z, np.where(robot.revolute, felt @ z, tau_rate))  # (18), (19)
-    return Rates(tau, tau_rate, f, n, f_rate, n_rate)
+        p_rate = cross(w, p_i)  # (29)
+        if not is_last and not robot.revolute[i + 1]:
+            p_rate = p_rate + qd[i + 1] * R_i @ z
+        n_rate[i] = R_i @ n_rate[i + 1] + cross(v_c[i], F[i]) + cross(c, F_rate[i]) + T_rate[i]  # (17)
+        n_rate[i] = n_rate[i] + cross(p_rate, form("17", Rf, Rf_rate)) + cross(p_i, Rf_rate)  # (17)
+    felt, felt_rate = (
+        [pair[not turns][i] for i, turns in enumerate(robot.revolute)] for pair in ((n, f), (n_rate, f_rate))
+    )
+    tau_rate = np.array([(rate + cross(x, w)) @ z for rate, x, w in zip(felt_rate, felt, W, strict=True)])  # (20), (21)
+    tau = np.array([x @ z for x in felt])  # (18), (19)
+    tau = form("19", tau, np.where(robot.revolute, tau, tau_rate))
+    return Rates(tau, tau_rate, *(np.array(each[:N]) for each in (f, n, f_rate, n_rate)))

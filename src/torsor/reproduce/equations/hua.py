@@ -96,8 +96,7 @@ def inverse_dynamics(
     for k in range(N):
         on = robot.carrier[k]
         rotor_rate = robot.eta[k] * (phidd[k] * robot.zm[k] + phid[k] * np.cross(w[on], robot.zm[k]))
-        carried = wd[form("27", on, max(on - 1, 0))]  # as printed, in frame l_m, which is fixed on the link before
-        motors[k] = robot.eta[k] * robot.Iz[k] * (carried + rotor_rate) @ robot.zm[k]  # (8), (9)
+        motors[k] = robot.eta[k] * robot.Iz[k] * (wd[on] + rotor_rate) @ robot.zm[k]  # (8), (9)
     spring = robot.K * (theta - q)
     return Torques(np.where(elastic, spring, load) + motors, f_b, tau_b, load)  # (27) to (29)
 
@@ -109,12 +108,24 @@ def rows(robot: Robot, found: Torques) -> Vector:
 
 
 def forward_dynamics(
-    robot: Robot, q: Vector, qd: Vector, theta: Vector, thetad: Vector, tau: Vector, form: Form = CORRECTED
+    robot: Robot,
+    q: Vector,
+    qd: Vector,
+    theta: Vector,
+    thetad: Vector,
+    tau: Vector,
+    f_e: Vector | None = None,
+    tau_e: Vector | None = None,
+    friction: Vector | float = 0.0,
+    form: Form = CORRECTED,
 ) -> tuple[Matrix, Vector, Vector]:
-    """Return A, zeta and the accelerations of joints and elastic-joint motors: Algorithm 2, (31) to (36)."""
+    """Return A, zeta and the accelerations of joints and elastic-joint motors: Algorithm 2, (31) to (36).
+
+    ``friction`` (N + N_e,) are tau_fr of the joints and of the motors of elastic joints.
+    """
     N, elastic = len(robot.m), robot.K > 0
     rest = np.zeros(N)
-    zeta = rows(robot, inverse_dynamics(robot, q, qd, rest, theta, thetad, rest))  # (32), (33)
+    zeta = rows(robot, inverse_dynamics(robot, q, qd, rest, theta, thetad, rest, f_e, tau_e))  # (32), (33)
     weightless, columns = robot._replace(g=np.zeros(3)), []
     v, w = form("column", rest, qd), form("column", rest, thetad)
     for unit in np.eye(N + int(elastic.sum())):
@@ -126,4 +137,4 @@ def forward_dynamics(
     A = np.array(columns).T
     spring = robot.K * form("algorithm 2", theta - q, robot.eta * (theta - robot.eta * q))  # (28)
     forces = np.concatenate([np.where(elastic, spring, tau), tau[elastic]])
-    return A, zeta, np.linalg.solve(A, forces - zeta)  # (36)
+    return A, zeta, np.linalg.solve(A, forces + friction - zeta)  # (36)

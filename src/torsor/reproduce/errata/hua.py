@@ -1,4 +1,4 @@
-"""Misprints in Hua et al. 2022."""
+"""Errata of Hua et al. 2022."""
 
 from functools import partial
 
@@ -75,7 +75,7 @@ def _coriolis() -> Decision:
 def _column() -> Decision:
     data, robot, (q, v, _), (theta, w, _) = mixed()
     truth, none = robot.mass_matrix(mixed().state[0]), np.zeros(JOINTS)
-    return compare("column", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, none, form)[0])
+    return compare("column", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, none, form=form)[0])
 
 
 def _lyapunov() -> Decision:
@@ -97,14 +97,7 @@ def _springs() -> Decision:
     tau = np.array([3.0, -1.0, 2.0, 0.5])
     forces = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
     truth = robot.forward_dynamics(np.r_[q, theta[elastic]], np.r_[v, w[elastic]], forces)
-    return compare("algorithm 2", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, tau, form)[2])
-
-
-def _stiffness() -> Decision:
-    """Determine which unit makes K (theta - q) a moment, from the units (kg, m, s, rad) of each."""
-    moment = np.array([1, 2, -2, 0])
-    angle, per_metre, per_radian = np.array([0, 0, 0, 1]), np.array([1, 0, -2, 0]), np.array([1, 2, -2, -1])
-    return words(bool((per_radian + angle == moment).all()), bool((per_metre + angle == moment).all()))
+    return compare("algorithm 2", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, tau, form=form)[2])
 
 
 def _triangle() -> Decision:
@@ -127,7 +120,6 @@ DECISIONS = {
     "eq-42": _lyapunov,
     "algorithm-1-labels": partial(_rows, "algorithm 1"),
     "algorithm-2-spring": _springs,
-    "section-5": _stiffness,
     "table-1-inertia": _triangle,
-    **by_place(_rows, "21", "21 levers", "27"),
+    **by_place(_rows, "21", "21 levers"),
 }
