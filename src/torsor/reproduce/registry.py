@@ -75,7 +75,8 @@ UNUSUAL = {
     ),
     Basis.EQUATION: ("barman/fig-2.1", "guarino/table-3", "khalil/fig-2", "khalil/fig-3"),
     Basis.PROPERTY: (
-        "barman/work", "guarino/cpu-times", "khalil/eel", *(each.name for each in ERRATA if each.decide is None),
+        "barman/work", "guarino/cpu-times", "khalil/eel", "hua/start",
+        *(each.name for each in ERRATA if each.decide is None),
     ),
     Basis.NONE: ("barman/fig-2.2", "barman/fig-4.1", "guarino/fig-1", "khalil/fig-1", "khalil/fig-4", "hua/fig-1"),
 }  # fmt: skip
