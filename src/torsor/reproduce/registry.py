@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torsor.base.errors import ModelError
-from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie
+from torsor.reproduce.documents import barman, gait, ground, guarino, hua, khalil, lie
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.errata.erratum import read_rows
 from torsor.reproduce.item import Item, Kind, Row, Verdict
@@ -53,7 +53,7 @@ ALIASES = {
     **dict.fromkeys(("guarino-2009", "guarino-lo-bianco", "guarino-lo-bianco-2009"), "guarino"),
 }  # fmt: skip
 _LISTS = (
-    lie.ITEMS, barman.ITEMS, barman.ARM_ITEMS, gait.ITEMS, gait.EQUATION_ITEMS, guarino.ITEMS, khalil.ITEMS,
+    lie.ITEMS, barman.ITEMS, barman.ARM_ITEMS, gait.ITEMS, ground.ITEMS, guarino.ITEMS, khalil.ITEMS,
     khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, MISPRINTS,
 )  # fmt: skip
 ITEMS = tuple(item for items in _LISTS for item in items)
