@@ -18,7 +18,7 @@ from torsor.cli.outputs import check_folder, check_new, print_paths, write_json
 if TYPE_CHECKING:
     from torsor.reproduce import Item, Result
 
-KINDS = ("algorithm", "table", "figure", "number", "misprint")
+KINDS = ("algorithm", "table", "figure", "number", "erratum")
 COLOURS = {"agrees": "green", "differs": "yellow", "not reproducible": "cyan", "definition": "dim", "fails": "bold red"}
 LONG_TIME = 5.0  # s above which the expected time of an item is printed
 
@@ -36,7 +36,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     suffixes = (".html", ".md", ".json")
     details = "; also .md and .json"
     add_option(parser, "--report", details, action=OutputFile, suffixes=suffixes)
-    text = "write the list of misprints (.md)"
+    text = "write the list of errata (.md)"
     parser.add_argument("--errata", action=OutputFile, suffixes=(".md",), metavar="FILE", help=text)
 
 
@@ -79,12 +79,12 @@ def _run(arguments: Namespace, console: Console) -> int:
 
 
 def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
-    from torsor.reproduce import DOCUMENTS, Kind
+    from torsor.reproduce import DOCUMENTS, Basis, Kind, basis_of
 
     listed = list(items)
     for document in DOCUMENTS:
         items_of_document = [item for item in listed if item.document == document.name]
-        shown = [item for item in items_of_document if item.kind is not Kind.MISPRINT or kind == "misprint"]
+        shown = [item for item in items_of_document if item.kind is not Kind.ERRATUM or kind == "erratum"]
         if not shown:
             continue
         cited = f"{document.cited[0].upper()}{document.cited[1:]}"
@@ -96,9 +96,12 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
             time = f"{item.seconds:g}" if not item.first else f"{item.seconds:g} ({item.first:g})"
             table.add_row(*map(escape, (item.name, f"{item.title} ({item.place})", item.kind.value, time)))
         console.print(table)
+        compared = [basis_of(item) for item in shown]
+        counts = ", ".join(f"{each.value}: {compared.count(each)}" for each in Basis if each in compared)
+        console.print(f"{len(shown)} items that compare {counts}", style="dim")
         if len(shown) < len(items_of_document):
             more = len(items_of_document) - len(shown)
-            console.print(f"and {more} misprints: torsor reproduce {document.name} --kind misprint\n", style="dim")
+            console.print(f"and {more} errata: torsor reproduce {document.name} --kind erratum\n", style="dim")
     console.print("Times are in seconds on one core, in brackets for the first run on a machine.", style="dim")
     console.print("torsor reproduce NAME computes one item, torsor reproduce --all computes every item.", style="dim")
 

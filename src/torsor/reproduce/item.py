@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+ROUNDING = 1e-12  # relative difference of results of the same equations, which computers may round differently
+BY_DIFFERENCES = 1e-9  # the same if one of them is differentiated by differences
 MAX_NUMBERS_SHOWN = 6  # a vector with more is shortened to its first FIRST_NUMBERS_SHOWN
 FIRST_NUMBERS_SHOWN = 3
 
@@ -28,7 +30,7 @@ class Kind(StrEnum):
     TABLE = "table"
     FIGURE = "figure"
     NUMBER = "number"
-    MISPRINT = "misprint"
+    ERRATUM = "erratum"
 
 
 class Verdict(StrEnum):
@@ -42,11 +44,12 @@ class Verdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a row compares with the library."""
+    """What a row compares with the library; an item counts as the first of these that it has."""
 
-    NUMBER = "printed number"
-    EQUATION = "equation"
-    PROPERTY = "property"
+    NUMBER = "printed numbers"
+    EQUATION = "equations"
+    PROPERTY = "properties"
+    NONE = "definitions"
 
 
 class Row(NamedTuple):
@@ -57,7 +60,7 @@ class Row(NamedTuple):
     ours: str
     difference: str
     verdict: Verdict | None  # None: the document prints no value
-    basis: Basis | None = None
+    basis: Basis = Basis.NONE
     predicted: str = ""  # the printed value according to the reason for a difference
 
 
@@ -72,7 +75,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Item:
-    """An algorithm, a table, a figure, a printed number or a misprint in a document.
+    """An algorithm, a table, a figure, a printed number or an erratum of a document.
 
     ``name`` is "document/item", and ``place`` its location in the document. ``compute`` returns an outcome, or rows
     only. ``reason`` explains differences, and ``missing`` names data that the document lacks. ``seconds`` is the
@@ -125,24 +128,51 @@ def number(
         state = Verdict.DIFFERS
     relative = f"{100 * difference / value:+.2g} %" if value else f"{difference:+.2g}"
     expected = "" if predicted is None else _with(_digits(predicted, printed), unit)
-    texts = _with(printed, unit), _with(_digits(ours, printed), unit), relative if difference else "0"
+    is_equal = abs(difference) <= ROUNDING * abs(value)
+    texts = _with(printed, unit), _with(_digits(ours, printed), unit), "0" if is_equal else relative
     return Row(what, *texts, state, Basis.NUMBER, expected)
 
 
-def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e-11, unit: str = "") -> Row:
+def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = ROUNDING, unit: str = "") -> Row:
     """Return a row that compares the document's equations with the library, relative to the largest component."""
     expected, values = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
     size = np.abs(expected).max(initial=0.0) or 1.0
     error = float(np.abs(values - expected).max(initial=0.0) / size)
-    state = Verdict.AGREES if error <= tolerance else Verdict.FAILS
-    return Row(what, _with(vector(expected), unit), _with(vector(values), unit), f"{error:.1e}", state, Basis.EQUATION)
+    state, shown = _bounded(error, tolerance)
+    first, second = (_with(vector(each, tolerance * size), unit) for each in (expected, values))
+    return Row(what, first, second, shown, state, Basis.EQUATION)
 
 
-def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
-    """Return a row that compares several printed numbers with the computed ones; all must be equal."""
-    values = np.asarray(ours, dtype=float) + 0.0
-    held = np.allclose(values, [float(each) for each in printed], rtol=0, atol=1e-12)
-    shown = ", ".join(f"{x:.6g}" for x in values)
+def zero(what: str, ours: ArrayLike, size: float = 1.0, tolerance: float = ROUNDING, unit: str = "") -> Row:
+    """Return a row about values that are zero in the document, relative to a ``size``; their rounding is not shown."""
+    state, shown = _bounded(float(np.abs(ours).max(initial=0.0)) / size, tolerance)
+    value = "0" if state is Verdict.AGREES else vector(ours)
+    return Row(what, _with("0", unit), _with(value, unit), shown, state, Basis.EQUATION)
+
+
+def _bounded(error: float, tolerance: float) -> tuple[Verdict, str]:
+    """Return the verdict on a relative error, and its bound as text: the error itself depends on the computer."""
+    if error <= tolerance:
+        return Verdict.AGREES, f"below {power(tolerance)}"
+    return Verdict.FAILS, power(error)
+
+
+def power(value: float) -> str:
+    """Return a small number as text with one digit: 1e-9."""
+    return f"{value:.0e}".replace("e-0", "e-")
+
+
+def numbers(
+    what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "", expected: Sequence[float] | None = None
+) -> Row:
+    """Return a row that compares several printed numbers with the computed ones; all must be equal.
+
+    ``expected`` are the values of printed symbols, such as π/2.
+    """
+    values = np.asarray(ours, dtype=float)
+    targets = [float(each) for each in printed] if expected is None else expected
+    held = np.allclose(values, targets, rtol=0, atol=1e-12)
+    shown = ", ".join(f"{x + 0.0:.6g}" for x in values.round(9))
     row = claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
     return row._replace(basis=Basis.NUMBER)
 
@@ -160,9 +190,9 @@ def claim(
     return Row(what, printed, ours, "", Verdict.AGREES if holds else other, Basis.PROPERTY, expected)
 
 
-def lacking(what: str, printed: str, ours: str) -> Row:
+def lacking(what: str, printed: str, ours: str, basis: Basis = Basis.NUMBER) -> Row:
     """Return a row whose printed value cannot be computed, because the document lacks data (``missing``)."""
-    return Row(what, printed, ours, "", Verdict.MISSING)
+    return Row(what, printed, ours, "", Verdict.MISSING, basis)
 
 
 def only(what: str, ours: str) -> Row:
@@ -202,13 +232,12 @@ def _with(text: str, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def vector(values: ArrayLike) -> str:
-    """Return a vector as text, shortened."""
+def vector(values: ArrayLike, least: float = 0.0) -> str:
+    """Return a vector as text, shortened; values below ``least``, which are rounding errors, are shown as zero."""
     flat = np.ravel(values)
-    least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding errors are shown as zero
     is_long = len(flat) > MAX_NUMBERS_SHOWN
     numbers = flat[:FIRST_NUMBERS_SHOWN] if is_long else flat
-    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in numbers)
+    shown = ", ".join("0" if abs(x) <= least else f"{x + 0.0:.6g}" for x in numbers)
     return f"{shown}, ... ({len(flat)})" if is_long else shown
 
 
@@ -225,6 +254,12 @@ class Result:
     def rows(self) -> Sequence[Row]:
         """The rows; empty if the item was skipped."""
         return () if self.outcome is None else self.outcome.rows
+
+    @property
+    def basis(self) -> Basis:
+        """What the rows compare."""
+        found = {row.basis for row in self.rows}
+        return next((basis for basis in Basis if basis in found), Basis.NONE)
 
     @property
     def has_figure(self) -> bool:

@@ -7,22 +7,21 @@ from typing import NamedTuple
 from torsor.base.errors import ModelError
 from torsor.reproduce.documents import barman, gait, ground, guarino, hua, khalil, lie
 from torsor.reproduce.errata import ERRATA, Erratum
-from torsor.reproduce.errata.erratum import read_rows
-from torsor.reproduce.item import Item, Kind, Row, Verdict
+from torsor.reproduce.errata.erratum import Category, read_rows
+from torsor.reproduce.item import Basis, Item, Kind, Row, Verdict
 
+EDITORIAL = "editorial"  # the difference of an erratum that has no two forms to evaluate
 TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_printed_form_does_not"
 
 
-def deciding_test(erratum: Erratum) -> str:
-    """Return the id of the test that decides a misprint."""
-    return f"{TEST}[{erratum.name}]"
-
-
 def _compute(erratum: Erratum) -> list[Row]:
+    texts = erratum.printed, erratum.corrected
+    if erratum.decide is None:
+        return [Row("the text contradicts itself", *texts, EDITORIAL, Verdict.DIFFERS, Basis.PROPERTY)]
     decision = erratum.decide()
-    printed = f"{erratum.printed} (off by {percent(decision.printed)})"
     state = Verdict.DIFFERS if decision.is_clear else Verdict.FAILS
-    return [Row(f"compared with: {erratum.truth}", printed, erratum.corrected, f"{decision.corrected:.0e}", state)]
+    error = f"{percent(decision.printed)} as printed"
+    return [Row(f"compared with: {erratum.truth}", *texts, error, state, Basis.EQUATION)]
 
 
 def percent(error: float) -> str:
@@ -31,11 +30,18 @@ def percent(error: float) -> str:
     return f"{float(f'{value:.2g}'):g} {unit}"
 
 
-MISPRINT_REASON = "the printed form is wrong, the corrected form holds"
-MISPRINTS = [
-    Item(each.name, "a misprint", Kind.MISPRINT, each.place, partial(_compute, each), MISPRINT_REASON, seconds=0.2)
+REASONS = {
+    Category.MISPRINT: "the printed form is wrong, the corrected form holds",
+    Category.OMISSION: "the document leaves out what the corrected form adds",
+    Category.EXTRACTION: "the copy that was read has lost marks, probably in the extraction of its text",
+}
+ERRATUM_ITEMS = [
+    Item(
+        each.name, each.category.value, Kind.ERRATUM, each.place, partial(_compute, each), REASONS[each.category],
+        seconds=0.2,
+    )
     for each in ERRATA
-]
+]  # fmt: skip
 
 
 class Document(NamedTuple):
@@ -54,9 +60,34 @@ ALIASES = {
 }  # fmt: skip
 _LISTS = (
     lie.ITEMS, barman.ITEMS, barman.ARM_ITEMS, gait.ITEMS, ground.ITEMS, guarino.ITEMS, khalil.ITEMS,
-    khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, MISPRINTS,
+    khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, ERRATUM_ITEMS,
 )  # fmt: skip
 ITEMS = tuple(item for items in _LISTS for item in items)
+# What items of a kind compare, and the items that compare something else.
+USUAL = {
+    Kind.ALGORITHM: Basis.EQUATION, Kind.TABLE: Basis.NUMBER, Kind.NUMBER: Basis.NUMBER, Kind.FIGURE: Basis.PROPERTY,
+    Kind.ERRATUM: Basis.EQUATION,
+}  # fmt: skip
+UNUSUAL = {
+    Basis.NUMBER: (
+        "barman/fig-4.4", "barman/fig-4.5", "barman/fig-4.6", "barman/fig-4.7", "barman/fig-5.1", "hua/fig-2",
+    ),
+    Basis.EQUATION: ("barman/fig-2.1", "guarino/table-3", "khalil/fig-2", "khalil/fig-3"),
+    Basis.PROPERTY: ("khalil/eel", *(each.name for each in ERRATA if each.decide is None)),
+    Basis.NONE: ("barman/fig-2.2", "barman/fig-4.1", "guarino/fig-1", "khalil/fig-1", "khalil/fig-4", "hua/fig-1"),
+}  # fmt: skip
+
+
+def basis_of(item: Item) -> Basis:
+    """Return what an item compares.
+
+    Example:
+        >>> basis_of(find(["khalil/inverse"])[0]).value
+        'equations'
+    """
+    return next((basis for basis, names in UNUSUAL.items() if item.name in names), USUAL[item.kind])
+
+
 QUICK_SECONDS = 5.0  # s, maximum time of an item of ``--quick``
 
 

@@ -9,8 +9,9 @@ from torsor.base.documents import header, write_document
 from torsor.base.files import replacing
 from torsor.base.html_report import html_table, html_text, image, write_html
 from torsor.reproduce.errata import ERRATA
-from torsor.reproduce.item import Kind, Result, Row, Verdict
-from torsor.reproduce.registry import DOCUMENTS, Document, deciding_test, percent
+from torsor.reproduce.errata.erratum import MAX_CORRECTED_ERROR, Category
+from torsor.reproduce.item import Basis, Kind, Result, Row, Verdict, power
+from torsor.reproduce.registry import DOCUMENTS, EDITORIAL, TEST, Document, percent
 
 TITLE = "The papers, reproduced"
 HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
@@ -19,25 +20,41 @@ COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares every algorithm, table, figure and printed number of the five documents that Torsor implements "
     "with the result of the library. Where a document prints equations but no numbers, its corrected equations are "
-    "evaluated for a random robot. Differences of vectors are relative to the largest component."
+    "evaluated for a random robot. Differences of vectors are relative to the largest component; bounds are shown "
+    "instead of differences that depend on rounding. The copies that were read are extracted text without figures, so "
+    "only words and numbers about a figure can be compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
-AGREEING = "Items that agree list what was compared, with the largest difference."
+AGREEING = "Items that agree list what was compared, with the largest bound."
 LEGEND = {
     Verdict.AGREES: "our value rounds to the printed one, or equals the result of the printed equations up to rounding",
-    Verdict.DIFFERS: "our value differs, and the reason is given",
+    Verdict.DIFFERS: "our value differs, and the value predicted by the given reason agrees with the document",
     Verdict.MISSING: "the document lacks data for its results; the comparison uses chosen data",
     Verdict.DEFINES: "a sketch that defines symbols, without numbers",
-    Verdict.FAILS: "our value is wrong, or the reason does not explain the difference",
+    Verdict.FAILS: "our value is wrong, or the value predicted by the reason does not agree with the document",
 }
+CLASSES = {
+    Category.MISPRINT: "a wrong sign, index, symbol or statement",
+    Category.OMISSION: "something that the document needs is left out",
+    Category.EXTRACTION: "a probable loss in the extraction of the text, not of the document",
+}
+RIGHT = (
+    ("the Lie-algebra notes, 3.3", "[ad_V]ᵀ has minus signs", "the transpose of a skew matrix is its negative"),
+    ("Barman 2020, eq. 3.67", "+ ⁰Rᵀ g", "a convention: g points upwards, against the acceleration of free fall"),
+    ("Barman 2020, eqs. 3.93, 3.95", "a term with R_{j,i}ᵀ e_z", "the term is 0: R_jᵀ e_z does not depend on q_j"),
+    ("Hua et al. 2022, eqs. 27, 29", "vectors in frame l_mi", "a scalar product has the same value in every frame"),
+)
+COMPARED = (Basis.NUMBER, Basis.EQUATION, Basis.PROPERTY)
 
 
-def summary(results: Iterable[Result]) -> str:
-    """Return a sentence with the number of items per verdict."""
+def summary(results: Sequence[Result]) -> str:
+    """Return a sentence with the number of items per verdict, and of their rows by what they compare."""
     verdicts = [result.verdict for result in results]
     parts = [f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Verdict if verdicts.count(verdict)]
     skipped = verdicts.count(None)
-    return ", ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])])
+    found = [row.basis for result in results for row in result.rows]
+    rows = ", ".join(f"{basis.value}: {found.count(basis)}" for basis in COMPARED if basis in found)
+    return ", ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])]) + (f"; rows: {rows}" if rows else "")
 
 
 def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[Path]:
@@ -102,16 +119,15 @@ def _markdown_cells(row: Row) -> tuple[str, ...]:
 def _compared(rows: Sequence[Row]) -> str:
     """Return what was compared, with the largest difference; each percentage follows its quantity."""
     compared = [f"{row.what}, {row.difference}" if "%" in row.difference else row.what for row in rows]
-    differences = [abs(float(row.difference)) for row in rows if row.difference and "%" not in row.difference]
-    largest = max(differences, default=0.0)
-    return f"{'; '.join(compared)}: {largest:.1e}" if largest else "; ".join(compared)
+    bounds = {float(row.difference[6:]): row.difference for row in rows if row.difference.startswith("below ")}
+    return "; ".join(compared) + (f": {bounds[max(bounds)]}" if bounds else "")
 
 
 def _grouped(results: Sequence[Result]) -> Iterator[tuple[Document, list[Result], list[Result]]]:
-    """Yield each document that has results, with the results of its items and of its misprints."""
+    """Yield each document that has results, with the results of its items and of its errata."""
     for each in DOCUMENTS:
         document_results = [result for result in results if result.item.document == each.name]
-        wrong = [result for result in document_results if result.item.kind is Kind.MISPRINT]
+        wrong = [result for result in document_results if result.item.kind is Kind.ERRATUM]
         if document_results:
             yield each, [result for result in document_results if result not in wrong], wrong
 
@@ -153,11 +169,7 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     lines += ["`torsor reproduce NAME` prints all values of an item."]
     if "bibliography.md" in beside:
         lines += ["The [bibliography](bibliography.md) lists the documents."]
-    counts = [
-        [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
-    ]
-    rows = [[state.value, words, *(str(found.count(state)) for found in counts)] for state, words in LEGEND.items()]
-    lines += _table(("verdict", "meaning", "items", "misprints"), rows)
+    lines += _counts(results)
     first_item = dict[str, str]()  # by reason: several items often share one
     for each, items, wrong in _grouped(results):
         lines += ["", f"## {_upper(each.cited)}"]
@@ -179,8 +191,23 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
             if result.has_figure:
                 lines += ["", f"![{item.title}]({folder}/{figure_name(result)})"]
         if wrong:
-            lines += ["", f"{len(wrong)} misprints: {link('errata', 'errata.md')}."]
+            lines += ["", f"{len(wrong)} errata: {link('list', 'errata.md')}."]
     return "\n".join([*lines, ""])
+
+
+def _counts(results: Sequence[Result]) -> list[str]:
+    """Return two tables: items, errata and rows by verdict, and items by what they compare."""
+    items = [result for result in results if result.item.kind is not Kind.ERRATUM]
+    errata = [result.verdict for result in results if result.item.kind is Kind.ERRATUM]
+    rows = [(row.verdict, row.basis) for result in items for row in result.rows]
+    lines = []
+    for state, words in LEGEND.items():
+        found = [sum(result.verdict is state for result in items), *(rows.count((state, basis)) for basis in COMPARED)]
+        lines.append([state.value, words, *map(str, [*found, errata.count(state)])])
+    compared = [result.basis for result in items]
+    kinds = [[basis.value, str(compared.count(basis))] for basis in Basis]
+    head = ("verdict", "meaning", "items", *(f"rows: {basis.value}" for basis in COMPARED), "errata")
+    return [*_table(head, lines), *_table(("items that compare", "count"), kinds)]
 
 
 def _html(results: Sequence[Result]) -> list[str]:
@@ -192,7 +219,7 @@ def _html(results: Sequence[Result]) -> list[str]:
     for each, items, wrong in groups:
         names = [(result.item.name, _state(result)) for result in items]
         links = [f'<a href="#{name}">{_coloured(state, name.partition("/")[2])}</a>' for name, state in names]
-        links += [f'<a href="#{each.name}/misprints">misprints ({len(wrong)})</a>'] if wrong else []
+        links += [f'<a href="#{each.name}/errata">errata ({len(wrong)})</a>'] if wrong else []
         parts.append(f"<p>{_upper(html_text(each.cited))}: {', '.join(links)}</p>")
     for each, items, wrong in groups:
         parts.append(f"<h2>{_upper(html_text(each.cited))}</h2><p>{html_text(_about(each))}</p>")
@@ -206,7 +233,7 @@ def _html(results: Sequence[Result]) -> list[str]:
                 parts.append(image(result.figure()))
         if wrong:
             rows = [[html_text(result.item.place), *_html_cells(row)] for result in wrong for row in result.rows]
-            parts.append(f'<h3 id="{each.name}/misprints">Misprints</h3>')
+            parts.append(f'<h3 id="{each.name}/errata">Errata</h3>')
             parts.append(html_table(("place", *HEAD), rows, words=True))
     return parts
 
@@ -222,41 +249,42 @@ def _coloured(state: str, text: str = "") -> str:
 
 
 def errata_page() -> str:
-    """Return the errata page as Markdown: every misprint, its correction and the deciding test.
+    """Return the errata page as Markdown: every erratum, its correction and the deciding test.
 
     Example:
         >>> errata_page().splitlines()[0]
         '# Errata of the documents'
     """
+    counts = [[each.value, CLASSES[each], str(sum(one.category is each for one in ERRATA))] for each in Category]
+    editorial = sum(each.decide is None for each in ERRATA)
     lines = [
         "# Errata of the documents",
         "",
-        "This page is for readers of the five documents that Torsor implements. They contain "
-        f"{len(ERRATA)} known misprints. A test evaluates both forms "
-        "of each: the corrected form agrees with an independent result to 1e-9, and the printed form does not. Errors "
-        "of the printed forms are relative to the largest component, for a random robot; a wrong statement has an "
-        "error of 100 %. If a printed form cannot be evaluated, the corrected column states what is compared. "
-        f"`F` in the test column stands for `{deciding_test(ERRATA[0]).partition('[')[0]}`.",
+        "This page is for readers of the five documents that Torsor implements. The copies that were read are "
+        "extracted text without figures (the Lie-algebra notes are Markdown text). The extraction loses dots, crosses, "
+        f"indices and columns, so that the page of the document may be correct. There are {len(ERRATA)} known errata:",
+        *_table(("class", "meaning", "count"), counts),
         "",
-        "`torsor reproduce khalil/eq-57` prints one misprint, `torsor reproduce --kind misprint` lists all, and "
+        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, without two forms to evaluate. For each of "
+        "the others, a test evaluates both forms: the corrected form agrees with an independent result to "
+        f"{power(MAX_CORRECTED_ERROR)}, and the printed form does not. Errors of the printed forms are relative to the "
+        "largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form cannot be "
+        f"evaluated, the corrected column states what is compared. `F` in the test column stands for `{TEST}`.",
+        "",
+        "`torsor reproduce khalil/eq-57` prints one erratum, `torsor reproduce --kind erratum` lists all, and "
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
     for document in DOCUMENTS:
-        misprints = [erratum for erratum in ERRATA if erratum.name.startswith(f"{document.name}/")]
         lines += ["", f"## {_upper(document.cited)}"]
         rows = []
-        for each in misprints:
-            cells = (each.place, each.printed, each.corrected, percent(each.decide().printed), each.truth)
-            rows.append([*map(_bar, cells), f"`F[{each.name}]`"])
-        head = ("where", "as printed", "corrected", "error", "decided by", "test")
+        for each in ERRATA:
+            if each.name.startswith(f"{document.name}/"):
+                error = EDITORIAL if each.decide is None else percent(each.decide().printed)
+                test = f"`{each.name}`" if each.decide is None else f"`F[{each.name}]`"
+                cells = (each.place, each.category.value, each.printed, each.corrected, error, each.truth)
+                rows.append([*map(_bar, cells), test])
+        head = ("where", "class", "as printed", "corrected", "error", "decided by", "test")
         lines += _table(head, rows)
-    right = (
-        ("the Lie-algebra notes, 3.3", "`[ad_V]ᵀ` has minus signs", "the transpose of a skew matrix is its negative"),
-        (
-            "Barman 2020, eqs. 3.93, 3.95",
-            "a term with `R_{j,i}ᵀ e_z`",
-            "the term is zero: `R_jᵀ e_z` does not depend on q_j",
-        ),
-    )
+    right = [list(map(_bar, row)) for row in RIGHT]
     lines += ["", "## Correct as printed", *_table(("where", "what looks wrong", "why it is correct"), right), ""]
     return "\n".join(lines)

@@ -8,8 +8,8 @@ import numpy as np
 from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import barman, khalil
-from torsor.reproduce.errata import by_name
-from torsor.reproduce.item import Outcome, claim, same
+from torsor.reproduce.errata import DECISIONS
+from torsor.reproduce.item import Outcome, numbers, only, same, zero
 from torsor.reproduce.samples import modified, standard, tree
 from torsor.robot.robot import Robot
 
@@ -148,8 +148,7 @@ def free_body(link: int = 1) -> Outcome:
 
 def link_of_a_tree(link: int = 0) -> Outcome:
     """Return Figure 3 of Khalil 2010: forces and moments on a link with children, in balance (eq. 25)."""
-    left = by_name["khalil/eq-25"].decide().corrected
-    rows = [claim("forces and moments on a link with children", "in balance", f"to {left:.0e}", left < 1e-12)]
+    rows = [zero("forces and moments on a link with children", DECISIONS["khalil/eq-25"]().corrected)]
 
     def draw(figure: Any) -> None:
         data, _, state, fe, *_ = tree()
@@ -216,8 +215,7 @@ def _box(x: float, y: float, width: float, height: float, colour: str) -> Any:
 
 def unified_body() -> Outcome:
     """Return Fig. 2 of Hua et al. 2022: link 1 of the arm and two motors as one rigid body, with rotors locked."""
-    masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at O_2
-    link, total = library.elastic_arm().links[0], float(masses.sum())
+    link, heights = library.elastic_arm().links[0], (0.15, 0.3)  # m, of the link's centre of mass and of the motors
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -232,8 +230,8 @@ def unified_body() -> Outcome:
         tidy(axes, "Fig. 2: link 1 and its motors, one body", "m", "m", beside=True)
 
     rows = [
-        same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
-        same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
+        numbers("mass of link 1, 2.5 kg, with motors 2 and 3, 1.0 kg each (Table I)", ["4.5"], [link.mass], "kg"),
+        only("height of its centre of mass", f"{link.com[1]:.4f} m"),
     ]
     return Outcome(rows, draw, (5.5, 4.0))
 
@@ -280,4 +278,4 @@ def cut_joint() -> Outcome:
         axes.set_aspect("equal")
         tidy(axes, "Figure 2: the cut joint of a five-bar, and its two frames", "x (m)", "y (m)")
 
-    return Outcome([same("origins of the frames k and k + B", pins[0], pins[1], 1e-10, "m")], draw, (6.0, 5.0))
+    return Outcome([same("origins of the frames k and k + B", pins[0], pins[1], unit="m")], draw, (6.0, 5.0))

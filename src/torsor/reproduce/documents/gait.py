@@ -18,7 +18,7 @@ from torsor.human.terms.problem import sampled, walk_of
 from torsor.motion.terms.term import TOUCHING
 from torsor.reproduce.documents.drawing import peaks, tidy
 from torsor.reproduce.documents.printed_walk import KNEE, POINTS, TOLERANCE, habitual_walk, printed_walk
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, lacking, number, only, same
+from torsor.reproduce.item import Basis, Item, Kind, Outcome, Row, claim, lacking, number, only, same
 
 JOINTS = ("hip", "knee", "ankle")
 AXES = ("lateral", "vertical", "fore-aft")
@@ -112,7 +112,7 @@ def _snapshots() -> Outcome:
 
 def _angles() -> Outcome:
     rows = [
-        lacking("magnitudes and trends", "consistent with Xiang et al. 2009b", "not compared: no data of its curves")
+        lacking("magnitudes and trends", "consistent with Xiang et al. 2009b", "not compared: its curves are not available as data", Basis.PROPERTY)
     ]
     for name, walk in WALKS.items():
         likeness = walk().likeness()
@@ -314,8 +314,8 @@ DATA = (
     "that do not hold otherwise. The curves of Xiang et al. 2009b are not available as data"
 )
 COUNTED = (
-    "the thesis does not state which rows it counts, nor how many instants there are. Times are not comparable, because "
-    "all of these differ: body and contacts; tolerance (1e-5, thesis 1e-3); derivatives (exact second ones, thesis "
+    "the thesis does not state which rows it counts, nor how many instants there are. Times are not comparable: all of "
+    "these differ: body and contacts; tolerance (1e-5, thesis 1e-3); derivatives (exact second ones, thesis "
     "first ones); solver (interior point, thesis SNOPT); computer"
 )
 A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"

@@ -76,11 +76,10 @@ def stability() -> list[Row]:
         q, v = 0.4 * rng.normal(size=N + 1), 0.5 * rng.normal(size=N + 1)
         samples.append([np.asarray(each, dtype=float).ravel() for each in closed(rng.uniform(0, 5), q, v)])
     load, pull, motor, falls = (np.array(each) for each in zip(*samples, strict=True))
-    size = np.abs(motor).max()
     return [
-        same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, 1e-9 * size / np.abs(pull).max(), "N m"),
-        same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], 1e-8, "N m"),
-        same("rate of V_2, eq. 52 (negative)", falls[:, 1], falls[:, 0], 1e-8, "W"),
+        same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, unit="N m"),
+        same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], unit="N m"),
+        same("rate of V_2, eq. 52 (negative)", falls[:, 1], falls[:, 0], unit="W"),
     ]
 
 
@@ -189,16 +188,16 @@ def _settings() -> list[Row]:
     soft = robot.elastic[0].motor
     assert soft is not None and not isinstance(soft.stiffness, str | None)
     times = np.array([0.4, 1.7, 3.0])
-    desired = np.asarray(reference(times)[0])
+    desired, motion = np.asarray(reference(times)[0]), run()
     return [
         number("degrees of freedom", "3", robot.nv - len(robot.elastic)),
         claim("elastic joint", "the last one", robot.elastic[0].name, robot.elastic[0] is robot.joints[-1]),
         number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
         claim("carriers of motors 1, 2, 3", "the base, link 1, link 1", ", ".join(carriers), is_held),
         same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
-        numbers("initial joint angles", ["0", "0", "-0.4363"], START[:3], "rad"),
-        number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
-        number("simulated time", "10", SECONDS, "s"),
+        numbers("initial joint angles", ["0", "0", "-0.4363"], motion.q[0, 0, :N], "rad"),
+        only("payload, vertical force on the end effector", "-3 N, used as printed"),
+        number("simulated time", "10", float(motion.times[-1]), "s"),
     ]
 
 

@@ -5,8 +5,9 @@ planning", Oklahoma State University 2020 (equation numbers in comments; a ``For
 
 Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of
 mass may be anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling
-body, so that eq. 3.67 has a minus sign. The thesis writes x_{j,i}, x_{j,i'} and x_{j,i''} for the sensitivities of x_j
-to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and those for joints after j are zero.
+body, so that eq. 3.67 has a minus sign. The thesis, whose g points upwards, writes x_{j,i}, x_{j,i'} and x_{j,i''} for
+the sensitivities of x_j to q_i, q'_i and q''_i; here they are the columns i of x.q, x.qd and x.qdd, and those for
+joints after j are zero.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -169,11 +170,11 @@ def linear(
 
 
 def inertial(
-    link: Link, w: Sensitive, wd: Sensitive, xddG: Sensitive, R0: Matrix, R0_q: Matrix, form: Form
+    link: Link, w: Sensitive, wd: Sensitive, xddG: Sensitive, R0: Matrix, R0_q: Matrix
 ) -> tuple[Sensitive, Sensitive]:
     """Return the inertia force and torque of link j: step 8."""
     m, inertia = link.robot.m[link.j], link.robot.I[link.j]
-    up = form("3.67", -link.robot.g, link.robot.g)
+    up = -link.robot.g
     up_q = np.array([each.T @ up for each in R0_q]).T
     FG = Sensitive(m * (xddG.x + R0.T @ up), m * (xddG.q + up_q), m * xddG.qd, m * xddG.qdd)  # 3.67, 3.68
     H, H_q, H_qd = inertia @ w.x, inertia @ w.q, inertia @ w.qd  # 3.64 to 3.66
@@ -224,7 +225,7 @@ def sensitivities(
         R0 = R0 @ link.R  # 3.62
         links.append(link)
         rotations.append((R0, R0_q))
-        wrenches.append(inertial(link, w, wd, xddG, R0, R0_q, form))
+        wrenches.append(inertial(link, w, wd, xddG, R0, R0_q))
     Fd = Td = Sensitive.zero(n)
     for j in reversed(range(n)):  # tip to root
         link, (FG, tG) = links[j], wrenches[j]

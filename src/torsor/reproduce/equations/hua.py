@@ -96,8 +96,7 @@ def inverse_dynamics(
     for k in range(N):
         on = robot.carrier[k]
         rotor_rate = robot.eta[k] * (phidd[k] * robot.zm[k] + phid[k] * np.cross(w[on], robot.zm[k]))
-        carried = wd[form("27", on, max(on - 1, 0))]  # as printed, in frame l_m, which is fixed on the link before
-        motors[k] = robot.eta[k] * robot.Iz[k] * (carried + rotor_rate) @ robot.zm[k]  # (8), (9)
+        motors[k] = robot.eta[k] * robot.Iz[k] * (wd[on] + rotor_rate) @ robot.zm[k]  # (8), (9)
     spring = robot.K * (theta - q)
     return Torques(np.where(elastic, spring, load) + motors, f_b, tau_b, load)  # (27) to (29)
 

@@ -187,10 +187,10 @@ class Pass:
         self.order = range(n)
 
     def of_antecedent(self, j: int, Vd: Sequence[Vector], Vd_0: Vector, place: str) -> Vector:
-        """Return jT_i Vd_i, in which jT_i is missing in some printed equations."""
+        """Return jT_i Vd_i, in which jT_i is missing in some printed equations, and transposed in (79) to (81)."""
         i = self.robot.antecedent[j]
         before = Vd[i] if i >= 0 else Vd_0
-        return self.form(place, self.T[j] @ before, before)
+        return self.form(place, self.T[j] @ before, self.T[j].T @ before if place == "79" else before)
 
 
 def spatial_inertia(M: float, MS: Vector, J: Matrix) -> Matrix:

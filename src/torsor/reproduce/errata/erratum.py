@@ -1,8 +1,9 @@
-"""A misprint: the equation as printed and as corrected, and the computation that decides between them."""
+"""An erratum: the equation as printed and as corrected, and the computation that decides between them."""
 
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,25 +28,35 @@ class Decision(NamedTuple):
         return self.corrected <= MAX_CORRECTED_ERROR and self.printed >= MIN_PRINTED_ERROR
 
 
+class Category(StrEnum):
+    """The class of an erratum."""
+
+    MISPRINT = "misprint"
+    OMISSION = "omission"
+    EXTRACTION = "extraction"  # a probable loss in the extraction of the text that was read
+
+
 @dataclass(frozen=True)
 class Erratum:
-    """A misprint in a document.
+    """An erratum of a document.
 
     ``name`` is the item name ("khalil/eq-57"), ``place`` the equation or section, and ``truth`` the independent result
-    with which ``decide`` compares both forms.
+    with which ``decide`` compares both forms. An editorial erratum has no such computation.
 
     Example:
-        >>> wrong = Erratum("notes/eq-1", "eq. 1", "2 + 2 = 5", "2 + 2 = 4", lambda: decide(2 + 2, 4, 5), "counting")
+        >>> forms = "2 + 2 = 5", "2 + 2 = 4", "counting"
+        >>> wrong = Erratum("notes/eq-1", Category.MISPRINT, "eq. 1", *forms, lambda: decide(2 + 2, 4, 5))
         >>> wrong.decide().is_clear
         True
     """
 
     name: str
+    category: Category
     place: str
     printed: str
     corrected: str
-    decide: Callable[[], Decision]
     truth: str
+    decide: Callable[[], Decision] | None = None
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -83,7 +94,7 @@ def derivative(function: Callable[[float], Any], h: float) -> Any:
 
 
 def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Callable[[], Decision]]:
-    """Return decisions by misprint name, each with one of the equations as printed."""
+    """Return decisions by erratum name, each with one of the equations as printed."""
     return {f"eq-{place.replace(' ', '-')}": partial(decision, place) for place in places}
 
 

@@ -1,4 +1,4 @@
-"""Misprints in the Lie-algebra notes."""
+"""Errata of the Lie-algebra notes."""
 
 from typing import NamedTuple
 
