@@ -11,7 +11,20 @@ import numpy as np
 import pytest
 
 from torsor.cli.main import main
-from torsor.reproduce import DOCUMENTS, ITEMS, Item, Kind, Outcome, Verdict, basis_of, find, is_quick, run, write_report
+from torsor.reproduce import (
+    DOCUMENTS,
+    ITEMS,
+    Item,
+    Kind,
+    Outcome,
+    Verdict,
+    basis_of,
+    find,
+    is_quick,
+    run,
+    summary,
+    write_report,
+)
 from torsor.reproduce.item import claim, lacking, number, numbers, only, same, verdict, zero
 from torsor.reproduce.report import cells
 
@@ -116,7 +129,7 @@ def test_without_names_the_command_lists_all_items(capsys: pytest.CaptureFixture
     assert main(["reproduce"]) == 0
     listed = capsys.readouterr().out
     assert all(each.name in listed for each in ITEMS if each.kind is not Kind.ERRATUM)
-    assert "27 errata" in listed and "Mohammad Poursina" in listed
+    assert "28 errata" in listed and "Mohammad Poursina" in listed
     assert "7 items that compare printed numbers: 1, equations: 6" in listed
     assert main(["reproduce", "--kind", "erratum"]) == 0
     listed = capsys.readouterr().out
@@ -242,6 +255,16 @@ def test_a_report_in_markdown_has_a_folder_of_figures(tmp_path: Path) -> None:
     assert "](bibliography.md)" in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 
+def test_a_report_counts_items_errata_and_rows_by_what_they_compare(tmp_path: Path) -> None:
+    names = ["guarino/table-3", "lie/orders", "khalil/eq-57", "khalil/eq-13"]
+    results = [run(each) for each in find(names)]
+    page = write_report(tmp_path / "page.md", results)[0].read_text(encoding="utf-8")
+    counts = dict(re.findall(r"^\| (agrees|differs) \|.*?((?: \| \d+){5}) \|$", page, flags=re.MULTILINE))
+    assert counts == {"agrees": " | 0 | 5 | 5 | 0 | 0", "differs": " | 2 | 0 | 0 | 2 | 2"}
+    assert "| printed numbers | 1 |\n| equations | 1 |\n| properties | 0 |" in page
+    assert summary(results) == "differs: 4; rows: printed numbers: 5, equations: 6, properties: 3"
+
+
 def test_the_contents_of_a_report_in_html_lead_to_its_items(tmp_path: Path) -> None:
     names = ["lie/orders", "khalil/fig-1", "khalil/eq-57"]
     (path,) = write_report(tmp_path / "page.html", [run(each) for each in find(names)])
@@ -270,9 +293,10 @@ OTHER_ROUNDING = {
 ROWS = """
 import sys
 import numpy as np
-from torsor.reproduce import find, run
+from torsor.reproduce import errata_page, find, run
 A, B = np.random.default_rng(0).normal(size=(2, 6, 6))
 print(np.linalg.solve(A @ B, B).tobytes().hex())
+print(errata_page())
 for item in find(sys.argv[1:]):
     print(item.name, *(tuple(row) for row in run(item).rows), sep="\\n")
 """

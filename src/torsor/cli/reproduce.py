@@ -121,17 +121,17 @@ def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
 
 
 def _print(result: "Result", console: Console) -> None:
-    from torsor.reproduce.report import HEAD, cells
+    from torsor.reproduce.report import HEAD, cells, without_empty
 
     item, state = result.item, "skipped" if result.verdict is None else result.verdict.value
     words = f"[bold]{escape(item.name)}[/bold]: {escape(item.title)} ({escape(item.place)}), "
     console.print(f"{words}[{COLOURS.get(state, 'dim')}]{state}[/], {result.seconds:.1f} s", soft_wrap=True)
     if result.outcome is not None and result.outcome.rows:
         table = Table()
-        for head in HEAD:
+        heads, lines = without_empty(HEAD, map(cells, result.outcome.rows))
+        for head in heads:
             table.add_column(head, overflow="fold")
-        for row in result.outcome.rows:
-            *texts, verdict = cells(row)
+        for *texts, verdict in lines:
             table.add_row(*map(escape, texts), f"[{COLOURS[verdict]}]{verdict}[/]" if verdict else "")
         console.print(table)
     if result.because:

@@ -71,6 +71,7 @@ USUAL = {
 UNUSUAL = {
     Basis.NUMBER: (
         "barman/fig-4.4", "barman/fig-4.5", "barman/fig-4.6", "barman/fig-4.7", "barman/fig-5.1", "hua/fig-2",
+        "hua/fig-3", "hua/fig-6",
     ),
     Basis.EQUATION: ("barman/fig-2.1", "guarino/table-3", "khalil/fig-2", "khalil/fig-3"),
     Basis.PROPERTY: ("khalil/eel", *(each.name for each in ERRATA if each.decide is None)),

@@ -116,6 +116,14 @@ def _markdown_cells(row: Row) -> tuple[str, ...]:
     return what, printed, ours if difference in ("", "0") else f"{ours} ({difference})", *others
 
 
+def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the lines of a table without the column of predicted values if it is empty."""
+    kept, at = [list(line) for line in lines], head.index("predicted")
+    if any(line[at] for line in kept):
+        return list(head), kept
+    return [*head[:at], *head[at + 1 :]], [[*line[:at], *line[at + 1 :]] for line in kept]
+
+
 def _compared(rows: Sequence[Row]) -> str:
     """Return what was compared, with the largest difference; each percentage follows its quantity."""
     compared = [f"{row.what}, {row.difference}" if "%" in row.difference else row.what for row in rows]
@@ -187,7 +195,8 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
                 if item.kind is not Kind.TABLE or any(row.difference for row in result.rows):
                     lines += ["", f"{_bar(_compared(result.rows))}."]
             elif result.rows:
-                lines += _table(MARKDOWN_HEAD, (list(map(_bar, _markdown_cells(row))) for row in result.rows))
+                texts = (list(map(_bar, _markdown_cells(row))) for row in result.rows)
+                lines += _table(*without_empty(MARKDOWN_HEAD, texts))
             if result.has_figure:
                 lines += ["", f"![{item.title}]({folder}/{figure_name(result)})"]
         if wrong:
@@ -228,13 +237,13 @@ def _html(results: Sequence[Result]) -> list[str]:
             parts.append(f'<h3 id="{item.name}">{item.name}</h3><p>{_upper(html_text(item.title))} ')
             parts[-1] += f"({html_text(item.place)}): {_coloured(_state(result))}.{html_text(_because(result))}</p>"
             if result.rows:
-                parts.append(html_table(HEAD, [_html_cells(row) for row in result.rows], words=True))
+                parts.append(html_table(*without_empty(HEAD, map(_html_cells, result.rows)), words=True))
             if result.has_figure:
                 parts.append(image(result.figure()))
         if wrong:
             rows = [[html_text(result.item.place), *_html_cells(row)] for result in wrong for row in result.rows]
             parts.append(f'<h3 id="{each.name}/errata">Errata</h3>')
-            parts.append(html_table(("place", *HEAD), rows, words=True))
+            parts.append(html_table(*without_empty(("place", *HEAD), rows), words=True))
     return parts
 
 

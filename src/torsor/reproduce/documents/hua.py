@@ -282,7 +282,7 @@ ITEMS = [
     Item("hua/algorithm-2", "forward dynamics", A, "Algorithm 2, eqs. 30 to 36", _forward),
     Item("hua/controller", "controller stability", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
     Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
-    Item("hua/simulation", "simulation settings", Kind.NUMBER, "section V", _settings),
+    Item("hua/simulation", "simulation settings", Kind.NUMBER, "section V", _settings, seconds=4, first=10),
     *_figures(3, "no payload"),
     *_figures(6, "payload"),
 ]

@@ -178,7 +178,7 @@ BASE_ITEMS = [
     Item("khalil/base-matrices", "moving base with A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
     Item("khalil/base-inverse", "moving base, inverse dynamics", A, "section 7.2, eqs. 89 to 100", _base_inverse),
     Item("khalil/base-direct", "moving base, direct dynamics", A, "section 7.3, eqs. 101 to 112", _base_direct),
-    Item("khalil/eel", "a bending eel", A, "section 7.2, last paragraph", _eel, seconds=3),
+    Item("khalil/eel", "a bending eel", A, "section 7.2, last paragraph", _eel, seconds=4),
 ]
 
 

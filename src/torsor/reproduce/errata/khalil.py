@@ -78,11 +78,21 @@ def _base_direct(place: str) -> Decision:
     return compare(place, a, lambda form: khalil.direct_dynamics(data, q, v, *loads, base, form).qdd)
 
 
-def _base_at_rest() -> Decision:
-    """Compare betac_0 with the wrench that an unaccelerated base requires: H_1 + A_12 qdd."""
-    data, _, (q, v, a), fe, me, base, _ = tree()
-    _, needed = khalil.base_wrench(data, base, q, v, a, fe, me)
-    return decide(khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base).beta_0, -needed, needed)
+def _base_at_rest(is_other: bool) -> Decision:
+    """Compare betac_0 with the library's wrench on a base without acceleration: H_1 + A_12 qdd.
+
+    As printed, it has the other sign, or belongs to other accelerations of the joints (``is_other``).
+    """
+    data, _, (q, v, a), _, _, base, floating = tree()
+    state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
+    loads, light = np.vstack([np.zeros((1, 6)), tree().external]), floating.with_gravity(np.zeros(3))
+    wrench = light.to(device="casadi").inverse_dynamics(*state, np.r_[np.zeros(6), a], external=loads)
+    truth = -np.r_[wrench[3:6], wrench[:3]]
+
+    def found(a: Array) -> Array:
+        return khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base).beta_0
+
+    return decide(truth, found(a), found(0 * a) if is_other else -found(a))
 
 
 def _independent() -> Decision:
@@ -245,7 +255,8 @@ DECISIONS = {
     "eq-62": _legs,
     "section-7.1": _fixed_frame,
     "section-7.2": _independent,
-    "eq-97": _base_at_rest,
+    "eq-97": partial(_base_at_rest, False),
+    "section-7.3": partial(_base_at_rest, True),
     **by_place(_direct, "15", "41", "41 gamma"),
     **by_place(_elastic, "79", "81"),
     **by_place(_base, "95", "96", "98"),
