@@ -19,7 +19,7 @@ from torsor.motion import Phase
 from torsor.motion.terms.term import TOUCHING
 from torsor.reproduce.documents.drawing import peaks, tidy
 from torsor.reproduce.documents.printed_walk import KNEE, POINTS, TOLERANCE, cpu_seconds, habitual_walk, printed_walk
-from torsor.reproduce.item import Basis, Item, Kind, Outcome, Row, claim, lacking, number, only, power, same
+from torsor.reproduce.item import Basis, Item, Kind, Outcome, Row, claim, lacking, number, only, power, zero
 
 JOINTS = ("hip", "knee", "ankle")
 AXES = ("lateral", "vertical", "fore-aft")
@@ -226,7 +226,8 @@ def _equations() -> Outcome:
     )
     fine = _contact(walk, np.linspace(0.0, 1.0, FINE))
     rows = [
-        same("5.1: integral of squared relative torques", effort, result.objective),
+        zero("5.1: objective, minus the integral of squared relative torques", result.objective - effort),
+        only("the integral", f"{effort:.3f}"),
         _within("5.2: coordinates within their limits", np.maximum(body.lower - at.q, at.q - body.upper).max()),
         _within("5.3: torques of active joints within their limits", used[:, active].max() - 1),
         _within("5.4: heights and velocities, relative to the norm of the variables", contact, TOLERANCE),

@@ -29,7 +29,7 @@ from torsor.human.terms.problem import HumanProblem
 from torsor.motion import MotionResult
 from torsor.reproduce.documents.drawing import tidy
 from torsor.reproduce.documents.printed_walk import habitual_walk
-from torsor.reproduce.item import BY_DIFFERENCES, Item, Kind, Outcome, Row, claim, only, same, zero
+from torsor.reproduce.item import BY_DIFFERENCES, Item, Kind, Outcome, Row, claim, only, zero
 from torsor.robot.robot import Robot
 
 # Section 5.1: the resultant active force and the zero-moment point come first, then the ground forces at that point.
@@ -71,14 +71,14 @@ def _two_steps() -> list[Row]:
     balanced = body.inverse_dynamics(q, v, a, external)
     weight = body.mass * float(np.linalg.norm(body.gravity))
     return [
-        same("step 1: resultant force", force, ground.force, BY_DIFFERENCES, "N"),
-        same("step 1: moment about the origin", moment, ground.moment, BY_DIFFERENCES, "N m"),
+        zero("step 1: resultant force, minus that of the poses", ground.force - force, weight, BY_DIFFERENCES, "N"),
+        zero("step 1: moment, minus that of the poses", ground.moment - moment, weight, BY_DIFFERENCES, "N m"),
         zero("horizontal moment about the zero-moment point", about, weight, BY_DIFFERENCES, "N m"),
         zero("step 2: forces of the six global coordinates", balanced[:, : len(GLOBAL)], weight, unit="N, N m"),
-        same(
-            "step 2: joint torques, by the recursion with ground forces",
-            balanced[:, len(GLOBAL) :],
-            torques[:, len(GLOBAL) :],
+        zero(
+            "step 2: joint torques, minus those of the recursion with ground forces",
+            (torques - balanced)[:, len(GLOBAL) :],
+            weight,
             unit="N m",
         ),
     ]
@@ -153,7 +153,11 @@ def _fatigue() -> Outcome:
     peaks = [float(np.abs(each.fractions[weakest]).max()) for each in (rested, tired)]
     more = lifts(tired, RESTS[0])[0]
     rows = [
-        same(f"strength of {weakest} after {done} lifts", expected, remaining[-1][weakest], BY_DIFFERENCES),
+        zero(
+            f"strength of {weakest} after {done} lifts, minus that of the differential equation",
+            remaining[-1][weakest] - expected,
+            tolerance=BY_DIFFERENCES,
+        ),
         claim(
             "lifting, predicted again with fatigue",
             "to reduce injury",
