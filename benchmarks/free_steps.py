@@ -69,15 +69,15 @@ def main() -> None:
 
 
 def likeness(stride: Stride) -> str:
-    """Return the squared correlation with people, and the RMS difference in standard deviations, per curve."""
-    squares, widths = list[float](), list[float]()
+    """Return the correlation with people, and the RMS difference in standard deviations, per curve."""
+    correlations, widths = list[float](), list[float]()
     found = stride.likeness()
     for name, assumed in CURVES.items():
         band = REFERENCES[name].sd
-        squares.append(found[name].correlation ** 2)
+        correlations.append(found[name].correlation)
         widths.append(found[name].rms / (assumed if band is None else float(band.mean())))
-    each = ", ".join(f"{name} {square:.2f}" for name, square in zip(CURVES, squares, strict=True))
-    return f"r2 {np.mean(squares):.2f}, RMS {np.mean(widths):.2f} SD ({each})"
+    each = ", ".join(f"{name} {r:.2f}" for name, r in zip(CURVES, correlations, strict=True))
+    return f"r {np.mean(correlations):.2f}, RMS {np.mean(widths):.2f} SD ({each})"
 
 
 if __name__ == "__main__":

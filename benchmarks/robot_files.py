@@ -101,7 +101,7 @@ def compared(job: Job, states: int) -> Outcome:
             robot = torsor.load(job.path, base=job.base).to(device="casadi")
         except torsor.ModelError as error:
             refused["refused here"] = str(error)
-    omitted = any("omitted, because mechanisms do not have it" in str(each.message) for each in caught)
+    omitted = any("omitted, because mechanisms do not support it" in str(each.message) for each in caught)
     try:
         model = in_pinocchio(job) if job.format == "URDF" else in_mujoco(job)
     except Exception as error:  # each library has errors of its own

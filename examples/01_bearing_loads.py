@@ -20,9 +20,9 @@ a = change * 60 * t * (1 - t) * (1 - 2 * t)
 loads = bearing_loads(robot, robot.joint_wrenches(q, v, a))
 
 # %% [markdown]
-# `joint_wrenches` returns the moment and force of each joint on its link, here with shape (201, 6, 6). `bearing_loads`
-# splits them at the joint into the axial force, the radial force and the tilting moment of the bearing. The moment
-# about the joint axis is not included, because it is the drive torque.
+# `joint_wrenches` returns the moment and force that each joint exerts on its link, here with shape (201, 6, 6).
+# `bearing_loads` splits this wrench at the joint into the axial force, the radial force and the tilting moment of the
+# bearing. The moment about the joint axis is not included, because it is the drive torque.
 
 # %%
 print("joint                 axial   radial    tilting   (peak; N, N, N m)")

@@ -42,8 +42,8 @@ for robot in (by_table, by_screws, by_parts):
 # %% [markdown]
 # ## Files
 #
-# `torsor.load` selects the format by the file suffix. `base="floating"` adds a free joint at the root link. Warnings
-# list what a format cannot express when a file is written, and unsupported elements when it is read.
+# `torsor.load` selects the format by file suffix. `base="floating"` adds a free joint at the root link. Warnings list
+# properties that the format cannot express when a file is written, and unsupported elements when it is read.
 
 # %%
 arm = torsor.library.ur5()

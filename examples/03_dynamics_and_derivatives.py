@@ -32,7 +32,7 @@ print(robot.inverse_dynamics(*states).shape)
 # ## Derivatives
 #
 # The derivatives with respect to q, v and a are exact and come from one recursion. The error of the linear prediction
-# is therefore of second order: for a step ten times smaller it is a hundred times smaller.
+# is therefore of second order: for a step ten times smaller, it is a hundred times smaller.
 
 # %%
 dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
@@ -42,12 +42,12 @@ for size in (1e-2, 1e-3, 1e-4):
     print(f"step {size:.0e}: {np.abs(error).max():.1e} N m")
 
 # %% [markdown]
-# `robot.derivatives` also has directional derivatives of every method (`jvp`, `vjp`), derivatives of joint reactions
-# (`joint_wrenches`) and the Hessian of weighted forces (`hessian`).
+# `robot.derivatives` also provides directional derivatives of every method (`jvp`, `vjp`), derivatives of joint
+# reactions (`joint_wrenches`) and the Hessian of weighted forces (`hessian`).
 #
 # ## Force rates
 #
-# `force_rate` returns the time derivative of the forces for a given jerk, by the recursion of Guarino Lo Bianco
+# `force_rate` returns the time derivative of the forces for a given jerk, using the recursion of Guarino Lo Bianco
 # (2009). A central difference along the motion confirms the result.
 
 # %%

@@ -2,8 +2,8 @@
 # # 7. Parameter identification
 #
 # This tutorial designs an excitation trajectory, simulates measurements with sensor noise, and identifies physically
-# consistent masses, inertias and friction. A second motion validates the result. It is for engineers who need an
-# accurate model of a real robot.
+# consistent masses, inertias and friction. A second motion validates the result. The tutorial is for engineers who need
+# an accurate model of a real robot.
 
 # %%
 import numpy as np

@@ -48,7 +48,7 @@ left.legend()
 figure
 
 # %% [markdown]
-# If a problem has no solution, the error names the conflicting constraints. Here the duration of 0.3 s is too short.
+# If a problem has no solution, the error names the conflicting constraints. Here, the duration of 0.3 s is too short.
 
 # %%
 try:

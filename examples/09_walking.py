@@ -2,8 +2,8 @@
 # # 9. Human walking
 #
 # This tutorial is for biomechanists and ergonomists. It predicts a minimum-effort walking step for a skeleton with 55
-# degrees of freedom, of which 38 move (after Barman 2020, chapter V). It is compared with measurements of people. Then
-# the same person lifts a box.
+# degrees of freedom, of which 38 move (after Barman 2020, chapter V). The prediction is compared with measurements of
+# people. Then the same person lifts a box.
 
 # %%
 import numpy as np

@@ -2,8 +2,8 @@
 # # 10. Speed: batches, threads, types, C and your own functions
 #
 # Robot methods are compiled to machine code for each robot. This tutorial is for users who evaluate many states or
-# deploy their model, and shows how to use batches, threads, single precision and export. `make bench` measures the
-# speed on your machine and compares it with other libraries.
+# deploy their model. It shows how to use batches, threads, single precision and export. `make bench` measures the speed
+# on your machine and compares it with other libraries.
 
 # %%
 import tempfile

@@ -18,18 +18,23 @@ from torsor.human import REFERENCES, Stride, animate, draw, walking
 
 def draw_curves(stride: Stride, path: Path) -> None:
     """Draw leg angles and the vertical ground force over the stride, with mean and standard deviation of people."""
-    figure, panels = plt.subplots(1, 4, figsize=(14.0, 3.0), layout="constrained")
+    figure, panels = plt.subplots(1, 4, figsize=(14.0, 3.4), layout="constrained")
     for axes, name in zip(panels, ("hip_flexion", "knee_flexion", "ankle_flexion", "vertical"), strict=True):
         people = REFERENCES[name]
         percent = np.linspace(0.0, 100.0, len(people.mean))
-        axes.plot(percent, people.mean, "--", color="0.45")
-        if people.sd is not None:
-            axes.fill_between(percent, people.mean - people.sd, people.mean + people.sd, color="0.85")
-        axes.plot(100 * stride.s, stride.curve(people), color="#1f4e8c", linewidth=2.0)
+        axes.plot(100 * stride.s, stride.curve(people), color="#1f4e8c", linewidth=2.0, label="predicted")
+        if people.sd is None:
+            axes.plot(percent, people.mean, ":", color="0.3", label=f"one adult, {people.label}")
+        else:
+            axes.plot(percent, people.mean, "--", color="0.45", label=f"normal gait, {people.label}")
+            band = (people.mean - people.sd, people.mean + people.sd)
+            axes.fill_between(percent, *band, color="0.85", zorder=0, label="standard deviation, Schwartz 2008")
         title = "vertical ground force" if name == "vertical" else name.replace("_", " ")
         axes.set(title=title, ylabel=people.unit, xlabel="% of stride", xlim=(0.0, 100.0))
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
+    entries = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=80)
 
 

@@ -23,7 +23,7 @@ OPTIONS = (
     *("--headless", "--no-sandbox", "--no-first-run", "--disable-quic", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--remote-debugging-pipe"),
 )
-SOFTWARE = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")  # WebGL without a card
+SOFTWARE = ("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")  # WebGL without a GPU
 WITHOUT_WEBGL = ("--disable-gpu", "--disable-3d-apis", "--disable-webgl")
 
 # Chromium reads commands from file 3 and answers to file 4; numbers of pipes may be these.

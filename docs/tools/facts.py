@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"(<!-- facts: ([\w ]+) -->\n).*?(<!-- end of facts -->)", re.DOTALL)
 Facts = dict[str, Any]
+NOT_MEASURED = "not measured"
 
 
 def table(head: str, rows: Iterable[tuple[str, ...]]) -> str:
@@ -64,8 +65,8 @@ def platforms(facts: Facts, _: str) -> str:
     """Return the platforms."""
     about = facts["platforms"]
     return (
-        f"Python {about['python']} or newer. Tested on {about['run']}; "
-        f"designed for {about['prepared']} too, but untested there."
+        f"Torsor needs Python {about['python']} or newer. It is tested on {about['run']} "
+        f"and should run on {about['prepared']}."
     )
 
 
@@ -74,9 +75,9 @@ def speed(facts: Facts, _: str) -> str:
 
     def cells(figure: Facts | None) -> tuple[str, str]:
         if figure is None:
-            return "", ""
+            return NOT_MEASURED, NOT_MEASURED
         time = f"{figure['ns']:g} ns" if figure["ns"] < 1000 else f"{figure['ns'] / 1000:g} µs"
-        return time, f"{figure['ratio']:.3g}x" if "ratio" in figure else ""
+        return time, f"{figure['ratio']:.3g}x" if "ratio" in figure else NOT_MEASURED
 
     rows = (
         (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(row.get("x86")), *cells(row.get("arm")))

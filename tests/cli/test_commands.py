@@ -164,7 +164,7 @@ def test_robots_with_loops_move_from_their_active_coordinates(
     torsor.library.four_bar().save(path)
     assert main(["info", path]) == 0
     shown = capsys.readouterr().out
-    assert "Loops: pin (revolute)\nFreedoms: 1; redundant equations: 3 of 5\nActive: crank_joint" in shown
+    assert "Loops: pin (revolute)\nDegrees of freedom: 1; redundant equations: 3 of 5\nActive: crank_joint" in shown
     assert main(["simulate", path, "--duration", "0.01"]) == 0  # from a closed start near zero
     assert "largest error of closure" in capsys.readouterr().out
     start = ["--q0", "0.5", "0.2", "1.5", "--v0", "2", "--tau", "3"]
@@ -182,7 +182,7 @@ def test_robots_with_loops_move_from_their_active_coordinates(
 @pytest.mark.slow
 def test_parallel_robots_are_shown_counted_and_simulated(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "delta"]) == 0
-    assert "3 freedoms; legs and their drives: leg1 (shoulder)" in capsys.readouterr().out
+    assert "3 degrees of freedom; legs and their drives: leg1 (shoulder)" in capsys.readouterr().out
     assert main(["count", "three_rrr"]) == 0
     assert main(["simulate", "three_rrr", "--duration", "0.01"]) == 0
     assert "done" in capsys.readouterr().out

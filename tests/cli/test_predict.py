@@ -140,7 +140,10 @@ def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
         (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --age, --stature-percentile"),
         (["swing", "--ergonomics", "x.html"], "--ergonomics is an option of walk, lift, push, pull, reach"),
         (["lift", "--ergonomics", "x.txt"], "x.txt: the suffix is '.txt'; allowed: .html"),
-        (["swing", "--planar"], "--planar is an option of walk, run, not of swing; allowed: only the options of all"),
+        (
+            ["swing", "--planar"],
+            "--planar is an option of walk, run, not of swing; allowed: only the options common to all",
+        ),
         (["reach.toml", "--box", "3"], "--box is an option of walk, lift, not of reach.toml"),
         (["walk", "--backpack", "3", "--box", "3"], "--backpack and --box are both given; allowed: one of them"),
     ],

@@ -1,4 +1,4 @@
-"""Kernels for NVIDIA cards, run on this machine thread by thread: indices, strides, staging, and the numbers."""
+"""Kernels for NVIDIA GPUs, run on the CPU thread by thread: indices, strides, staging and results."""
 
 import pickle
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import torsor
-from card_on_processor import ProcessorDevice
+from gpu_on_cpu import ProcessorDevice
 from methods import TREE_METHODS, request_of, states_of
 from refusals import refused
 from torsor.compiler.cuda import code as cuda_code
@@ -91,12 +91,12 @@ def test_inputs_broadcast_as_those_of_numpy() -> None:
 
 
 def test_results_lie_as_the_inputs_lie() -> None:
-    card = torsor.library.six_axis_arm().to(device="cuda")
+    gpu = torsor.library.six_axis_arm().to(device="cuda")
     rows = np.random.default_rng(3).normal(size=(3, 40, 6))
     columns = [np.asfortranarray(each) for each in rows]
-    assert card.inverse_dynamics(*rows).strides == (48, 8)
-    assert card.inverse_dynamics(*columns).strides == (8, 320)
-    assert card.mass_matrix(columns[0]).strides == (8, 6 * 320, 320)
+    assert gpu.inverse_dynamics(*rows).strides == (48, 8)
+    assert gpu.inverse_dynamics(*columns).strides == (8, 320)
+    assert gpu.mass_matrix(columns[0]).strides == (8, 6 * 320, 320)
 
 
 def test_a_result_too_large_for_shared_memory_lies_coordinate_by_coordinate() -> None:

@@ -1,4 +1,4 @@
-"""PTX without a card: that of every method is written, verified by LLVM, and calls no function that is missing."""
+"""PTX without a GPU: every method has PTX that LLVM verifies and that calls no missing function."""
 
 import re
 import shutil
@@ -12,9 +12,9 @@ import pytest
 import torsor
 from methods import TREE_METHODS, request_of
 from torsor.compiler import read_program
-from torsor.compiler.cuda.card import H200, Card
 from torsor.compiler.cuda.code import Plan, write_kernel
 from torsor.compiler.cuda.device import current
+from torsor.compiler.cuda.gpu import H200, GpuModel
 from torsor.compiler.cuda.large_functions import whole
 
 ROBOT = torsor.library.random_tree(4, seed=1)
@@ -60,14 +60,14 @@ def test_the_compiler_of_the_driver_takes_the_ptx_and_spills_nothing(dtype: str,
 
 
 def test_a_card_gets_the_newest_code_that_its_driver_reads() -> None:
-    assert Card.of(90, 13000) == Card(90, 87)
-    assert Card.of(90, 11080) == Card(90, 78)
-    assert Card.of(100, 12000) == Card(90, 80)  # that version of PTX does not know the card
-    assert ".target sm_75" in Card.of(75, 12080).ptx("")
+    assert GpuModel.of(90, 13000) == GpuModel(90, 87)
+    assert GpuModel.of(90, 11080) == GpuModel(90, 78)
+    assert GpuModel.of(100, 12000) == GpuModel(90, 80)  # that PTX version does not support the GPU
+    assert ".target sm_75" in GpuModel.of(75, 12080).ptx("")
     with pytest.raises(RuntimeError, match=r"GPU driver is for CUDA 11.4; allowed: 11.8 or newer"):
-        Card.of(90, 11040)
+        GpuModel.of(90, 11040)
     with pytest.raises(RuntimeError, match=r"compute capability 6.1; allowed: 7.0"):
-        Card.of(61, 12080)
+        GpuModel.of(61, 12080)
 
 
 def test_without_cupy_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

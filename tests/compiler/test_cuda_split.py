@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
-from card_on_processor import ProcessorDevice
+from gpu_on_cpu import ProcessorDevice
 from robots import robot_file
 from torsor.compiler import read_program
 from torsor.compiler.cuda import kernel as cuda_kernel
@@ -16,7 +16,7 @@ from torsor.compiler.order import alive
 
 @pytest.fixture
 def small_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cards with few registers."""
+    """GPUs with few registers."""
     monkeypatch.setattr(splitting, "_MIN_SPLIT_OPERATIONS", 200)
     monkeypatch.setattr(splitting, "_KEPT", {4: 60, 8: 40})
     monkeypatch.setenv("TORSOR_CACHE", "off")

@@ -105,7 +105,7 @@ def test_a_file_where_the_folder_of_copies_should_be_is_an_error(tmp_path: Path)
     written(tmp_path / "arm" / "hand.obj", OBJ)
     robot = arm(tmp_path / "arm", "hand.obj")
     written(tmp_path / "out" / "arm_meshes", b"")
-    with refused(what="in the place of mesh copies"):
+    with refused(what="has the name of the folder for mesh copies"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert not (tmp_path / "out" / "arm.urdf").exists()
 
@@ -169,7 +169,7 @@ def test_a_planted_link_is_not_written_through(tmp_path: Path) -> None:
     other = written(tmp_path / "other.obj", b"mine")
     copy.unlink()
     copy.symlink_to(other)
-    with refused(what="in the place of mesh copies"):
+    with refused(what="has the name of the folder for mesh copies"):
         robot.save(tmp_path / "out" / "arm.urdf")
     assert other.read_bytes() == b"mine"
 
@@ -183,5 +183,5 @@ def test_copies_do_not_depend_on_folders_that_this_machine_allows(
     (tmp_path / "out").mkdir()
     robot.save(tmp_path / "out" / "arm.urdf")
     assert (tmp_path / "out" / "arm_meshes").is_dir()
-    with warned(what="meshes outside its folder, which Torsor does not read from there: hand.obj"):
+    with warned(what="meshes outside its folder, which Torsor does not read: hand.obj"):
         robot.save(tmp_path / "out" / "arm.toml")

@@ -125,7 +125,7 @@ def test_colours_come_back_and_no_colour_stays_none(tmp_path: Path) -> None:
 
 
 LOST = {
-    "missing": (None, "meshes that are not found, which MuJoCo does not read: a note for Torsor keeps them"),
+    "missing": (None, "meshes that are not found, which MuJoCo does not read; a note for Torsor keeps them"),
     "broken": ("<COLLADA><mesh", "cannot be converted to .obj"),
     "flat": (dae(height=0.0), "hand.dae': its convex hull is flat"),
     "empty": ("", "hand.dae': it cannot be read"),
@@ -177,7 +177,7 @@ def test_meshes_of_one_name_robots_of_one_folder_and_read_only_files_do_not_dist
         assert len(list(surfaces(tmp_path / f"{name}.xml"))) == 2 * len(robot.base.visuals)
         assert not lost_shapes(robot, torsor.load(tmp_path / f"{name}.xml"))
     (tmp_path / "c_meshes").write_text("a file")
-    with refused(where="c_meshes", what="in the place of mesh copies"):
+    with refused(where="c_meshes", what="has the name of the folder for mesh copies"):
         robots["b"].save(tmp_path / "c.xml")
     assert not (tmp_path / "c.xml").exists()
 

@@ -216,13 +216,13 @@ def read(folder: Path, text: str, **settings: bool) -> Robot:
 
 def test_versions_3_and_4_of_a_skeleton_are_the_same_robot(tmp_path: Path) -> None:
     old = read(tmp_path, OLD)
-    with warned(what="omitted, because mechanisms do not have it: Thelen2003Muscle"):
+    with warned(what="omitted, because mechanisms do not support it: Thelen2003Muscle"):
         new = read(tmp_path, NEW)
     assert old == new
     assert (old.nv, len(old.joints)) == (1, 2)
     (tmp_path / "arm.osim").write_text(OLD)
     assert torsor.human.recordings.read_osim(tmp_path / "arm.osim").bodies["arm"].scale.tolist() == [1.1, 1.0, 0.9]
-    with refused(what="do not have Thelen2003Muscle (biceps)"):
+    with refused(what="do not support Thelen2003Muscle (biceps)"):
         read(tmp_path, NEW, strict=True)
 
 

@@ -555,5 +555,5 @@ def test_friction_models_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["urdf", "sdf", "xml", "usda"])
 def test_other_formats_warn_of_friction_models_that_they_cannot_have(tmp_path: Path, suffix: str) -> None:
-    with warned(what="friction beyond Coulomb and viscous friction, which only TOML has (hinge)"):
+    with warned(what="friction beyond Coulomb and viscous friction, which only TOML supports (hinge)"):
         torsor.Robot.of(rubbing()).save(tmp_path / f"arm.{suffix}")

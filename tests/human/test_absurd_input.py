@@ -39,7 +39,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "an end that is none": (lambda: ergonomics.lifting_index(5.0, ENDS[0], None), "destination"),  # type: ignore[arg-type]
     "a disc that is pulled": (lambda: ergonomics.cumulative_dose([0, 1], [-1, -2]), "0 or more"),
     "lumbar loads of NaN": (lambda: ergonomics.lumbar_loads(BODY, STILL * np.nan), "finite"),
-    "lever arms without instants": (
+    "moment arms without instants": (
         lambda: ergonomics.muscle_forces(np.eye(3), np.ones(3), np.ones(3)),
         "levers",
     ),

@@ -80,7 +80,8 @@ def test_a_walk_is_like_its_own_files(stride: Stride, tmp_path: Path) -> None:
     whole = stride.likeness(tmp_path / "walk.csv")
     _same(whole, SAGITTAL)
     _same(stride.likeness(stride), SAGITTAL)
-    assert whole.mean.curves == 11 and whole.mean.r2 == pytest.approx(1.0, abs=1e-12) and whole.mean.rms_sd is None
+    assert whole.mean.correlation == pytest.approx(1.0, abs=1e-12)
+    assert whole.mean.curves == 11 and whole.mean.rms_sd is None
 
 
 def test_the_table_of_a_walk_has_both_legs_and_both_feet(stride: Stride, tmp_path: Path) -> None:
@@ -165,6 +166,13 @@ def test_references_are_given_by_name_mapping_file_and_list(stride: Stride, tmp_
     names = ["knee_flexion", "knee_flexion, mean.csv", "knee_flexion, mean.csv (2)"]
     assert list(several)[:3] == names and several[names[1]].width == pytest.approx(6.0)
     assert list(several.means) == ["mean.npz", "mean.csv", "mean.csv (2)", "predicted, 1.2 m/s"]
+
+
+def test_correlations_keep_their_sign() -> None:
+    knee = REFERENCES["knee_flexion"]
+    found = LikenessTable([(knee, -knee.mean)])
+    assert found.mean.correlation == pytest.approx(-1.0) and found["knee_flexion"].r2 == pytest.approx(1.0)
+    assert "-1.000" in str(found) and "-1.000" in found._repr_html_()
 
 
 def test_the_table_prints_shows_and_becomes_json(stride: Stride) -> None:

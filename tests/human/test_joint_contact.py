@@ -1,4 +1,4 @@
-"""Muscle forces satisfy the conditions of their optimum, and lever arms are those of the published set."""
+"""Muscle forces satisfy the conditions of their optimum, and moment arms are those of the published set."""
 
 import numpy as np
 import pytest
@@ -6,24 +6,24 @@ import pytest
 import torsor
 from torsor.human import Person
 from torsor.human.ergonomics import muscle_forces
-from torsor.human.ergonomics.joint_contact import GROUPS, NAMES, crosses, largest_forces, lever_arms
+from torsor.human.ergonomics.joint_contact import GROUPS, NAMES, crosses, largest_forces, moment_arms
 
 MAN = Person(1.80, 80.0, "male")
 
 
 def _problem(seed: int, count: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng, strongest = np.random.default_rng(seed), largest_forces(MAN)
-    levers = lever_arms(MAN, rng.uniform([-0.3, -0.2, 0.0, -0.4], [1.5, 0.2, 1.8, 0.3], (count, 4)))
-    return levers, np.einsum("kij,kj->ki", levers, rng.uniform(0, 0.6, (count, 11)) * strongest), strongest
+    arms = moment_arms(MAN, rng.uniform([-0.3, -0.2, 0.0, -0.4], [1.5, 0.2, 1.8, 0.3], (count, 4)))
+    return arms, np.einsum("kij,kj->ki", arms, rng.uniform(0, 0.6, (count, 11)) * strongest), strongest
 
 
 def test_forces_exert_the_moments_and_satisfy_the_conditions_of_the_optimum() -> None:
-    levers, moments, strongest = _problem(0)
-    forces, missing = muscle_forces(levers, moments, strongest)
+    arms, moments, strongest = _problem(0)
+    forces, missing = muscle_forces(arms, moments, strongest)
     assert np.abs(missing).max() < 1e-3 and (forces >= 0).all() and (forces <= strongest).all()
     u = forces / strongest
     for k in range(len(u)):  # u = A^T y where muscles are between their bounds: y by least squares from these alone
-        A = levers[k] * strongest
+        A = arms[k] * strongest
         inside = (u[k] > 1e-9) & (u[k] < 1 - 1e-9)
         y = np.linalg.lstsq(A[:, inside].T, u[k, inside], rcond=None)[0]
         assert np.abs(A[:, inside].T @ y - u[k, inside]).max() < 1e-6
@@ -32,33 +32,33 @@ def test_forces_exert_the_moments_and_satisfy_the_conditions_of_the_optimum() ->
 
 
 def test_moments_that_are_too_large_are_reported_as_missing() -> None:
-    levers, _, strongest = _problem(1, 3)
+    arms, _, strongest = _problem(1, 3)
     moments = np.tile([0.0, 0.0, 0.0, -2000.0], (3, 1))
-    forces, missing = muscle_forces(levers, moments, strongest)
+    forces, missing = muscle_forces(arms, moments, strongest)
     assert (missing[:, 3] < -1000).all() and np.isfinite(forces).all()
     assert forces[:, NAMES.index("soleus")] == pytest.approx(strongest[NAMES.index("soleus")])
 
 
 def test_no_moment_needs_no_force() -> None:
-    levers, moments, strongest = _problem(2, 4)
-    assert np.abs(muscle_forces(levers, 0 * moments, strongest)[0]).max() == 0.0
+    arms, moments, strongest = _problem(2, 4)
+    assert np.abs(muscle_forces(arms, 0 * moments, strongest)[0]).max() == 0.0
 
 
-def test_lever_arms_are_largest_and_least_where_published() -> None:
+def test_moment_arms_are_largest_and_least_where_published() -> None:
     knee, ankle = (np.zeros((2, 4)) for _ in range(2))
     knee[:, 2], ankle[:, 3] = np.radians([15.0, 135.0]), np.radians([-10.0, -90.0])
     vasti, soleus = (
-        lever_arms(MAN, knee)[:, 2, NAMES.index("vasti")],
-        lever_arms(MAN, ankle)[:, 3, NAMES.index("soleus")],
+        moment_arms(MAN, knee)[:, 2, NAMES.index("vasti")],
+        moment_arms(MAN, ankle)[:, 3, NAMES.index("soleus")],
     )
     assert vasti == pytest.approx([-0.06, -0.04], abs=1e-12) and soleus == pytest.approx([-0.06, -0.02], abs=1e-12)
-    taller = lever_arms(Person(0.9 * 1.80, 80.0, "male"), knee)
-    assert taller == pytest.approx(0.9 * lever_arms(MAN, knee), rel=1e-12)
+    taller = moment_arms(Person(0.9 * 1.80, 80.0, "male"), knee)
+    assert taller == pytest.approx(0.9 * moment_arms(MAN, knee), rel=1e-12)
 
 
 def test_every_group_crosses_the_joints_that_it_moves() -> None:
     assert sum(crosses("hip")) == 6 and sum(crosses("knee")) == 5 and sum(crosses("ankle")) == 3
-    assert {lever.coordinate for group in GROUPS for lever in group.levers} == {
+    assert {arm.coordinate for group in GROUPS for arm in group.arms} == {
         "hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion"
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Loads of L5/S1 are those of statics and of Newton's law for the body above the disc, with stated lever arms."""
+"""Loads of L5/S1 are those of statics and of Newton's law for the body above the disc, with stated moment arms."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_a_weight_in_the_hands_loads_the_back_as_the_same_mass_does() -> None:
     np.testing.assert_allclose(one, other, atol=1e-9)
 
 
-def test_compression_is_muscle_force_with_the_stated_lever_arms() -> None:
+def test_compression_is_muscle_force_with_the_stated_moment_arms() -> None:
     bent, arched = np.zeros((2, BODY.nv))
     bent[BODY.coordinate_names.index("tilt")], arched[BODY.coordinate_names.index("tilt")] = 0.8, -0.3
     back, belly = lumbar_loads(BODY, bent), lumbar_loads(BODY, arched)

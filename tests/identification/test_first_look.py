@@ -239,7 +239,7 @@ def test_the_report_of_a_look_has_tables_of_html_and_escapes_names(tmp_path):
     q = np.sin(2 * np.pi * t)[:, None]
     look = first_look(replace(robot, name="<b>arm"), (t, q, 0 * q), cutoff=20.0)
     text = write_look_report(tmp_path / "look.html", look).read_text()
-    assert "<th>left by the model %</th>" in text and "<td>joint1</td>" in text and "<td>constant</td>" in text
+    assert "<th>unexplained %</th>" in text and "<td>joint1</td>" in text and "<td>constant</td>" in text
     assert "<pre" not in text and "<b>arm" not in text and "&lt;b&gt;arm" in text
 
 

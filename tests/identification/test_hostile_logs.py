@@ -170,7 +170,7 @@ MAPS = {
     ),
     "torque constants of torques": (
         {"drives": {"torque_constants": [1, 1]}},
-        "there are torque constants, but no columns of 'current'",
+        "there are torque constants, but no columns for 'current'",
     ),
     "infinite delay": ({"delay": np.inf}, "finite numbers"),
     "delimiter of a line end": ({"delimiter": "\n"}, "one character"),

@@ -121,9 +121,9 @@ COLUMNS = {"time": "t", "q": ["a", "b"], "tau": ["c", "d"]}
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"columns": {**COLUMNS, "current": ["c", "d"]}}, "columns of both 'tau' and 'current'"),
+        ({"columns": {**COLUMNS, "current": ["c", "d"]}}, "columns for both 'tau' and 'current'"),
         ({"columns": {"time": "t", "q": ["a", "b"], "current": ["c", "d"]}}, "columns"),
-        ({"columns": {**COLUMNS, "q": ["a"]}}, "1 columns of 'q'"),
+        ({"columns": {**COLUMNS, "q": ["a"]}}, "1 columns for 'q'"),
         ({"units": {"q": "mm"}}, "the unit 'mm' of 'q' at 'joint1'"),
         ({"scale": {"v": -1}}, "'v' has a scale but no columns"),
         ({"scale": {"tau": [1, 0]}}, "a nonzero number, or 2 of them"),

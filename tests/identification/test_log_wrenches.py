@@ -73,7 +73,7 @@ def test_a_plate_and_a_sensor_give_the_parameters_of_a_walking_robot(robot, log)
     assert look.kinds == ("limit",)  # one leg carries all
     assert [each.name for each in look.signals] == list(robot.coordinate_names)
     assert np.isnan(look.signals[0].least) and look.signals[6].left < 0.01
-    assert "of the drives alone, the model leaves 0.00" in look.notes[-1]
+    assert "for the drives alone, the model leaves at most 0.00" in look.notes[-1]
 
 
 def test_limits_of_drives_are_compared_with_their_own_forces_and_not_with_all_that_acts(robot, log):

@@ -81,7 +81,7 @@ def test_simulated_instruments_say_where_no_controller_holds_the_estimate() -> N
     noise = Measurements(*MOTION, np.random.default_rng(1).normal(size=TAU.shape), times=T)
     with pytest.warns(torsor.ModelWarning) as caught:
         torsor.identify(ARM, noise, instruments="simulation")
-    assert "does not follow the measured motion; instruments are the filtered positions" in str(caught[0].message)
+    assert "does not follow the measured motion; the instruments are filtered positions" in str(caught[0].message)
 
 
 def test_excite_is_advised_for_the_robots_that_it_takes() -> None:

@@ -89,7 +89,7 @@ def test_arms_of_six_and_seven_joints_with_friction_lose_the_bias_by_noise(name:
     q, tau = exact[0] + 3.5e-4 * rng.normal(size=forces.shape), forces + 0.01 * size * rng.normal(size=forces.shape)
     data = Measurements.from_positions(t, q, tau, 30.0)
     first = torsor.identify(arm, data)
-    warned = pytest.warns(ModelWarning, match="are the filtered positions") if name == "panda" else nullcontext()
+    warned = pytest.warns(ModelWarning, match="are filtered positions") if name == "panda" else nullcontext()
     with warned:
         without_bias = torsor.identify(arm, data, instruments="simulation")
     estimates = first, without_bias, output_error(first, t, q, tau)

@@ -121,7 +121,7 @@ def test_every_key_of_flexible_joints_is_documented() -> None:
 
 
 def test_every_key_of_files_of_modes_is_documented() -> None:
-    assert keys_of("compute/flexible.md", "a file of modes").keys() == {"positions", "masses", "mode"}
+    assert keys_of("compute/flexible.md", "a mode file").keys() == {"positions", "masses", "mode"}
     assert keys_of("compute/flexible.md", "`[[mode]]`").keys() == set(MODE)
 
 

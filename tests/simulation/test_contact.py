@@ -256,5 +256,5 @@ def test_overlap_at_the_start_names_the_shapes() -> None:
 
 def test_a_step_too_long_warns_with_the_largest_stable_one() -> None:
     robot = body(BALL)
-    with warned(what="too long for the contact stiffness: about 5.3e-05 s is the largest stable one"):
+    with warned(what="too long for the contact stiffness: the largest stable step is about 5.3e-05 s"):
         simulate(robot, at(robot, 0, 0, 0.2), duration=1e-3, contact=Contact(slip=1e-3), step=1e-3)

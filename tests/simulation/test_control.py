@@ -244,7 +244,7 @@ def test_a_controller_cannot_write_to_the_state() -> None:
 def test_drives_that_are_asked_for_more_than_they_give_are_named() -> None:
     arm = torsor.library.two_link()  # drives of 10 N m
     law = torsor.control.gravity_pd(arm, [1.0, 0.5], kp=50.0, kd=5.0)
-    with warned(what="N m at t = 0 s, beyond the limit of 10 N m"):
+    with warned(what="N m at t = 0 s, which exceeds its limit of 10 N m"):
         motion = torsor.simulate(arm, [[0.0, 0.0], [0.9, 0.5]], duration=0.05, controller=law)
     worst, other = motion.overloads
     assert (worst.coordinate, worst.time, worst.limit, other.coordinate) == ("joint1", 0.0, 10.0, "joint2")

@@ -87,7 +87,7 @@ def test_a_box_that_nearly_tips_over_does_not_creep() -> None:
 
 
 def test_sweeps_that_do_not_converge_are_reported() -> None:
-    with warned(what="hard contact is not solved", fix="`sweeps=10`"):
+    with warned(what="hard contact has not converged", fix="`sweeps=10`"):
         run, _ = on_edge(0.2, 0.2, 0)
     assert run.settings["contact"]["mean_residual"] > 1e-3
 

@@ -120,7 +120,7 @@ def test_adaptive_solves_stiff_friction_and_springs() -> None:
     stiff = ca.Function("stiff", [t, q, v], [1e7 * (0.5 - q) - 1e5 * v])
     with refused(fix="adaptive", error=torsor.SimulationError):
         torsor.simulate(arm, controller=stiff, duration=0.5)
-    with warned(what="the drive of joint1 needs 5e+06 N m at t = 0 s, beyond the limit of 10 N m"):
+    with warned(what="the drive of joint1 needs 5e+06 N m at t = 0 s, which exceeds its limit of 10 N m"):
         held = torsor.simulate(arm, controller=stiff, duration=0.5, method="adaptive", record=0.1)
     assert np.abs(held.q[-1] - 0.5).max() < 1e-5
     assert np.abs(arm.inverse_dynamics(held.q, held.v, held.a) - held.tau).max() < 1e-6 * np.abs(held.tau).max()

@@ -56,9 +56,9 @@ def test_limits_with_bad_input_are_refused() -> None:
         simulate(slider(), limits=Limits())
     with refused(argument="limits"):
         simulate(slider(upper=1.0), limits=True)  # type: ignore[arg-type]
-    with warned(what="beyond position limits: rail by 0.5"):
+    with warned(what="exceed position limits: rail by 0.5"):
         simulate(slider(upper=0.1), [0.6], duration=1e-3, limits=Limits())
-    with warned(what="too long for the stiffness of the joint stops: about 3.9e-05 s is the largest"):
+    with warned(what="too long for the stiffness of the joint stops: the largest stable step is about 3.9e-05 s"):
         simulate(slider(upper=0.1), duration=1e-3, limits=Limits(stiffness=1e10))
     with refused(argument="limits"):
         simulate(slider(upper=0.1), duration=1e-3, limits=Limits(), prescribed={"rail": 0.0})

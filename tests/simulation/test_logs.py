@@ -58,7 +58,7 @@ def test_measurements_of_a_log(log) -> None:
     ("options", "words"),
     [
         ({"columns": {**NAMES, "q": ["j1", "elbow"]}}, "elbow"),
-        ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns of 'q'"),
+        ({"columns": {**NAMES, "q": ["j1"]}}, "1 columns for 'q'"),
         ({"columns": {**NAMES, "torque": ["T1", "T2"]}}, "'torque' is not a quantity"),
         ({"columns": {"time": 0, "q": [1, 99]}}, "line 2 has 10 columns, but none for 99"),
         ({"columns": {"time": 0, "q": [1, 1.5]}}, "column 1.5 of 'q'"),
@@ -68,8 +68,8 @@ def test_measurements_of_a_log(log) -> None:
             "the unit 'mm' of 'q' at 'joint1'",
         ),
         ({"columns": NAMES, "units": {"q": None}}, "the unit None of 'q'"),
-        ({"columns": {**NAMES, "q": None}}, "1 columns of 'q'"),
-        ({"columns": {**NAMES, "q": ["j1", "j1"]}}, "a column of 'q' is named twice"),
+        ({"columns": {**NAMES, "q": None}}, "1 columns for 'q'"),
+        ({"columns": {**NAMES, "q": ["j1", "j1"]}}, "a column for 'q' is named twice"),
         ({"columns": NAMES, "rate": 100.0}, "both a time column and a rate"),
         ({"columns": {"q": [1, 2]}}, "there is no time column and no rate"),
         ({"columns": NAMES, "delimiter": "ab"}, "ab"),
@@ -104,7 +104,7 @@ def test_a_quaternion_of_zeros_is_refused(tmp_path) -> None:
     walker, path = torsor.library.quadruped(), tmp_path / "log.csv"
     np.savetxt(path, np.column_stack([np.arange(4), np.zeros((4, 37))]), delimiter=",")
     columns = {"time": 0, "q": list(range(1, 20)), "v": list(range(20, 38))}
-    with refused(what="sample 0 has a quaternion of length 0"):
+    with refused(what="sample 0 contains a quaternion of length 0"):
         torsor.Trajectory.load(path, walker, columns=columns)
 
 

@@ -236,7 +236,7 @@ def test_accelerations_may_jump_and_steps_may_be_long() -> None:
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        ("rk4", "the prescribed motion may leave their reach"),
+        ("rk4", "the prescribed motion may be out of their reach"),
         pytest.param("adaptive", "do not determine a motion with 'rocker_joint' as prescribed", marks=pytest.mark.slow),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rollouts in fixed steps: the motions of ``simulate``, their gradients, and the same on a card."""
+"""Rollouts with fixed steps: the motions of ``simulate``, their gradients, and rollouts on a GPU."""
 
 import pickle
 from dataclasses import replace
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torsor
-from card_on_processor import ProcessorDevice
+from gpu_on_cpu import ProcessorDevice
 from refusals import refused
 from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.robot.target import Target
@@ -113,5 +113,5 @@ def test_a_rollout_is_saved_drawn_and_pickled_without_its_gradients(tmp_path: Pa
     assert [axes.get_title() for axes in run.plot().axes] == ["Positions", "Velocities"]
     with refused(value="tau", allowed="q, v"):
         run.plot(what="tau")
-    with refused(what="(3,) rollouts do not fit into a .csv file", fix="save a .npz file"):
+    with refused(what="(3,) rollouts do not fit in a .csv file", fix="save a .npz file"):
         run.save(tmp_path / "run.csv")

@@ -129,6 +129,12 @@ def test_a_failed_motion_is_shown_as_far_as_it_went() -> None:
     assert len(decoded(page(line).html)["actors"][0]["times"]) == 5
 
 
+def test_pages_count_bodies_but_not_massless_links() -> None:
+    links = [torsor.Link("base"), torsor.Link("cross"), torsor.Link("arm", 1.0, (0.1, 0, 0))]
+    joints = [torsor.Joint("first", "revolute", "base", "cross"), torsor.Joint("second", "revolute", "cross", "arm")]
+    assert "<p>1 body. Drag" in page(torsor.build("joint", links, joints)).html
+
+
 def test_hostile_names_stay_text() -> None:
     link, base = torsor.Link(HOSTILE, 1.0, (0.1, 0, 0)), torsor.Link("base")
     joint = torsor.Joint("turn" + HOSTILE, "revolute", "base", HOSTILE)

@@ -327,7 +327,7 @@ def _has_numbers(cells: list[str], columns: Sequence[Head]) -> bool:
 
 
 def _place(chosen: Head, heads: Sequence[str], where: str) -> int:
-    """Return the number of a column."""
+    """Return the index of a column."""
     if isinstance(chosen, int):
         return chosen
     if list(heads).count(chosen) != 1:

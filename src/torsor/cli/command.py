@@ -44,14 +44,14 @@ ALL = _EVERYWHERE | PREDICTED
 ALL[DONE] = "success"
 ALL[NONE] = "infeasible problem, failed simulation, failed check or failed case"
 
-WIDTH, INDENT = 80, 24  # columns of the help, and those before its texts
-_POSITIONAL = "positional arguments"  # the name of their group in argparse
+WIDTH, INDENT = 80, 24  # columns of the help, and indentation of the descriptions
+_POSITIONAL = "positional arguments"  # argparse's name for this group
 GENERAL = ("--base", "--strict", "--snap", "--search", "--xacro", "--force", "--debug")
-"""Options of many commands, which only ``--help-all`` shows."""
+"""Options that many commands share and that only ``--help-all`` shows."""
 
 
 def statuses_help(statuses: Mapping[int, str]) -> str:
-    """Return the list of exit statuses: those of all commands, and those of one command."""
+    """Return the list of exit statuses: those common to all commands, then those of one command."""
     texts = sorted((_EVERYWHERE | dict(statuses)).items())
     lines = [fill(f"  {status:<4} {text}", WIDTH - 1, subsequent_indent=" " * 7) for status, text in texts]
     return "\n".join(["exit status:", *lines, ""])
@@ -60,7 +60,7 @@ def statuses_help(statuses: Mapping[int, str]) -> str:
 def status_of_error(error: Exception) -> int:
     """Return the exit status of an error.
 
-    An infeasible problem has another status than a search that ended without a motion.
+    An infeasible problem and a search that ended without a motion have different statuses.
     """
     if isinstance(error, MotionError):
         return NONE if error.conflict else UNFINISHED
@@ -69,14 +69,14 @@ def status_of_error(error: Exception) -> int:
 
 @dataclass(frozen=True)
 class Command:
-    """One command: ``torsor NAME ...``, the object ``COMMAND`` of the file ``NAME.py``.
+    """A command, ``torsor NAME ...``: the object ``COMMAND`` in the file ``NAME.py``.
 
     ``add_arguments`` declares its options besides ``--json``, ``--force`` and ``--debug``, which all commands have.
     ``run`` does the work and prints to the console. It raises ``ModelError``, ``MotionError``, ``SimulationError`` or
     ``OSError`` if the input is invalid, and returns None for success or an exit status. ``statuses`` are the exit
-    statuses of this command alone. ``examples`` are whole command lines for ``--help``. ``options`` maps a library
-    argument to its option where their names differ. ``main`` has the options that ``--help`` shows, all but
-    ``GENERAL`` by default; ``--help-all`` shows all.
+    statuses of this command alone. ``examples`` are complete command lines for ``--help``. ``options`` maps a library
+    argument to its option where their names differ. ``main`` lists the options that ``--help`` shows
+    (default: all but ``GENERAL``); ``--help-all`` shows all.
     """
 
     add_arguments: Callable[[ArgumentParser], None]
@@ -107,9 +107,9 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class CommandParser(ArgumentParser):
-    """A parser whose ``--help`` shows the main options, with the first sentence of each text.
+    """A parser whose ``--help`` shows the main options, with the first sentence of each description.
 
-    ``--help-all`` shows all options with their whole texts, and the exit statuses.
+    ``--help-all`` shows all options with their full descriptions, and the exit statuses.
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -167,7 +167,7 @@ class CommandParser(ArgumentParser):
 
 
 class _Help(argparse.Action):
-    """Print the help, the whole of it for ``--help-all``, and exit."""
+    """Print the help (in full for ``--help-all``) and exit."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **{**settings, "nargs": 0, "default": argparse.SUPPRESS})
@@ -187,7 +187,7 @@ def _shortened(action: argparse.Action) -> argparse.Action:
 
 
 def grouped_help(groups: Mapping[str, Mapping[str, str]]) -> Iterable[str]:
-    """Return the lines of commands by group, each with its summary."""
+    """Yield lines that list the commands by group, each with its summary."""
     for title, commands in groups.items():
         yield f"{title}:"
         yield from (f"  {name:<11} {summary}" for name, summary in commands.items())

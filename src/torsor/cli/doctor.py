@@ -26,7 +26,7 @@ from torsor.compiler.llvm.target import host
 
 MAX_DIFFERENCE = 1e-10  # relative, between two computations of the same quantity
 
-# Optional packages: their use and their extra.
+# Optional packages, each with its use and its extra.
 EXTRAS = {
     "mujoco": ("MJCF files", "mjcf"),
     "matplotlib": ("figures", "plot"),
@@ -85,7 +85,7 @@ def _machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "processor": f"{target.cpu}, {target.width('float64')} float64 at a time",
         "package": str(torsor.__path__[0]),
-        "ffmpeg": shutil.which("ffmpeg") or "not found (animations as .mp4 need it)",
+        "ffmpeg": shutil.which("ffmpeg") or "not found (needed for .mp4 animations)",
     }
 
 
@@ -106,7 +106,7 @@ def _extras() -> list[dict[str, str]]:
             state = "installed"
         except ImportError as error:
             state = "" if getattr(error, "name", None) == name else f"broken: {error}"
-        except Exception as error:  # a package that is installed and cannot start, such as cupy without a driver
+        except Exception as error:  # installed but unusable, such as cupy without a driver
             state = f"broken: {error}"
         extras.append({"package": name, "version": state, "use": use, "extra": extra})
     return extras
@@ -156,7 +156,7 @@ def _file() -> float:
 def _has_gpu() -> bool:
     try:
         return bool(importlib.import_module("cupy").cuda.runtime.getDeviceCount())
-    except Exception:  # no usable GPU; the table of extras has the reason
+    except Exception:  # no usable GPU; the table of extras gives the reason
         return False
 
 

@@ -1,4 +1,4 @@
-"""``torsor dynamics``: quantities of a robot at one state, or over a table of states."""
+"""``torsor dynamics``: compute quantities of a robot at one state or for a table of states."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -42,7 +42,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     states = given_states(arguments, loaded)
     default = "constrained_inverse_dynamics" if robot.loops and robot.active else "inverse_dynamics"
     names = [_algorithm(name) for name in arguments.quantities or [default]]
-    # A single state takes less time in CasADi's virtual machine than its compilation takes.
+    # For a single state, CasADi's virtual machine is faster than compiling.
     engine = robot if arguments.states is not None else robot.to(device="casadi")
     quantities = [quantity for name in names for quantity in _computed(engine, name, states)]
     needed = {symbol.partition("_")[0] for name in names for symbol in ALGORITHMS[name.partition(":")[0]].inputs}
@@ -88,12 +88,12 @@ def _computed(robot: Robot, title: str, states: dict[str, Array]) -> list[Quanti
 _WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
 _TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
 _ENTRIES: dict[str | int, tuple[str, ...]] = {3: ("x", "y", "z"), 4: ("1", "2", "3", "4")}
-# Units of results that are vectors of coordinates, by the letter of a state that has the same, or of all entries.
+# Units of results: the letter of the state with the same units, or one unit for all entries.
 _LIKE = {"forward_dynamics": "a", "closed_forward_dynamics": "a", "constrained_forward_dynamics": "a"}
 _LIKE |= {"constrained_velocities": "v", "closed_velocities": "v"}
 _ALL = {"kinetic_energy": "J", "potential_energy": "J", "center_of_mass": "m"}
 _ALL |= {"center_of_mass_velocity": "m/s", "center_of_mass_acceleration": "m/s^2"}
-_MIXED = {"manipulability_gradient"}  # its unit depends on the rows that count
+_MIXED = {"manipulability_gradient"}  # its unit depends on the selected rows
 
 
 def _quantity(robot: Robot, title: str, name: str, values: Array) -> Quantity:

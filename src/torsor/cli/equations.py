@@ -20,7 +20,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("name", metavar="NAME", help="algorithm, such as mass_matrix or jacobian:LINK")
     parser.add_argument("--form", choices=_FORMS, default="latex", help="output language (default: latex)")
-    text = "use symbols for the robot's numbers. With paths such as links.link2.mass, only for these"
+    text = "use symbols for the robot's parameters. With paths such as links.link2.mass, only for those"
     parser.add_argument("--symbols", metavar="PATH", nargs="*", default=None, help=text)
     text = "print the operations as computed, for large robots"
     parser.add_argument("--no-simplify", action="store_true", help=text)

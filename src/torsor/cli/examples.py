@@ -30,7 +30,7 @@ def title_of(path: Path) -> str:
     lines = path.read_text(encoding="utf-8").splitlines()
     if lines[0].startswith("# %%"):
         return f"Tutorial {lines[1].removeprefix('# # ')}"
-    return lines[0].strip('"') if path.suffix == ".py" else f"the template of {path.with_suffix('.py').name}"
+    return lines[0].strip('"') if path.suffix == ".py" else f"template for {path.with_suffix('.py').name}"
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

@@ -23,7 +23,7 @@ FLAGS = {"version": "fmi-version", "binary": "no-binary"}
 
 
 def add_fmi_options(parser: ArgumentParser) -> None:
-    """Declare the options of FMUs; those that are not given are None."""
+    """Declare the FMU options; those that are not given are None."""
     group = parser.add_argument_group("functional mock-up units (--to fmi FILE.fmu)")
     text = "version of the FMI standard (default: 3)"
     group.add_argument("--fmi-version", dest="version", type=int, choices=(2, 3), help=text)
@@ -48,7 +48,7 @@ _TARGETS = {
     "ros2": ("a ROS 2 package with a controller and a solver", ("name",)),
     "fmi": ("a functional mock-up unit, FILE.fmu", FMI_OPTIONS),
 }
-_OF_PARALLEL = ("c", "cpp", "js")  # targets of parallel robots
+_OF_PARALLEL = ("c", "cpp", "js")  # targets that support parallel robots
 _OPTIONS = sorted({option for _, own in _TARGETS.values() for option in own})
 
 
@@ -62,7 +62,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     details = " (default: inverse dynamics). For fmi, they are outputs besides q, v and a, such as pose:LINK"
     add_option(parser, "--names", details, nargs="+")
     add_option(parser, "--dtype", " (default: float64)", choices=DTYPES)
-    text = "name of the files and the library. The default is torsor_kernels, for ros2 ROBOT_dynamics"
+    text = "name of the files and the library. The default is torsor_kernels, or ROBOT_dynamics for ros2"
     parser.add_argument("--name", metavar="NAME", help=text)
     parser.add_argument("--prefix", metavar="PREFIX", help="prefix of the function names")
     text = "hold joints at these positions (rad, m), such as finger=0. Joints that follow them are held too"
@@ -79,7 +79,7 @@ def _run(arguments: Namespace, console: Console) -> None:
             what, allowed = f"--to {target} does not support {_flag(option)}", ", ".join(map(_flag, taken))
             raise ModelError(what, where=robot.name, allowed=allowed or "no options", fix="omit the option")
     if arguments.path.suffix == ".fmu" and target != "fmi":
-        what = f"--to {target} writes a folder, and PATH is the name of an FMU"
+        what = f"--to {target} writes a folder, but PATH is the name of an FMU"
         raise ModelError(what, where=str(arguments.path), allowed="a folder", fix="--to fmi")
     if isinstance(robot, ParallelRobot) and target not in _OF_PARALLEL:
         allowed = ", ".join(f"--to {name}" for name in _OF_PARALLEL)

@@ -30,10 +30,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "logs (.csv) with columns 'time', 'q NAME', 'tau NAME'. Columns 'v NAME' and 'a NAME' are optional, units "
     text += "may follow in [], other columns need --map. A robot with loops needs the columns of its drives"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=text)
-    add_option(parser, "--map", " (.toml, .json, .yaml). It has names, units, gears and delays", type=Path)
+    add_option(parser, "--map", " (.toml, .json, .yaml). It gives names, units, gears and delays", type=Path)
     text = "only run the quality checks of the logs"
     parser.add_argument("--check", action="store_true", help=text)
-    add_option(parser, "--cutoff", ". The default is chosen from spectra", type=float)
+    add_option(parser, "--cutoff", ". The default is chosen from the spectra", type=float)
     details = " (default: no filter). It filters torques and regressor alike"
     add_option(parser, "--force-cutoff", details, type=float, dest="bandwidth")
     text = "identify physically consistent parameters. -o and --total-mass imply it"
@@ -44,13 +44,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--friction-models", nargs="+", default=[AUTO], dest="friction", metavar="MODEL", help=text)
     text = "ignore inertia and friction of motors that drive several joints (drives.coupling of the map)"
     parser.add_argument("--uncoupled", action="store_true", help=text)
-    text = "remove the bias due to encoder noise by instrumental variables from a simulation"
+    text = "remove the bias due to encoder noise with instrumental variables from a simulation"
     parser.add_argument("--instruments", choices=(SIMULATION,), help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="limit the influence of outliers")
     parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links")
-    text = "last fraction of the samples, for validation only"
+    text = "fraction at the end of the samples that is used for validation only"
     parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
-    parser.add_argument("--validate", type=Path, metavar="FILE", help="log for validation only")
+    parser.add_argument("--validate", type=Path, metavar="FILE", help="log that is used for validation only")
     add_output(parser, f"the identified robot. Formats: {', '.join(WRITTEN)}", WRITTEN)
     add_plot(parser, ". It shows measured and predicted torques, and with --check the signals")
     add_report(parser, ". It contains predictions, confidence intervals and unidentifiable parameters")
@@ -88,9 +88,9 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     with working(f"identifying {robot.name}"):
         result = written = run(friction=friction)
         if arguments.output is not None and arguments.output.suffix != ".toml" and _models(result):
-            # The best parameters without the models: those of ``result`` without its models would fit less well.
+            # Identify again without the friction models; removing them from ``result`` would give a poorer fit.
             written = run(friction=())
-            text = f"only .toml files have friction models ({_models(result)}); this robot was identified without them"
+            text = f"this robot is identified without {_models(result)}: only .toml files store friction models"
             fix = "write a .toml file, or add --json FILE"
             warn(text, where=str(arguments.output), fix=fix)
     notes = list(data.notes)
@@ -120,7 +120,7 @@ def _run(arguments: Namespace, console: Console) -> int | None:
 
 
 def _models(result: Identified) -> str:
-    """Return the names of the friction models that the identified robot has."""
+    """Return the names of the friction models in the identified robot."""
     return ", ".join(
         term.name for term in (result.drives.terms if result.drives is not None else ()) if term.fits_robot
     )

@@ -25,7 +25,7 @@ SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")  # files of recorded people
 SNAP = "1e-5"  # rad: pi/2 with four decimals
 MIN_SAVING = 0.03  # fraction of the operations
 MAX_HINTS = 12  # lines about suspicious inertias
-MAX_COUNTED_DOF = 100  # counting operations takes a second there
+MAX_COUNTED_DOF = 100  # with this many, counting the operations takes a second
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -63,12 +63,13 @@ def _run(arguments: Namespace, console: Console) -> None:
         mobility = robot.closed.mobility()
         equations = f"redundant equations: {mobility.redundant} of {mobility.equations}"
         is_holonomic = mobility.position_dof == mobility.dof
-        positions = "" if is_holonomic else f" of velocities, {mobility.position_dof} of positions"
-        console.print(f"Freedoms: {mobility.dof}{positions}; {equations}", highlight=False)
+        positions = "" if is_holonomic else f" in velocities, {mobility.position_dof} in positions"
+        console.print(f"Degrees of freedom: {mobility.dof}{positions}; {equations}", highlight=False)
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
     if isinstance(loaded, ParallelRobot):
         legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in loaded.legs)
-        console.print(f"Platform: {loaded.dof} freedoms; legs and their drives: {', '.join(legs)}", highlight=False)
+        listed_legs = f"legs and their drives: {', '.join(legs)}"
+        console.print(f"Platform: {loaded.dof} degrees of freedom; {listed_legs}", highlight=False)
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
     _hint_of_snap(arguments, robot, console)
@@ -143,7 +144,7 @@ def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
     if arguments.snap or not Path(arguments.robot).exists() or robot.loops or robot.nv > MAX_COUNTED_DOF:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # they are printed already
+        warnings.simplefilter("ignore", ModelWarning)  # already printed
         snapped = as_robot(load_robot(Namespace(**vars(arguments) | {"snap": float(SNAP)})))
     if snapped != robot:
         before, after = (model.operation_count("inverse_dynamics").arithmetic for model in (robot, snapped))

@@ -83,7 +83,7 @@ PACKAGE = Path(torsor.__file__).parent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status, one of those that ``torsor --help`` lists.
+    """Run the command line and return its exit status; ``torsor --help-all`` lists them.
 
     Example:
         >>> main(["info", "no_such_robot"])
@@ -123,7 +123,7 @@ class _MainParser(CommandParser):
     """The parser of ``torsor``, whose help lists the commands in groups."""
 
     def format_help(self, is_whole: bool = False) -> str:
-        """Return the list of commands, and with ``is_whole`` the exit statuses."""
+        """Return the list of commands and, with ``is_whole``, the exit statuses."""
         lines = ["usage: torsor COMMAND [options]", "", str(self.description), "", *grouped_help(GROUPS)]
         if is_whole:
             return "\n".join([*lines, statuses_help(ALL)])
@@ -186,7 +186,7 @@ def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") 
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
     errors.print(f"[bold red]internal error[/bold red]: {_markup(text)}")
     traced = "with the lines above" if arguments.debug else "with the output of the same command with --debug"
-    errors.print(f"This is a bug in Torsor. Please report it, {traced}, and: {version}")
+    errors.print(f"This is a bug in Torsor. Please report it {traced}. Version: {version}")
     return INTERNAL
 
 
@@ -202,7 +202,7 @@ def _is_mistake(error: Exception) -> bool:
 
 
 def _in_options(message: Exception | Warning | str, arguments: argparse.Namespace) -> str:
-    """Return a message of the library with library arguments replaced by options of the command."""
+    """Return a library message with its arguments replaced by options of the command."""
     if not isinstance(message, Message):
         return str(message)
     fields = {name: _code_in_options(getattr(message, name), arguments.flags) for name in ("what", "allowed", "fix")}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# The metavar and the help of each option. Commands add details to the help, and never another meaning.
+# The metavar and the help of each option. Commands may add details to the help but never change its meaning.
 SHARED: dict[str, tuple[str | None, str]] = {
     "--output": ("FILE", "write the result"),
     "--plot": ("FILE", "write a figure (.png, .pdf, .svg, ...)"),
@@ -54,8 +54,8 @@ def add_option(parser: Any, flag: str, details: str = "", **settings: Any) -> No
 class OutputFile(argparse.Action):
     """An argument that names a file to write, or several with ``repeat``; paths are checked before a command runs.
 
-    ``suffixes`` are those allowed, all if there are none. ``kind`` is "file", "figure", "report", "folder", or
-    "target" for a path that the command checks itself.
+    ``suffixes`` are the allowed suffixes; if there are none, all are allowed. ``kind`` is "file", "figure", "report",
+    "folder", or "target" for a path that the command checks itself.
     """
 
     def __init__(

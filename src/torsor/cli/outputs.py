@@ -23,7 +23,7 @@ from torsor.base.progress import working
 from torsor.base.tables import POINT_SUFFIXES
 from torsor.cli.options import OutputFile, add_option, add_output, add_plot
 
-DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
+DIGITS, FEW_DIGITS = 9, 4  # significant digits in tables that fit in the terminal, and in wider ones
 EDGES = 3  # characters around each column of a table
 NAMES = 14  # characters for the names of rows in tables that are wider than the terminal
 
@@ -38,9 +38,9 @@ class PlainConsole(Console):
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """Numbers ``values`` (..., *axes): ``axes`` has the names along each axis of one state.
+    """A quantity with ``values`` (..., *axes); ``axes`` contains the names along each axis of one state.
 
-    ``units`` is one unit for all entries, one for each entry of the first axis, or empty where they differ otherwise.
+    ``units`` is one unit for all entries, one for each entry of the first axis, or empty if units are mixed otherwise.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Quantity:
     units: Sequence[str] = ()
 
     def columns(self) -> list[str]:
-        """Return a heading for each entry of one state, in the order of its memory."""
+        """Return a heading for each entry of one state, in memory order."""
         headings = []
         for k, labels in enumerate(product(*self.axes)):
             first = (
@@ -97,7 +97,7 @@ def print_quantity(console: Console, quantity: Quantity) -> None:
 
 
 def _number(value: Any, digits: int = DIGITS) -> str:
-    return f"{float(value) + 0.0:.{digits}g}"  # 0.0 makes a zero of -0
+    return f"{float(value) + 0.0:.{digits}g}"  # adding 0.0 turns -0 into 0
 
 
 def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | None) -> None:
@@ -217,7 +217,7 @@ def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], ob
 
 
 def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
-    """Write a result to the file of ``--json``, or to standard output, if it is given; NaN becomes null."""
+    """If ``--json`` is given, write a result to its file or to standard output; NaN becomes null."""
     path: Path | None = arguments.json
     if path is None:
         return

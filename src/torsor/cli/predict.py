@@ -35,7 +35,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_output(parser, details, OUTPUTS, repeat=True)
     add_plot(parser)
     add_report(parser)
-    text = "solver (default: of the problem, or ipopt)"
+    text = "solver (default: that of the problem, or ipopt)"
     parser.add_argument("--solver", choices=SOLVERS, metavar="NAME", help=f"{text}. Solvers: {', '.join(SOLVERS)}")
     text = "tolerance of optimality and constraints (default: 1e-6, for humans 1e-5)"
     parser.add_argument("--tolerance", type=float, metavar="X", help=text)
@@ -112,7 +112,7 @@ def _given_start(problem: MotionProblem, path: Path | None, times: list[float] |
         found = "--guess-times applies to joint angles only"
         raise ModelError(found, where=path.name, allowed="a .mot or .sto file", fix="omit --guess-times")
     saved = load_result(path)
-    result = getattr(saved, "result", saved)  # a stride has the motion as its result
+    result = getattr(saved, "result", saved)  # the motion of a stride is its ``result``
     if not isinstance(result, MotionResult):
         what = f"--guess is a {type(saved).__name__}"
         raise ModelError(what, where=path.name, allowed="a motion or a stride")
@@ -163,7 +163,7 @@ def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:
         if option not in prediction.options:
             what = f"{option.flag} is an option of {', '.join(owners)}, not of {prediction.name}"
             allowed = ", ".join(known.flag for known in prediction.options)
-            raise ModelError(what, allowed=allowed or "only the options of all problems", fix="omit the option")
+            raise ModelError(what, allowed=allowed or "only the options common to all problems", fix="omit the option")
         values[option.name] = value
     return values
 

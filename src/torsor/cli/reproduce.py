@@ -90,7 +90,7 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         cited = f"{document.cited[0].upper()}{document.cited[1:]}"
         console.print(f"[bold]{escape(cited)}[/bold]: {escape(document.authors)}, {escape(document.title)}")
         table = Table()
-        for head in ("name", "what and where", "kind", "seconds"):
+        for head in ("name", "title (place)", "kind", "seconds"):
             table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
         for item in shown:
             time = f"{item.seconds:g}" if not item.first else f"{item.seconds:g} ({item.first:g})"
@@ -102,12 +102,12 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         if len(shown) < len(items_of_document):
             more = len(items_of_document) - len(shown)
             console.print(f"and {more} errata: torsor reproduce {document.name} --kind erratum\n", style="dim")
-    console.print("Times are in seconds on one core, in brackets for the first run on a machine.", style="dim")
+    console.print("Times are in seconds on one core; those in brackets are for the first run.", style="dim")
     console.print("torsor reproduce NAME computes one item, torsor reproduce --all computes every item.", style="dim")
 
 
 def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
-    """Compute items in turn and print item."""
+    """Compute items in turn and print each result."""
     from torsor.reproduce import run
 
     for item in items:

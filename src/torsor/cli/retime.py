@@ -23,10 +23,10 @@ from torsor.robot.robot import Robot
 from torsor.robot.state_tables import read_states
 
 UNITS = {
-    "velocity": "rad/s, m/s; default: of the robot",
+    "velocity": "rad/s, m/s; default: those of the robot",
     "acceleration": "rad/s^2, m/s^2; default: none",
     "jerk": "rad/s^3, m/s^3; default: none",
-    "torque": "N m, N; default: of the robot",
+    "torque": "N m, N; default: those of the robot",
     "torque_rate": "N m/s, N/s; default: none",
 }
 
@@ -38,20 +38,20 @@ MIN_SAMPLES = 10  # of a motion in a file
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "joint path: a table (.csv) or a trajectory (.npz, .json). A table has columns 'q NAME' and perhaps "
+    text = "joint path: a table (.csv) or a trajectory (.npz, .json). A table has columns 'q NAME' and optionally "
     text += "'time'. A .json file is a ROS JointTrajectory, a retimed motion or a list of waypoints"
     parser.add_argument("path", type=Path, metavar="PATH", help=text)
     for kind in KINDS:
         flag = f"--{kind.replace('_', '-')}"
-        details = f" ({UNITS[kind]}). One number, or one for each coordinate; inf for none"
+        details = f" ({UNITS[kind]}). One number, or one for each coordinate; inf means no limit"
         if flag in SHARED:
             add_option(parser, flag, details, type=float, nargs="+")
         else:
             parser.add_argument(flag, type=float, nargs="+", metavar="NUMBER", help=f"{kind} limits{details}")
-    text = "force (N) and moment (N m) limits of a joint. The option may be repeated; inf for none"
+    text = "force (N) and moment (N m) limits of a joint. The option may be repeated; inf means no limit"
     parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
     parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help="payload at a link or frame")
-    text = "blend corners within this distance (rad, m). Segments are then straight (default: a spline through all)"
+    text = "blend corners within this distance (rad, m). Segments are then straight (default: one spline)"
     parser.add_argument("--corner-tolerance", dest="tolerance", type=float, metavar="Q", help=text)
     for name in ("start", "end"):
         text = f"speed at the {name}: norm of the joint velocities (default: 0)"

@@ -39,9 +39,9 @@ def add_controller(parser: ArgumentParser) -> None:
     text = f"{', '.join(CONTROLLERS[:-1])} or {CONTROLLERS[-1]}. All of them compensate gravity"
     group.add_argument("--controller", choices=CONTROLLERS, metavar="NAME", help=text)
     texts = {
-        "kp": "position gains, one or one for each joint",
-        "kd": "velocity gains, one or one for each joint (default for gravity: 0)",
-        "bandwidth": "bandwidth (rad/s) in place of gains: kp = bandwidth^2, kd = 2 bandwidth",
+        "kp": "position gains: one number, or one for each joint",
+        "kd": "velocity gains: one number, or one for each joint (default for gravity: 0)",
+        "bandwidth": "bandwidth (rad/s) instead of gains: kp = bandwidth^2, kd = 2 bandwidth",
         "setpoint": "joint positions to hold (default: initial positions)",
     }
     for name, text in texts.items():
@@ -172,9 +172,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = f"integration method (default: rk4). Methods: {', '.join(METHODS)}"
     parser.add_argument("--method", choices=METHODS, default="rk4", metavar="NAME", help=text)
     parser.add_argument(
-        "--record", type=float, metavar="S", help="time between samples; steps end there (default: every step)"
+        "--record", type=float, metavar="S", help="time between samples, at which steps end (default: every step)"
     )
-    active = ". A robot with loops needs those of the active coordinates alone"
+    active = ". For a robot with loops, only those of the active coordinates are needed"
     add_option(parser, "--q0", f" (default: neutral posture){active}", type=float, nargs="+")
     add_option(parser, "--v0", f" (default: zero){active}", type=float, nargs="+")
     add_option(parser, "--tau", f", constant (default: zero){active}", type=float, nargs="+")
@@ -212,7 +212,7 @@ def _run(arguments: Namespace, console: Console) -> int:
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:
     """Return the initial state of a robot with loops.
 
-    ``q0`` and ``v0`` are those of the active coordinates, or of all. Positions of all are the guess for the loops.
+    ``q0`` and ``v0`` contain the active coordinates, or all. Positions of all are the initial guess for closing loops.
     """
     if not robot.active:
         return q0, v0

@@ -36,7 +36,7 @@ def add_base(parser: ArgumentParser) -> None:
 
 
 def add_search(parser: ArgumentParser) -> None:
-    """Declare the options ``--search`` and ``--xacro``, which locate what a file refers to."""
+    """Declare the options ``--search`` and ``--xacro`` for paths and arguments in robot files."""
     text = "folder of packages and models, for package:// and model:// paths. The option may be repeated"
     parser.add_argument("--search", metavar="FOLDER", action="append", default=[], help=text)
     text = "argument of a .xacro file. The option may be repeated"
@@ -73,7 +73,7 @@ def as_robot(given: Robot | ParallelRobot) -> Robot:
 
 
 def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts: int, last: str = "") -> None:
-    """Raise ModelError unless an option has as many finite numbers as one of ``counts``; ``last`` explains the last."""
+    """Raise ModelError unless an option has finite numbers and an allowed count; ``last`` explains the last count."""
     if values is None:
         return
     if len(values) not in counts:
@@ -104,15 +104,13 @@ def number_or_list(values: list[float] | None) -> float | list[float] | None:
 
 
 def add_states(parser: ArgumentParser, letters: str) -> None:
-    """Declare the options of a state, such as those of "q v a", and ``--states``."""
+    """Declare the options of a state, such as ``--q`` and ``--v`` for "q v", and ``--states``."""
     for letter in letters.split():
         default = "neutral posture" if letter == "q" else "zero"
-        details = ". A robot with loops needs those of the active coordinates alone" if letter == "q" else ""
+        details = ". For a robot with loops, only those of the active coordinates are needed" if letter == "q" else ""
         text = f"joint {LETTERS[letter]} (default: {default}){details}"
         parser.add_argument(f"--{letter}", type=float, nargs="+", metavar=letter.upper(), help=text)
-    text = (
-        "table of states in place of one state. It is a saved trajectory (.csv, .npz), or any .csv file with columns "
-    )
+    text = "table of states instead of one state. It is a saved trajectory (.csv, .npz), or any .csv file with columns "
     text += "such as 'q NAME'"
     parser.add_argument("--states", type=Path, metavar="FILE", help=text)
 

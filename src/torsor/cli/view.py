@@ -27,7 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("what", metavar="ROBOT|RESULT", nargs="+", help=text)
     add_base(parser)
     parser.add_argument("--swing", action="store_true", help="move the joints of robots")
-    parser.add_argument("--collision", action="store_true", help="show collision shapes in place of visuals")
+    parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)
     text = "also allow meshes in this folder"
     parser.add_argument("--meshes", metavar="FOLDER", action="append", default=[], help=text)

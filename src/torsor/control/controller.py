@@ -60,13 +60,13 @@ class Reference:
 
     @cached_property
     def inputs(self) -> list[ca.SX]:
-        """The symbol of the window, of a sampled motion; otherwise none."""
+        """The symbol of the window if the motion is sampled; otherwise none."""
         return [] if self.signal is None else [ca.SX.sym("window", *self.signal.size)]
 
     def window(self, start: Any, end: Any = None) -> Array:
         """Return the polynomials (..., 7, n) of a sampled motion from ``start`` (...) to ``end`` (...), in s.
 
-        The first row is the time that they count from, the other six are their coefficients.
+        The first row is the time from which the polynomials count; the other six are their coefficients.
 
         Example:
             >>> law = torsor.control.reference(torsor.library.planar_chain(1), ([0.0, 2.0], [[0.0], [4.0]]))
@@ -116,10 +116,10 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
       obtained by differentiation with respect to t;
     - a result with ``at(t)`` and ``times``: a ``MotionResult``, ``Retimed`` or ``Trajectory``;
     - samples (times, q), for a cubic spline, or (times, q, v, a), for quintics between the samples;
-    - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and perhaps "v NAME" and
-      "a NAME". It begins with its first row.
+    - a file: a saved result (.npz), or a table (.csv) with the columns "time" and "q NAME", and optionally "v NAME"
+      and "a NAME". The motion begins with the first row.
 
-    Before and after a sampled motion, its first and its last positions are held.
+    Before and after a sampled motion, its first and last positions are held.
 
     Example:
         >>> law = reference(torsor.library.elastic_arm(), lambda t: [0.5 * ca.sin(2 * t), t, 0.1])
@@ -158,11 +158,11 @@ def reference(robot: Robot, law: JointReference | Reference) -> Reference:
 
 
 def _joints(values: Any, robot: Robot, count: int) -> Any:
-    """Return the columns of the joints, if samples have those of all coordinates, motors of elastic joints included."""
+    """Return the joint columns of samples that may also contain columns of the motors of elastic joints."""
     return values[:, :count] if np.shape(values)[1:] == (robot.nq,) else values
 
 
-# Of an interval: the values at its end are taken this much before it, because accelerations may jump there.
+# Fraction of an interval: end values are taken this much before its end, because accelerations may jump there.
 BEFORE = 1e-9
 
 
@@ -185,7 +185,7 @@ def _of_result(robot: Robot, result: Any, count: int, where: str, start: bool = 
 
 
 def _of_file(robot: Robot, path: Path, count: int) -> Signal:
-    """Return the motion of a saved result, or of a table."""
+    """Return the motion of a saved result or a table."""
     where = path.name
     check_file(path, "a saved result (.npz) or a table (.csv)")
     if path.suffix.lower() == ".npz":
@@ -372,7 +372,7 @@ def _inputs(reference: Reference | None) -> list[ca.SX]:
 
 
 def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping: ArrayLike) -> tuple[Array, Array]:
-    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0, given directly or as bandwidth^2, 2 damping bandwidth."""
+    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: given, or bandwidth^2 and 2 damping bandwidth."""
     if bandwidth is not None and kp is None and kd is None:
         rate = positive_vector(bandwidth, n, where, "bandwidth")
         return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate

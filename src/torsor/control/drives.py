@@ -60,7 +60,7 @@ def check_rigid(robot: Robot, name: str, fix: str) -> None:
 class Drives:
     """The partition of q into joints (n) and motors of elastic joints, with springs F = K (theta - ratio q - offset).
 
-    ``elastic`` has the indices of the elastic joints among the joints; ``K``, ``ratio`` and ``offset`` belong to them.
+    ``elastic`` contains the indices of the elastic joints; ``K``, ``ratio`` and ``offset`` are their values.
     The spring exerts ratio F on the joint and -F on the motor.
     """
 

@@ -31,7 +31,7 @@ def feedback_linearization(robot: Robot, reference: JointReference | Reference, 
 
     ``poles`` p (1/s) is one positive number, for four poles at -p, or four numbers, shared by all joints. The error
     e = q_d - q obeys (d/dt + p1)(d/dt + p2)(d/dt + p3)(d/dt + p4) e = 0. The joints' q'' and q''' are computed from the
-    state through the model, M q'' + C q' + g = K (theta - q) and its rate, and the motor torques from q'''' = u (Spong
+    state by the model, M q'' + C q' + g = K (theta - q) and its rate, and the motor torques from q'''' = u (Spong
     1987). All joints must be elastic, with linear undamped springs, and no rotor may be carried about its own axis (the
     inertia between joints and motors is zero: the reduced model). The reference is differentiated four times.
 
@@ -165,7 +165,7 @@ def mixed(
 
 
 PASSES = 3
-MAX_PASSES = 6  # each pass differentiates the forces of the previous one once or twice more
+MAX_PASSES = 6  # each pass differentiates the forces of the previous pass once or twice more
 
 
 def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
@@ -243,13 +243,14 @@ def elastic_tracking(
     """Return a tracking controller for elastic arms, including damped springs and motors on moving links.
 
     The feed-forward is the inverse dynamics of the full motion (``elastic_feed_forward``). The feedback acts on the
-    motors, and on the joints where these are rigid:
+    motors of elastic joints and on rigid joints:
 
         tau_m = tau_d + kp (theta_d - theta) + kd (theta_d' - theta')
 
-    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Only motors are measured. At the reference
-    the feedback is zero. Near it the loop acts as a spring kp in series with the joint spring. It is stable if kp and K
-    exceed the norm of dg/dq (Tomei 1991), and spring damping helps. All springs must be linear.
+    ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor besides that
+    of the motor. At the reference the feedback is zero. Near it the loop acts as a spring kp in series with the joint
+    spring. It is stable if kp and K exceed the norm of dg/dq (Tomei 1991), and spring damping helps. All springs must
+    be linear.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)

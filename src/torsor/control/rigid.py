@@ -16,11 +16,11 @@ from torsor.spatial import skew
 
 
 def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
-    """Return a PD controller with compensation of gravity and of the joint springs.
+    """Return a PD controller that compensates gravity and the joint springs.
 
     ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (N m/rad or
-    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, also those with a
-    floating base (for which the reference is constant, q_d (nq), and all nv coordinates are driven):
+    N/m) and ``kd`` (N m s/rad or N s/m) are one number or one per joint velocity. For rigid robots, including those
+    with a floating base (then the reference is a constant q_d (nq), and all nv coordinates are driven):
 
         tau = kp (q_d - q) + kd (v_d - v) + g(q) + springs(q)                  Takegaki and Arimoto 1981
 

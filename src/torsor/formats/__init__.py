@@ -17,8 +17,9 @@ To add a format ``abc``:
    ``Joint``, ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates
    the tree, sorts the joints and merges fixed ones. Parse XML only with ``xml.parse_xml``, which rejects entities.
 2. Errors. Raise ``ModelError`` with the file and line or element (``where``), what is wrong, what is allowed and the
-   fix. Pass ``source=`` to the parts, so that their own errors also name the file. Use ``errors.warn`` for what the
-   file describes but a mechanism does not have. Limit the size of the file, and never evaluate text from it.
+   fix. Pass ``source=`` to the parts, so that their own errors also name the file. Use ``errors.warn`` for
+   properties in the file that a mechanism cannot represent. Limit the size of the file, and never evaluate text from
+   it.
 3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``. Write the file with ``writing.write_file``,
    convert joint types with ``joint_decomposition.decomposed_joints``, and collect forces and limits that the format
    cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that the
@@ -26,7 +27,8 @@ To add a format ``abc``:
 4. Dispatch. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
 5. Tests. Add wrong and malicious files, and round trips, to ``tests/formats``, together with the program that owns
    the format if it can be installed.
-6. Documents. Add a page or a section under ``docs``, the docstring of ``torsor.load`` and a line in the changelog.
+6. Documents. Add a page or a section under ``docs``, extend the docstring of ``torsor.load``, and add a line to the
+changelog.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -71,7 +73,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:  # readers and writers whose modules are imported when they are first used
+    if name in __all__:  # readers and writers whose modules are imported on first use
         value = globals()[name] = named(name)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

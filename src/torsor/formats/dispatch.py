@@ -24,7 +24,7 @@ from torsor.mechanism import Mechanism
 
 # Robots by name from the package ``robot_descriptions``: ``robot_descriptions:panda_description``.
 #
-# Each name is a module of that package with the path of a file. Its first import downloads the robot (by git).
+# Each name is a module of that package with the path of a file. Its first import downloads the robot with git.
 
 SCHEME = "robot_descriptions:"
 _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")
@@ -56,7 +56,7 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
         near = get_close_matches(short, known, 1) or get_close_matches(f"{short}_description", known, 1)
         fix = f"write {SCHEME}{near[0]}" if near else "run `robot_descriptions list` for all names"
         raise ModelError(f"no description {short!r}", value=short, where=name, fix=fix) from None
-    except Exception as error:  # git has errors of many kinds
+    except Exception as error:  # git raises many kinds of errors
         text = " ".join(str(error).split())[:300]
         fix = "check the connection, or pass a file"
         raise ModelError(f"the download failed: {text}", where=name, fix=fix) from None
@@ -64,21 +64,21 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
     if path is None:
         raise ModelError("it has no robot file", where=name, allowed=", ".join(_PATHS))
     folders = [str(getattr(module, key)) for key in _FOLDERS if hasattr(module, key)]
-    folders += [str(Path(folder).parent) for folder in folders]  # a package is found in the folder around it
+    folders += [str(Path(folder).parent) for folder in folders]  # packages are searched for in the parent folder
     folders += [str(folder) for folder in getattr(module, "XACRO_PACKAGE_PATHS", {}).values()]
     arguments = dict(getattr(module, "XACRO_ARGS", {})) if path == getattr(module, "XACRO_PATH", None) else {}
     return Path(path), arguments, [folder for folder in dict.fromkeys(folders) if Path(folder).is_dir()]
 
 
-# xacro: macros that expand to URDF or SDF, by the package ``xacro`` (extra ``xacro``).
+# xacro: macros that the package ``xacro`` (extra ``xacro``) expands to URDF or SDF.
 #
 # Expressions in such a file are Python. The package hides Python's built-in functions from them. Names with two
-# underscores and those of frames, by which an expression could reach them, are also rejected here. This is not a
+# underscores and those of frames, through which an expression could reach them, are also rejected here. This is not a
 # sandbox: a .xacro file can use any time and memory, so it should come from a trusted source.
 
 _ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in global variables
 _ARGUMENTS = (str, bool, int, float)
-# Names without underscores by which an expression reaches those with them, or its callers.
+# Names without underscores through which an expression could reach names with underscores, or its callers.
 _LEADING_OUT = ("vars", "mro", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "f_back", "f_builtins", "f_globals")
 
 
@@ -108,9 +108,7 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
             content = document.documentElement.toxml(encoding="utf-8")
         except Exception as error:  # expressions raise errors of any kind
             cause: BaseException | None = error
-            while cause is not None and not isinstance(
-                cause, ModelError
-            ):  # the package wraps ours in others of its kind
+            while cause is not None and not isinstance(cause, ModelError):  # the package wraps our errors in its own
                 cause = getattr(cause, "exc", None) or cause.__context__
             text = " ".join(str(error).split())[:300] or type(error).__name__
             raise cause or ModelError(f"xacro rejects it: {text}", where=path.name) from None
@@ -153,7 +151,7 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         try:
             nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
         except (SyntaxError, ValueError):
-            nodes = []  # the package has its own message for it
+            nodes = []  # the package reports syntax errors itself
         for name in (getattr(node, "attr", "") or getattr(node, "id", "") for node in nodes):
             if name.startswith("__") or name in _LEADING_OUT:
                 allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
@@ -239,7 +237,7 @@ def _read(
     check_file(path, KINDS)
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
-        raise ModelError("of xacro are given", argument="arguments", where=path.name, allowed="a .xacro file")
+        raise ModelError("are only for .xacro files", argument="arguments", where=path.name, allowed="a .xacro file")
     if suffix in _READERS:
         is_strict = suffix == ".toml" if strict is None else strict
         file = with_prim if suffix in USD_SUFFIXES else path

@@ -21,7 +21,7 @@ from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
 from torsor.spatial import inverse_pose
 
-# For formats without loops: couplings of two coordinates as joints that follow others, which is the same motion.
+# For formats without loops: a coupling of two coordinates becomes a joint that follows another, with the same motion.
 #
 # c1 q1 + c2 q2 = offset is q2 = k q1 + c with k = -c1 / c2 and c = offset / c2. The equation is substituted wherever q2
 # occurs: in the joints that move with it, and in the other couplings.
@@ -125,7 +125,7 @@ def decomposed_joints(
     links, names = set(mechanism.places), set(mechanism.joint_names)
     bent = next((joint for joint in mechanism.joints if joint.flexible is not None), None)
     if bent is not None:
-        what = "moves by a curve of its coordinate" if isinstance(bent.flexible, Cam) else "is a flexible link"
+        what = "moves along a curve" if isinstance(bent.flexible, Cam) else "is a flexible link"
         message = f"joint {bent.name!r} {what}, which the format does not support"
         raise ModelError(message, value=bent.name, where=source, fix="save as .toml")
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
@@ -199,7 +199,7 @@ def _free(joint: Joint, names: set[str], omissions: Omissions) -> list[Joint]:
     chain = []
     for k, (suffix, axis) in enumerate(zip("xyz", np.eye(3), strict=True)):
         settings = _settings_of(joint, k, 3 + k)  # positions have the origin first, velocities have it last
-        for key in _PER_VELOCITY:  # these are along the axes of the link: only equal ones hold in other axes
+        for key in _PER_VELOCITY:  # these are along the axes of the link, so only equal values hold in other axes
             values = getattr(joint, key)[3:]
             if (values != values[0]).any():
                 omissions.note(f"{key} of free joints that differs between directions", joint.name)

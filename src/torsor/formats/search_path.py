@@ -1,4 +1,4 @@
-"""Resolution of ``package://`` and ``model://``: given folders, those of the environment, and the file's own."""
+"""Resolution of ``package://`` and ``model://`` in given folders, those of the environment, and the file's own."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -88,9 +88,9 @@ class Finder:
             tries = [place / package for place in places] + [place for place in places if place.name == package]
             named = package != ".." and Path(package).name == package  # a single folder, not a path through several
             result = next((folder for folder in tries if named and folder.is_dir()), None)
-            if named and package and result is None:  # a clone may have another name than its package
+            if named and package and result is None:  # the folder of a clone may have a different name from its package
                 own = next((k for k, folder in enumerate(above) if is_package(folder)), -1)
-                beside = above[own + 1 : own + 2]  # the folder with the packages next to that of the file
+                beside = above[own + 1 : own + 2]  # the folder that contains the neighbouring packages
                 depths = *((place, MAX_PACKAGE_DEPTH) for place in listed), *((place, 1) for place in beside)
                 inside = (folder for place, depth in depths for folder in _packages_in(place, depth))
                 result = next((folder for folder in (*above, *inside) if _package_name(folder) == package), None)

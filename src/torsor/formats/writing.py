@@ -29,12 +29,12 @@ from torsor.formats.search_path import SCHEMES, Finder
 from torsor.mechanism import Joint, Link, Loop, Mechanism, Shape, Visual, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
-# Copies, next to a written description, of meshes that cannot be read where they are.
-#
-# Other programs do not read surfaces in USD stages, or some file types: their copies are .obj files. Torsor reads no
-# meshes outside the folder of a description (see ``own_folders``): their copies are the same files.
+# Copies of meshes that cannot be read in their original location; they are next to the written description.
 
-_MAX_NAME_KEPT = 40  # characters of a name that the names of copies and of their folder keep
+# # Other programs do not read surfaces in USD stages or some file types, so these are copied as .obj files. Torsor does
+# not read meshes outside the folder of a description (see ``own_folders``), so these are copied unchanged.
+
+_MAX_NAME_KEPT = 40  # characters of a name that are kept in the names of copies and of their folder
 _COPIED_SUFFIXES = (*SUFFIXES, ".msh")
 _MATERIALS = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
 _TEXTURE = re.compile(rb"<init_from\b|^[ \t]*map_", re.MULTILINE)  # in .dae and .mtl files
@@ -46,7 +46,7 @@ def copies_folder(path: Path) -> Path:
 
 
 class MeshCopies:
-    """The copies of a description in ``NAME_meshes`` next to it, named by content: none replaces another mesh."""
+    """The copies of a description in ``NAME_meshes`` next to it, named by content, so that none replaces another."""
 
     def __init__(self, path: Path):
         self.folder, self.readable = (
@@ -107,7 +107,7 @@ class MeshCopies:
         taken += [item for item in self.contents if item.is_symlink() or (item.exists() and not item.is_file())]
         if taken:
             message, fix = (
-                "a file, folder or link is in the place of mesh copies",
+                "a file, folder or link has the name of the folder for mesh copies",
                 "move it, or save under another name",
             )
             raise ModelError(message, where=str(taken[0]), fix=fix)
@@ -170,8 +170,8 @@ class MeshNames:
     """The names of mesh files in a description that is written to ``path``.
 
     A ``package://`` or ``model://`` name is kept if it leads to the same file from there, or if it is not found.
-    Otherwise the name is relative to the description. ``file`` names copies of what cannot be read from there, which
-    are to be saved (``copies``); ``name`` is the present location of the mesh.
+    Otherwise the name is relative to the description. ``file`` names copies of meshes that cannot be read from
+    there, which must be saved (``copies``); ``name`` is the current location of the mesh.
     """
 
     def __init__(self, path: Path, omissions: "Omissions"):
@@ -217,11 +217,11 @@ class MeshNames:
 def left_out_error(left_out: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
     """Return the error, or the warning unless ``strict``, about parts of a file that mechanisms cannot have."""
     lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in left_out.items())
-    omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
+    omitted = "mechanisms do not support" if strict else "omitted, because mechanisms do not support it:"
     return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
 
 
-FRICTION_MODELS = "friction beyond Coulomb and viscous friction, which only TOML has"
+FRICTION_MODELS = "friction beyond Coulomb and viscous friction, which only TOML supports"
 
 
 class Omissions:
@@ -263,7 +263,7 @@ class Omissions:
         return math.inf if key.endswith("limit") else 0.0
 
     def without_wheels(self, mechanism: Mechanism) -> Mechanism:
-        """Return a mechanism without its wheels, and record them: only TOML has rolling without slipping."""
+        """Return a mechanism without its wheels, and record them: only TOML supports rolling without slipping."""
         wheels = [loop for loop in mechanism.loops if isinstance(loop, Wheel)]
         for wheel in wheels:
             self.note("wheels that roll without slipping", wheel.name)
@@ -302,7 +302,7 @@ def short_rpy(R: Array) -> Array:
     rpy = np.where(np.abs(short - exact) <= 2e-16, short, exact)  # 0.3, not 0.30000000000000004
     if np.abs(from_rpy(rpy) - R).max() <= 4e-16:
         return rpy
-    # Near a pitch of a quarter turn only the sum of roll and yaw is well defined: compute roll for the given yaw.
+    # Near a pitch of a quarter turn, only the sum of roll and yaw is well defined: compute roll for the given yaw.
     yaw = math.atan2(R[1, 0], R[0, 0])
     c, s = math.cos(yaw), math.sin(yaw)
     pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])

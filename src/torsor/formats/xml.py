@@ -92,7 +92,7 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
                 root = parse_xml_text(repaired, path.name)
             except _NotWellFormedError:
                 continue
-            message = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
+            message = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; this is ignored"
             refuse_or_warn(ModelError(message, where=path.name, fix="remove it"), strict)
             return root
         if strict:
@@ -150,7 +150,7 @@ def parse_xml_text(content: bytes, source: str) -> Element:
 
 
 def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield possible repairs of a file that is not quite XML, each on top of the previous ones, and what was found.
+    """Yield possible repairs of a file that is not quite XML, each on top of the previous ones, and their descriptions.
 
     Lines keep their numbers: a comment becomes as many empty lines.
     """
@@ -165,7 +165,7 @@ def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
         content = bare
         result.append("zeros at the end")
         yield content, " and ".join(result)
-    # "<" is not allowed in attributes, so outside CDATA this is a comment. An unterminated one is not.
+    # "<" is not allowed in attributes, so outside CDATA this is a comment, unless it is unterminated.
     if b"<![CDATA[" not in content:
         bare = _without_comments(content)
         if bare != content:

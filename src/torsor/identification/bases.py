@@ -3,9 +3,9 @@
     Y(q, v, a) pi = tau + sum over links of J^T w
 
 Here w are the wrenches of the environment. A floating base has no drive: its six tau are zero, and the ground reaction
-forces move the whole robot. These six equations alone show all link parameters that the joint torques show (Ayusawa,
-Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated base-link
-dynamics for legged multibody systems", 2014).
+forces move the whole robot. These six equations alone reveal all link parameters that the joint torques reveal
+(Ayusawa, Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated
+base-link dynamics for legged multibody systems", 2014).
 """
 
 from collections.abc import Mapping

@@ -30,23 +30,23 @@ from torsor.robot.robot import Robot
 
 # Positions of all joints of a closed mechanism along a measured drive motion.
 #
-# Positions of the drives alone may belong to several assembly modes; a motion keeps its mode. So samples that follow
-# each other closely are a run: its first sample is assembled from the posture ``start``, all others from those before
-# them.
+# Positions of the drives alone may belong to several assembly modes; a motion keeps its mode. Samples that follow
+# each other closely therefore form a run: its first sample is assembled from the posture ``start``, and each other
+# sample from the previous one.
 
-MAX_DRIVE_STEP = 0.2  # rad, or in units of the mechanism size: a longer drive step begins another run
+MAX_DRIVE_STEP = 0.2  # rad or mechanism sizes: a longer drive step begins another run
 ASSEMBLY_REACH = 0.3  # drive path that is assembled at once, from the sample before it
 CACHE_SIZE = 500_000  # samples whose positions are cached
 
 
 class UnclosedError(ModelError):
-    """Raised if the loops cannot be closed at a measured ``sample``, or the drives do not determine it."""
+    """Raised if the loops cannot be closed at a measured ``sample``, or the drives do not determine its posture."""
 
     sample: int
 
 
 def sample_at(sample: int, times: Array | None) -> str:
-    """Return a text that names a sample, with its time if ``times`` (N,) are known."""
+    """Return text that names a sample, with its time if ``times`` (N,) are known."""
     return f"sample {sample}" if times is None else f"sample {sample} (t = {times[sample]:.6g} s)"
 
 
@@ -114,7 +114,7 @@ class Closing:
             return check_driven(closure, q)
         except ModelError as error:
             why = error
-        while high - low > 1:  # q[low:high] has the first singular sample
+        while high - low > 1:  # q[low:high] contains the first singular sample
             middle = (low + high) // 2
             try:
                 check_driven(closure, q[low:middle])
@@ -178,7 +178,7 @@ class ClosedRobot(Mechanism):
 
     @cached_property
     def inertial(self) -> DriveParameters:
-        """The parameters of the mechanism, in which the drive forces are linear."""
+        """The mechanism parameters, in which the drive forces are linear."""
         return DriveParameters(self)
 
     def to(self, dtype: Any = None) -> Self:
@@ -308,7 +308,7 @@ class DriveParameters:
     def replaced(self, values: ArrayLike) -> ClosedRobot:
         """Return the drives of the robot with other parameters (p,).
 
-        If the loops are closed in another mode than that of the robot, that mode becomes the new home posture.
+        If the loops are closed in a different mode from that of the robot, that mode becomes the new home posture.
         """
         drives = self._drives
         whole = drives.mechanism.inertial.replaced(values)
@@ -385,7 +385,7 @@ def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where
         return robot
     made = closed_robot(robot)
     q = data[0] if isinstance(data, (tuple, list)) and len(data) == 4 else getattr(data, "q", None)
-    positions = None if q is None else real_numbers(q)  # Measurements raises for others
+    positions = None if q is None else real_numbers(q)  # Measurements raises ModelError for other values
     if (
         positions is None
         or positions.ndim < 2
@@ -443,5 +443,5 @@ def notes_of(robot: MeasuredRobot) -> tuple[str, ...]:
 
 
 def whole(robot: MeasuredRobot) -> Robot:
-    """Return the robot with all of its links and joints: of the drives of a closed one, the mechanism."""
+    """Return the robot with all of its links and joints: for the drives of a closed robot, the mechanism."""
     return robot.mechanism if isinstance(robot, ClosedRobot) else robot

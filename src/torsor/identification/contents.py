@@ -52,7 +52,7 @@ def drive_table(drives: Drives) -> Table:
 
 
 def others_note(drives: Drives) -> str:
-    """Return how many friction models were rejected and which came closest; "" if there are none."""
+    """Return text on the number of rejected friction models and the closest ones; "" if there are none."""
     rises = {f"{drive}.{law}": rise for drive, law, rise in drives.others}
     if not rises:
         return ""
@@ -142,12 +142,14 @@ def plot(found: Any, path: str | Path | None) -> "Figure":
 KINDS = {
     "not shown": "Not excited by the motion",
     "below noise": "Below the noise",
-    "regrouped": "Act only in combination with others",
-    "no effect": "Without effect in any motion",
+    "regrouped": "Effective only in combination with others",
+    "no effect": "No effect in any motion",
     "given": "Taken as known",
 }
 FACTOR_TOLERANCE = 1e-9  # fraction of the largest factor of a combination
-SIGNIFICANT_DEVIATIONS = 3.0  # deviations from zero at which a value indicates the likely size of others of its kind
+SIGNIFICANT_DEVIATIONS = (
+    3.0  # deviations from zero beyond which a value indicates the likely size of others of its kind
+)
 HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % confidence interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
 _TURNING = {"rotor_inertia": "kg m²", "coulomb": "N m", "viscous": "N m s"}
@@ -157,7 +159,7 @@ _SLIDING = {"rotor_inertia": "kg", "coulomb": "N", "viscous": "N s/m"}
 class Unidentified(NamedTuple):
     """A ``parameter`` that was not identified individually, with the ``kind`` of reason and its explanation ``why``.
 
-    Kinds are "not shown" (by this motion), "below noise", "regrouped" (with others), "no effect" and "given".
+    Kinds are "not shown" (not excited by this motion), "below noise", "regrouped", "no effect" and "given".
 
     Example:
         >>> robot = torsor.library.planar_chain(1)

@@ -36,7 +36,7 @@ def differentiate(
     |H(f)| = 1 / (1 + (f / cutoff)^(2 order)), with ``cutoff`` in Hz: that of a Butterworth filter of this ``order``,
     applied forward and backward. Derivatives are exact in the frequency domain: X' = 2 pi i f H X.
 
-    ``periodic`` samples are one or more whole periods, without the first sample of the next period. Other samples are
+    ``periodic`` samples cover one or more whole periods, without the first sample of the next period. Other samples are
     extended by point reflection at both ends, after subtraction of a cubic with their values and curvatures there. With
     ``ends="straight"`` the line through the first and last sample is subtracted instead. Results within about 1 /
     cutoff of the ends are less accurate.

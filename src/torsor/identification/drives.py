@@ -20,7 +20,7 @@ from torsor.robot.protocols import Dynamics
 # Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load, proportional to
 # the force f that gears transmit); Bittencourt and Gunnarsson 2012 (temperature T).
 
-COUPLING_LAWS = ("inertia", "coulomb", "viscous")  # of each motor that drives several joints
+COUPLING_LAWS = ("inertia", "coulomb", "viscous")  # terms of each motor that drives several joints
 AUTO = "auto"
 
 
@@ -82,7 +82,7 @@ LAWS: dict[str, Law] = {
 OFFERED = tuple(name for name in LAWS if name not in COUPLING_LAWS)
 TEMPERATURE_LAWS = ("viscous_temperature", "coulomb_temperature")
 # Models that a robot can have, as text in the joint velocity v, with the value x, the shape s and the largest measured
-# speed u. Beyond u, polynomials keep their value there: extrapolated, friction may drive the joint.
+# speed u. Beyond u, polynomials keep their value at u, because extrapolated friction might drive the joint.
 ROBOT_MODELS = {
     "offset": "{x!r}",
     "asymmetric": "{x!r} * fmin(abs(v), {u!r})",
@@ -90,7 +90,7 @@ ROBOT_MODELS = {
     "power": "{x!r} * sign(v) * fmax(fmin(abs(v), {u!r}), {least!r})**{s!r}",
     "stribeck": "{x!r} * sign(v) * exp(-(v / {s!r})**2)",
 }
-MIN_SPEED_RATIO = 1e-6  # fraction of the largest speed below which |v|^n is constant: its slope is infinite at rest
+MIN_SPEED_RATIO = 1e-6  # fraction of the largest speed below which |v|^n is constant; its slope is infinite at rest
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Term:
 
     @property
     def fits_robot(self) -> bool:
-        """Whether a robot can have the term: the model of a joint, a function of its velocity."""
+        """Whether a robot can have the term: a model of one joint that depends on its velocity only."""
         return self.law in ROBOT_MODELS and np.count_nonzero(self.direction) == 1
 
 
@@ -156,7 +156,8 @@ def asked_of(
     coordinates are ``undriven`` and get no models, unless they are named.
     """
     if not isinstance(friction, Mapping):
-        # A motor offset is also a joint offset: models belong to joints, unless they are selected automatically.
+        # A motor offset is equivalent to a joint offset, so models belong to joints unless they are selected
+        # automatically.
         targets = drives if friction == AUTO else drives[:joints]
         friction = dict.fromkeys((target for target in targets if target not in undriven), friction)
     laws: dict[str, tuple[str, ...]] = {}
@@ -237,7 +238,7 @@ class Drives:
         return [each for each in tried if each[1] not in self.chosen(each[0])]
 
     def left_out(self, joints: Collection[str]) -> str:
-        """Return a sentence that names the terms which a robot cannot have, or "".
+        """Return a sentence that names the terms that a robot cannot have, or "".
 
         ``joints`` can have friction models.
 
@@ -249,7 +250,7 @@ class Drives:
         return f"a robot cannot have the terms {', '.join(names)}" if names else ""
 
     def robot_models(self, speeds: Mapping[str, float]) -> dict[str, str]:
-        """Return the friction of each joint as text in its velocity v; ``speeds`` are its largest measured ones.
+        """Return the friction of each joint as text in its velocity v; ``speeds`` are the largest measured speeds.
 
         Example:
             >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).robot_models({"joint1": 2.0})

@@ -86,7 +86,7 @@ def _solve(A: Array, y: Array, names: tuple[str, ...], where: str) -> tuple[Arra
 def _raise_unidentifiable(names: list[str], where: str) -> None:
     shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     fix = "excite the robot more (torsor.identification.excite), or name the unknown parameters with `among=`"
-    if any(name.endswith(".inertia") for name in names):  # of a motor that turns with several joints
+    if any(name.endswith(".inertia") for name in names):  # the inertia of a motor that turns with several joints
         fix += "; if joint axes are parallel, omit `couplings` (--uncoupled)"
     raise ModelError(f"the motion does not excite {shown}", where=where, fix=fix)
 
@@ -274,7 +274,7 @@ class Equations:
 class Method:
     """Estimator: ``robust`` is None or a name of ``INFLUENCES``; ``noise`` is "white", "correlated" or "auto".
 
-    With noise "ignored", the covariance is that of least squares with noise of each coordinate alone.
+    With noise "ignored", the covariance is that of least squares with independent noise in each coordinate.
     """
 
     robust: str | None = None
@@ -318,7 +318,7 @@ def _settled(found: Fit, previous: Fit) -> bool:
 
 
 def _instrumental(equations: Equations, found: Fit, influence: Influence | None) -> Fit:
-    """Return the solution x of Z^T W (tau - Y x) = 0, where W has the noise and the robust weights of the fit.
+    """Return the solution x of Z^T W (tau - Y x) = 0, where W contains the noise and the robust weights of the fit.
 
     Janot, Vandanjon and Gautier 2014 (IDIM-IV).
     """
@@ -391,13 +391,15 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
 
 # Noise of an autoregressive process, e_t = a_1 e_(t-1) + ... + a_p e_(t-p) + white noise of variance s, such as drift.
 #
-# Such noise may last longer than the lags that ``meat`` can estimate. Its spectrum is
+# Drift may last longer than the lags that ``meat`` can estimate, and most of its power is at low frequencies. Noise
+# of differentiated positions has less power there than white noise; it is short and also correlated between coordinates
+# at different lags, so that ``meat`` describes it better. The spectrum of a process is
 # Phi(w) = s / |1 - a_1 exp(-iw) - ... - a_p exp(-iwp)|^2, and with the Fourier transform z(w) of the rows z_t
 #
 #     S = mean over w of Phi(w) z^* z
 #
 # The coefficients a follow from the autocovariances c_k of the residuals (Yule and Walker), and p minimises the
-# Bayesian information criterion. The fit takes the part of the noise that resembles the regressor: residuals are
+# Bayesian information criterion. The fit absorbs the part of the noise that resembles the regressor: residuals are
 # r = e - Z B^-1 Z^T e, whose expected autocovariances are
 #
 #     c_k - mean over w of cos(kw) [2 Phi z B^-1 z^* - z B^-1 S B^-1 z^*]   (over the number of products)
@@ -409,7 +411,7 @@ MIN_AUTOCORRELATION = 0.05  # autocorrelation of a process that counts as zero
 MIN_INNOVATION = 1e-4  # minimum variance of the innovations over that of the process; rounding errors have less
 MAX_REFLECTION = 0.9999  # maximum partial autocorrelation: the process is stationary
 SPECTRUM_BANDS = 256  # frequency bands in which z^* z is summed
-MAX_TAKEN_RATIO = 3.0  # maximum variance that the fit is assumed to take, over that of the residuals
+MAX_TAKEN_RATIO = 3.0  # maximum variance that the fit is assumed to absorb, over that of the residuals
 # The spectrum has about half as many degrees of freedom as there are independent samples, count * variance / max(Phi).
 # With so few, a 95 % interval has t / 1.96 deviations: (t / 1.96)^2 = 1 + (1.96^2 + 1) / (2 degrees of freedom).
 STUDENT = 1.96**2 + 1
@@ -421,7 +423,8 @@ def coloured(equations: Equations, noise: Array, errors: Array, white: Array) ->
     """Return S (b, b) for errors (N, n), over the ``noise`` (n,), of autoregressive processes, and their lag.
 
     See the comment above. ``white`` (b, b) is S of white noise. It contains the correlation between coordinates, which
-    is kept. The result is None if the errors of some coordinate are no such process: without it, they are not white.
+    is kept. The result is None if the errors of some coordinate are not such a process (its innovations are not white)
+    or have less power at low frequencies than white noise.
     """
     b, counted = len(white), equations.weights > 0
     coordinates = np.flatnonzero(counted.any(axis=0)).tolist()
@@ -443,10 +446,12 @@ def coloured(equations: Equations, noise: Array, errors: Array, white: Array) ->
         before = size
         parts = zip(processes, spectra, densities, strict=True)
         targets = [x.power + z.taken(d, back, S, x.power, x.products) for x, z, d in parts]
+    if any(d[0] < c[0] for d, c in zip(densities, targets, strict=True)):
+        return None
     independent = [x.products[0] * c[0] / d.max() for x, c, d in zip(processes, targets, densities, strict=True)]
     widened = [(1 + STUDENT / k) * d for k, d in zip(independent, densities, strict=True)]
     S = np.asarray(sum(np.tensordot(d, z.bands, 1) for d, z in zip(widened, spectra, strict=True)))
-    # What correlation in time adds to white noise, applied to white noise that is correlated between coordinates.
+    # The effect of correlation in time, relative to white noise, is applied to noise correlated between coordinates.
     if not (np.diagonal(alone) > 0).all():
         return None
     scale = np.sqrt(np.diagonal(alone))
@@ -530,7 +535,7 @@ class _Spectrum:
         return cls(bands, np.pi * (edges[:-1] + edges[1:] - 1) / length)
 
     def taken(self, density: Array, back: Array, S: Array, power: Array, products: Array) -> Array:
-        """Return the part of the autocovariances that the fit takes from the residuals."""
+        """Return the part of the autocovariances that the fit removes from the residuals."""
         own, spread = (np.tensordot(self.bands, each, 2) for each in (back, back @ S @ back))
         cosines = np.cos(np.outer(np.arange(len(power)), self.frequencies))
         taken = cosines @ (2 * density * own - spread) / products
@@ -539,7 +544,7 @@ class _Spectrum:
 
 
 def _levinson(power: Array) -> list[tuple[Array, float]]:
-    """Return coefficients and innovation variance of the processes of each order, by the recursion of Levinson."""
+    """Return coefficients and innovation variance of the processes of each order, by Levinson's recursion."""
     coefficients, innovation = np.zeros(0), float(power[0])
     found = [(coefficients, innovation)]
     for k in range(1, min(MAX_ORDER + 1, len(power))):

@@ -80,7 +80,7 @@ def _lead(found: Identified, validated: Identified | None) -> str:
 
 
 def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
-    """Yield remarks that a reader must know before using the numbers."""
+    """Yield remarks that a reader needs before using the numbers."""
     for shown, what in ((found, "used"), (found.unseen, "held-out"), (validated, "other")):
         if shown is not None and shown.unexplained:
             text = (

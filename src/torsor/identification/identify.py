@@ -72,7 +72,7 @@ def identify(
     tau. The remainder, Y pi, is solved by weighted least squares that also estimates the noise of each coordinate
     (Gautier's IDIM-WLS). Known environment wrenches (``external`` of the measurements) are added to tau as J^T w. If
     the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that the other
-    forces show.
+    forces reveal.
 
     For a robot with closed loops or a parallel robot, data are those of the drives, its active coordinates, or of all
     coordinates. Passive joints follow from the loop closure, starting at the robot's posture "home" (or at the first
@@ -95,7 +95,7 @@ def identify(
     ``identification/drives.py`` contains their formulas. With ``physical``, "auto" selects among the first five, which
     ``.robot`` can have. ``couplings`` are motors that drive several coordinates, {"motor6": {"joint5": 1.0, "joint6":
     1.0}}. The inertia, Coulomb and viscous friction of each are also identified. The result contains these terms in
-    ``drives``. Friction models of the given robot are identified anew where its friction is unknown.
+    ``drives``. Friction models of the given robot are identified again for joints with unknown friction.
 
     ``bandwidth`` (Hz) applies the same low-pass filter to forces and regressor, and decimates them. ``robust``, "huber"
     or "bisquare", bounds the influence of outliers. ``noise`` is "white", "correlated" (in time) or "auto", which tests
@@ -175,7 +175,7 @@ def identify(
         except UnphysicalError:
             raise explained(robot, used, mass, lambda: nearest_physical(near, prior, regularisation, where)) from None
         values = base.matrix @ parameters
-        # The other unknowns are refitted with these.
+        # The other unknowns are refitted with these values.
         gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
         term_values = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0

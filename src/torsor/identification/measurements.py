@@ -299,7 +299,7 @@ def _samples(value: Any, name: str) -> Array:
     array = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
-        fix = "remove these samples, or replace the forces with numbers with weight 0"
+        fix = "remove these samples, or replace the forces with any numbers of weight 0"
         raise ModelError(f"has numbers that are not finite in {bad} samples", argument=name, where=WHERE, fix=fix)
     return array
 

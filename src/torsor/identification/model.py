@@ -48,7 +48,7 @@ def _taps(factor: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Filter:
-    """The parallel filter of samples in ``parts`` of equal steps, which keeps every ``factor``-th sample of each part.
+    """The parallel filter of samples in ``parts`` with equal steps; it keeps every ``factor``-th sample of each part.
 
     tau = Y x also holds for filtered tau and Y. Beyond the band of the motion there is only noise. The filter removes
     it from both sides, so that the remaining noise is nearly white at the lower rate: the "parallel decimate filter" of

@@ -10,8 +10,8 @@ those of a' = f(x, tau, beta) are propagated with the state, stage by stage, whe
 
     M da = -(tau_q dq + tau_v dv + Y dbeta)           (tau of inverse dynamics at the simulated acceleration)
 
-The states x0 are eliminated by a QR decomposition of each window. Velocities and accelerations are
-neither measured nor filtered, so that encoder noise does not bias the result as in least squares.
+The states x0 are eliminated by a QR decomposition of each window. Velocities and accelerations are neither measured nor
+filtered, so encoder noise does not bias the result, unlike in least squares.
 """
 
 from dataclasses import dataclass, replace
@@ -46,10 +46,10 @@ def output_error(
     """Return the estimate ``start`` refined by output error, from positions q (T, nv) and forces tau (T, nv).
 
     ``t`` (T,) are equally spaced times in s, and ``window`` is the number of steps of each simulated window. Positions
-    are unfiltered encoder positions. ``start``, from ``identify``, provides the robot and the initial values. If its
-    windows do not follow the measured motion, the nearest physically consistent values are used instead. If the robot
-    does not have smooth Coulomb friction, tanh(v / 1 % of the maximum speed) is used. Standard deviations assume
-    independent windows.
+    are unfiltered encoder positions. ``start``, from ``identify``, provides the robot and the initial values. If
+    windows simulated with these do not follow the measured motion, the nearest physically consistent values are used
+    instead. If the robot does not have smooth Coulomb friction, tanh(v / 1 % of the maximum speed) is used. Standard
+    deviations assume independent windows.
 
     Example:
         >>> robot = torsor.library.planar_chain(1).with_friction("joint1", viscous=0.2)

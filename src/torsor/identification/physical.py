@@ -1,4 +1,4 @@
-"""Physically consistent parameters closest to the measurements: a convex problem, by Newton's method with continuation.
+"""Physically consistent parameters closest to the measurements: a convex problem, solved by Newton's method.
 
     minimise  |root (M pi - beta)|^2 / 2 + gamma (sum of d(P_i, P0_i) + sum of d(x_k, x0_k))
     d(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,      d(x, x0) = x / x0 - log(x / x0) - 1
@@ -129,7 +129,7 @@ def _with_mass(problem: _Problem, prior: Prior, mass: float, where: str) -> _Pro
     free = np.isin(problem.unknown, masses)
     rest = mass - float(prior.parameters[np.setdiff1d(masses, problem.unknown)].sum())
     if not free.any() or rest <= 0:
-        message = f"is {mass:g} kg, of which {mass - rest:g} kg are known"
+        message = f"is {mass:g} kg, but known masses sum to {mass - rest:g} kg"
         raise ModelError(message, argument="mass", where=where, allowed="more than the sum of the known masses")
     scale = 1 / (EXACT * mass)
     return replace(problem, A=np.vstack([problem.A, scale * free]), c=np.append(problem.c, scale * rest))

@@ -78,7 +78,7 @@ class Identified(Result):
     """
 
     kind = "identification"
-    undefined = ("measured_tau", "unseen_tau")  # of joints without a force sensor
+    undefined = ("measured_tau", "unseen_tau")  # NaN for joints without a force sensor
     prior: MeasuredRobot
     base: BaseParameters
     values: Array
@@ -267,7 +267,7 @@ class Identified(Result):
     def validate(
         self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
     ) -> "Identified":
-        """Return the same estimate with other measurements, for residuals, reports and figures on them.
+        """Return the same estimate with other measurements, for their residuals, reports and figures.
 
         ``data`` and ``temperature`` are as in ``identify``, and the filter of its ``bandwidth`` applies.
 
@@ -336,7 +336,7 @@ class Identified(Result):
             most = max_lag(max(part.stop - part.start for part in stretches(times, count)))
             text = "the deviations account for this"
             if self.lag == most:
-                text = "the deviations account for no more, so they may be too small; pass a `bandwidth`"
+                text = "the deviations account for no longer lag, so they may be too small; pass a `bandwidth`"
             notes.append(f"residuals are correlated over {self.lag} samples; {text}")
         text = tables_as_text(*tables, *notes, width=120, separator="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.splitlines())

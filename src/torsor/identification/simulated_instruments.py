@@ -1,16 +1,17 @@
 """Instruments from simulation: the motion of the last estimate as it follows the measured motion.
 
-The controller of the real robot is not known. A computed-torque controller of the bandwidth w / 2 pi takes its place,
+The controller of the real robot is not known. It is replaced by a computed-torque controller with the bandwidth w / 2
+pi,
 
     tau = M0(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + h0(q, v)        M0, h0: of the first estimate
     M(q) a + h(q, v) = tau                                              M, h: of the last estimate
 
-The reference (q_d, v_d, a_d) are the measured positions after a zero-phase filter of the same bandwidth, the one with
-which the model explains the forces best, whatever its parameters are. So the simulated motion has neither the noise of
-the forces nor that of the encoders beyond this bandwidth, which causes the bias of least squares: noise of
-accelerations grows with the square of the frequency. Estimate and simulation are repeated until the estimate stays. An
-estimate that this controller cannot hold, with mass matrices that are not positive definite, follows the reference
-exactly, as under a controller of its own. Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
+The reference (q_d, v_d, a_d) consists of the measured positions after a zero-phase filter of the same bandwidth: the
+bandwidth with which the model, with any parameters, explains the forces best. The simulated motion therefore contains
+neither force noise nor encoder noise above this bandwidth, which causes the bias of least squares: acceleration noise
+grows with the square of the frequency. Estimate and simulation are repeated until convergence. An estimate that this
+controller cannot stabilise, because its mass matrices are not positive definite, is assumed to follow the reference
+exactly. Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
 """
 
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
 
 
 CANDIDATES, BANDWIDTH_RATIO = 8, 0.6  # number of bandwidths that are compared, and their ratio
-POWER_FRACTION = 0.9999  # acceleration fraction that defines the band of the measurement filter
+POWER_FRACTION = 0.9999  # fraction of the acceleration power that defines the band of the measurement filter
 MIN_PERIODS = 8  # periods of the lowest bandwidth in the longest part
 MAX_STEP_FRACTION = 0.15  # maximum simulation step as a fraction of 1 / w
 WINDOW_STEPS = 64  # steps per window; windows are simulated in parallel
@@ -114,7 +115,7 @@ class Tracking:
     @cached_property
     def _dynamics(self) -> AnyKernel:
         robot = self.model.robot
-        assert isinstance(robot, Robot)  # ``of`` raises for others
+        assert isinstance(robot, Robot)  # ``of`` raises ModelError for others
         return estimated_dynamics(robot, self.model.base.columns.tolist())
 
     @cached_property
@@ -149,7 +150,7 @@ class Tracking:
         return replace(self.model, q=q, v=np.where(moving, v, 0.0), a=np.where(moving, a, 0.0)), follows
 
     def _simulated(self, part: slice, values: Array) -> tuple[Array, Array, Array]:
-        """Return q, v, a (T, n) of one part: parallel windows, each of which settles on the reference first."""
+        """Return q, v, a (T, n) of one part, simulated in parallel windows that first settle on the reference."""
         rows = np.arange(part.start, part.stop, self._every)
         starts = np.arange(0, len(rows), WINDOW_STEPS)
         at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING_STEPS, WINDOW_STEPS), 0), len(rows) - 1)
@@ -198,7 +199,7 @@ def simulated(
     b = len(model.base)
     whole = extended(model, None, equations, through, wanted, method)
     _, terms, changes = whole
-    # The same models for all iterations: choosing them takes longer than the estimate.
+    # All iterations use the same models, because choosing them takes longer than the estimate.
     laws = {term.drive: tuple(each.law for each in terms if each.drive == term.drive) for term in terms}
     wanted = replace(wanted, laws={drive: laws[drive] for drive in laws if drive not in wanted.motors}, chosen=())
     solution = estimate(whole[0], method)
@@ -212,7 +213,7 @@ def simulated(
             if (moved <= ESTIMATE_TOLERANCE).all():
                 break
     if not follows:
-        message = "the simulated estimate does not follow the measured motion; instruments are the filtered positions"
+        message = "the simulated estimate does not follow the measured motion; the instruments are filtered positions"
         fix = "excite the robot more, or pass the motion without noise: `instruments=(q, v, a)`"
         warn(message, where=model.robot.name, fix=fix)
     return (whole[0], whole[1], changes), solution

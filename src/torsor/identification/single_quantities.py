@@ -1,8 +1,8 @@
 """Payload, link masses, gravity direction and joint elasticity from measured motions and forces.
 
-For a payload, runs without and with it are solved together: base parameters of the robot, which both share, and the ten
-parameters of the payload, which act in the second run only. All ten are identifiable, and their covariance accounts for
-the uncertainty of the robot parameters.
+For a payload, runs without and with it are solved together: the base parameters of the robot are common to both, and
+the ten parameters of the payload act in the second run only. All ten are identifiable, and their covariance accounts
+for the uncertainty of the robot parameters.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.spatial import from_pseudo_inertia, pseudo_inertia
 
-# Masses of links with known shapes: the bodies of the given robot, each with another density.
+# Masses of links with known shapes: the bodies of the given robot, each with an unknown density.
 #
 #     tau = sum over links of m_i y_i + friction,       y_i = Y_i pi_i / m_i: the forces of link i with a mass of 1 kg
 #
@@ -122,8 +122,8 @@ def _bodies(robot: Robot) -> Array:
 # The direction of gravity from forces, which gives the mounting orientation of a robot.
 #
 # Forces are linear in gravity: with the robot's parameters, tau = tau_0 + G(q) g, where the three columns of G are the
-# forces of gravity along the axes of the base. With the base parameters unknown too, products of both appear, which are
-# solved by the Gauss-Newton method: each step is a linear fit of the base parameters and of a change of g.
+# forces of gravity along the axes of the base. If the base parameters are also unknown, products of both appear, and
+# the Gauss-Newton method is used: each step is a linear fit of the base parameters and of a change of g.
 
 MAX_STEPS = 20
 DIRECTION_TOLERANCE = 1e-6  # rad: direction change at convergence
@@ -196,13 +196,14 @@ def identify_gravity(
 
 
 # Stiffness and damping of elastic joints from two encoders: one on the motor, one on the joint behind the gear.
-#
-# The force that a spring transmits is that of the links, f = M a + ..., which a model without friction of the motors
-# predicts from the joints' motion, or that of the motor less its own inertia and friction. It is linear,
+
+# # The force that a spring transmits is the force on the links, f = M a + ..., which a model without motor friction
+# predicts from the joint motion. It also equals the motor force minus the motor's inertial and friction forces. It is
+# linear,
 #
 #     f = k (theta - q) + d (theta' - q') + c
 #
-# with the motor's position theta at the joint's side of the gear. The constant c takes up offsets of the encoders.
+# with the motor position theta on the joint side of the gear. The constant c absorbs encoder offsets.
 
 WHERE = "identify_elasticity"
 

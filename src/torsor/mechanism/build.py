@@ -23,10 +23,10 @@ from torsor.mechanism.part import changed
 from torsor.mechanism.parts import Frame, Joint, Link, Shape, Visual
 from torsor.spatial import composite, from_rpy, inverse_pose, make_pose, move_inertia, to_rpy
 
-# Angles that were written with few digits become exact: 1.5708 becomes pi/2, and products with its cosine vanish.
-#
-# Only directions change: rotations of joints and frames, axes, angles of offsets, and inertias whose principal axes are
-# that close to the link's axes. Lengths, masses and limits are kept.
+# Rounded angles in files become exact: 1.5708 becomes pi/2, and products with its cosine vanish.
+
+# # Only directions change: rotations of joints and frames, axes, offset angles, and inertias whose principal axes are
+# equally close to the link's axes. Lengths, masses and limits are kept.
 
 STEP = math.pi / 12  # 15 degrees
 
@@ -62,7 +62,7 @@ def _pose(T: Array, within: float) -> Array:
 
 
 def _direction(axis: Array, within: float) -> Array:
-    """Return a unit vector with near-zero components set to zero, and an angle in a plane of two axes made exact."""
+    """Return a unit vector with near-zero components set to zero; its angle in a coordinate plane becomes exact."""
     kept, exact = np.flatnonzero(np.abs(axis) > within), np.zeros(3)
     if len(kept) == 1:
         exact[kept] = np.sign(axis[kept])
@@ -73,7 +73,7 @@ def _direction(axis: Array, within: float) -> Array:
 
 
 def _inertia(inertia: Array, within: float) -> Array:
-    """Return an inertia without products that a rotation of less than ``within`` about an axis would cause."""
+    """Return an inertia without products that are due to a rotation of less than ``within`` about an axis."""
     moments = np.diag(inertia)
     small = np.abs(inertia) <= within * np.abs(moments[:, None] - moments[None, :])
     return np.where(small & ~np.eye(3, dtype=bool), 0.0, inertia)
@@ -256,7 +256,7 @@ def _merge(
     where: str,
 ) -> Mechanism:
     """Merge each link of a fixed joint into the moving link (or base) that carries it; it remains as a frame."""
-    carrier = {root: (root, IDENTITY)}  # by link: the link that it is merged into, and its pose there
+    carrier = {root: (root, IDENTITY)}  # by link: the link into which it is merged, and its pose there
     members: dict[str, list[str]] = {root: [root]}
     moving = []
     clamps = {joint.parent for joint in joints if joint.flexible is not None}
@@ -274,7 +274,7 @@ def _merge(
                 at = frozen_pose(placement, f"{where}: joint {joint.name!r}", "placement", most=MAX_NUMBER)
                 joint = changed(joint, parent=owner, placement=at)
             moving.append(joint)
-    for k, joint in enumerate(moving):  # a motor is on the link that its carrier was merged into
+    for k, joint in enumerate(moving):  # a motor is on the link into which its carrier was merged
         motor = joint.motor
         if motor is not None and motor.carrier not in carrier:
             message = f"the motor of joint {joint.name!r} is on {motor.carrier!r}, which does not exist"
@@ -294,7 +294,7 @@ def _merge(
         raise ModelError(f"frame {double!r} has the name of another link or frame", value=double, where=where)
     merged = {owner: _merge_group(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
     title, bodies = re.sub(r"\s+", " ", name).strip() or "robot", tuple(merged[joint.child] for joint in moving)
-    # Gravity is checked and converted there.
+    # Mechanism checks and converts gravity.
     return Mechanism(title, merged[root], bodies, tuple(moving), tuple(named), gravity)  # type: ignore[arg-type]
 
 
@@ -311,7 +311,7 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
             shapes += link.shapes
         else:
             visuals += (changed(item, pose=_moved(pose, item, link)) for item in link.visuals)
-            # They keep the link that is now a frame.
+            # They keep the name of the link that is now a frame.
             for item in link.shapes:
                 shapes.append(changed(item, pose=_moved(pose, item, link), link=item.link or link.name))
     # Each link was checked separately, and a sum of physical inertias is physical.
@@ -320,12 +320,12 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
 
 
 def _moved(pose: np.ndarray, item: Visual | Shape, link: Link) -> np.ndarray:
-    """Return the pose of a visual or a shape in the axes of the link that its own one is merged into."""
+    """Return the pose of a visual or a shape in the axes of the link into which its own link is merged."""
     return frozen_pose(pose @ item.pose, f"link {link.name!r}", "pose", most=MAX_NUMBER)
 
 
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
-    """Warn of moving tip links without inertia, which make the mass matrix, and so forward dynamics, singular."""
+    """Warn of moving tip links without inertia, which make the mass matrix and forward dynamics singular."""
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
     if len(moving) > 1 and all(_is_massless(*item) for item in moving):
         message = (

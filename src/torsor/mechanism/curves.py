@@ -86,7 +86,7 @@ def broken_line(x: Array, y: Array) -> Curve:
 
 
 def cubic_spline(x: Array, y: Array) -> Curve:
-    """Return the cubic spline through points, as OpenSim's SimmSpline; it is straight beyond its ends.
+    """Return the cubic spline through points, like OpenSim's SimmSpline; it is straight beyond its ends.
 
     Its third derivatives at the ends are those of the cubics through the first and the last four points (Forsythe,
     Malcolm and Moler 1977).
@@ -120,10 +120,10 @@ def _third(x: Array, y: Array) -> float:
     return 6 * float(differences[0])
 
 
-# Joints guided by a curve: a rotation or translation x = f(q) by a function of a coordinate, as of a cam.
-#
-# With f' and f'' the derivatives of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several of them may share one
-# coordinate: the knee of a skeleton turns and slides by functions of one angle (Rajagopal et al. 2016).
+# Joints guided by a curve, such as cams: a rotation or translation x = f(q) by a function of a coordinate.
+
+# # With the derivatives f' and f'' of the function, x' = f' q' and x'' = f' q'' + f'' q'^2. Several cams may share one
+# coordinate: the knee of a skeleton rotates and slides by functions of one angle (Rajagopal et al. 2016).
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,7 @@ from torsor.mechanism.part import Part
 # files from unknown sources are safe.
 
 PANELS = 12  # of the quadrature in energy_at
-MAX_FUNCTION_LENGTH = (
-    2000  # characters of a function; this also limits nesting, and with it the recursion of the parser
-)
+MAX_FUNCTION_LENGTH = 2000  # characters of a function; this also limits nesting and thus the recursion of the parser
 
 _NAMES = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")  # as in CasADi
 _UNARY: dict[str, Callable[[Any], Any]] = {name: getattr(ca, name) for name in _NAMES} | {"abs": ca.fabs}
@@ -165,7 +163,7 @@ def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """
     if not isinstance(stiffness, str):
         return 0.5 * stiffness * x**2
-    # Gauss-Legendre with 6 nodes per panel integrates K(s) s exactly for K up to degree 10; panels are for kinks.
+    # Gauss-Legendre with 6 nodes per panel integrates K(s) s exactly for K up to degree 10; panels handle kinks.
     nodes, weights = np.polynomial.legendre.leggauss(6)
     points = (np.arange(PANELS)[:, None] + (nodes + 1) / 2) / PANELS
     weights = np.broadcast_to(weights / 2 / PANELS, points.shape)

@@ -80,7 +80,7 @@ class MotorBody:
         self.moments = None if moments is None else frozen_array(moments, shape, where, "moments")
 
     def added_to(self, robot: M, place: Place, motor: Motor) -> M:
-        """Return a copy with the body on the carrier of its motor, in whose axes ``place`` is."""
+        """Return a copy with the body on the carrier of its motor; ``place`` is in the axes of the carrier."""
         if not self.mass:
             return robot
         # By default the rotor is a disc, the rest a point.
@@ -90,10 +90,10 @@ class MotorBody:
             if abs(moments[0] - moments[1]) > ROUNDING * max(moments[:2]):
                 message = f"the moments {shortened(moments)} about two axes normal to the spin axis differ"
                 fix = "pass place as a pose (4 x 4) with these axes and z as the spin axis, or moments as 3 x 3"
-                raise ModelError(message, where=self.where, allowed="equal ones if place is a point", fix=fix)
+                raise ModelError(message, where=self.where, allowed="equal moments if place is a point", fix=fix)
             at = make_pose(axis_frame(motor.axis), at[:3, 3])
         body = Link("motor", self.mass, np.zeros(3), inertia, source=self.where)
-        axis = at[:3, :3].T @ motor.axis  # which is in the axes of the link
+        axis = at[:3, :3].T @ motor.axis  # ``motor.axis`` is in the axes of the link
         whole = float(axis @ inertia @ axis)
         if motor.inertia > whole * (1 + ROUNDING):
             message = (
@@ -104,8 +104,8 @@ class MotorBody:
         return _with_body(robot, place.link, move_inertia(at, *body.body))
 
 
-PARALLEL_TOLERANCE = 1e-12  # rounding of the cosine of the angle between two axes
-SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are not rounding
+PARALLEL_TOLERANCE = 1e-12  # rounding error of the cosine of the angle between two axes
+SAME_INERTIA = 1e-6  # relative difference of reflected inertias; larger differences are not rounding errors
 
 
 def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
@@ -283,11 +283,11 @@ def with_motor(
 def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
     """Return the axis (3,) of a joint in the axes of a link; raise ModelError if it moves there.
 
-    On the base (-1), which does not turn itself, the axis of a rotor has no influence on forces, so the axis in the
+    On the base (-1), which does not rotate, the axis of a rotor has no influence on forces, so the axis in the
     neutral position is used.
     """
     start = robot.joints.index(joint)
-    direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
+    direction = joint.axis  # in the child's axes; the rotation of the joint does not change it
     rising, falling = lineage(robot, start), lineage(robot, carrier)
     up = [link for link in rising if link not in falling]
     for k in [*up, *reversed([link for link in falling if link not in rising])]:
@@ -317,7 +317,7 @@ def without_motor(robot: M, joint: str) -> M:
 
 
 def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
-    """Return a copy with the motor of an elastic joint fixed at an angle: its spring becomes one of the joint."""
+    """Return a copy with the motor of an elastic joint fixed at an angle: its spring becomes a spring of the joint."""
     joint = robot.joint(name.removesuffix("/motor"))
     motor = joint.motor
     if motor is None or motor.stiffness is None or joint.spring is not None:
@@ -330,7 +330,7 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
     return _with_joint(robot, joint.name, lambda old: replace(old, motor=None, spring=spring))
 
 
-# What a joint of another type cannot keep, because its numbers have other units or another length.
+# Fields that a joint of another type cannot keep, because their values have other units or another length.
 _LOST_LIMITS: dict[str, Any] = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 _LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {
     "ratio": 1.0,
@@ -341,8 +341,8 @@ _LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", 
 def with_joint_type(robot: M, name: str, type: str) -> M:
     """Return a copy with a joint of another type, at the same place and with the same axis.
 
-    Limits, friction and rotor inertia then have other units and are lost; a warning names them. Between revolute and
-    continuous they are kept. The coordinates of a joint with several are ``name/wx`` and so on.
+    Limits, friction and rotor inertia then have other units and are lost; a warning names them. They are kept
+    between revolute and continuous. If the joint has several coordinates, their names are ``name/wx`` and so on.
 
     Example:
         >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
@@ -373,7 +373,7 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
     active = [item for old in robot.active for item in (new.velocity_names if old in coordinates else (old,))]
     joints = tuple(new if item is joint else item for item in robot.joints)
     postures = robot.posture_table
-    if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
+    if {joint.type, type} != {"revolute", "continuous"}:  # the positions have a different meaning
         coordinates = set(joint.position_names)
         postures = {name: {key: x for key, x in q.items() if key not in coordinates} for name, q in postures.items()}
         if postures != robot.posture_table:
@@ -395,7 +395,8 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:
     """Return a copy with a named configuration q (nq,), which ``robot.postures`` and TOML and MJCF files include.
 
-    Positions are stored by name. After an edit, a posture has those that still exist, and new ones are neutral.
+    Positions are stored by name. After an edit, a posture contains the positions that still exist, and new ones are
+    neutral.
 
     Example:
         >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
@@ -481,8 +482,8 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
     """Return this robot carrying another one, whose base is welded to a link or frame of this robot.
 
-    ``prefix`` is prepended to the names of the other's links, joints, frames and postures, to avoid clashes. Postures
-    with the same name become one, with the positions of both robots.
+    ``prefix`` is prepended to the names of the other's links, joints, frames and postures, to avoid name clashes.
+    Postures with the same name become one, with the positions of both robots.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -19,7 +19,7 @@ from torsor.mechanism.parts import Frame, Joint
 from torsor.spatial import axis_frame, make_pose
 
 M = TypeVar("M", bound=Mechanism)
-_PARALLEL_TOLERANCE = 1e-3  # sine of the angle between two axes: larger values are not rounding in a file
+_PARALLEL_TOLERANCE = 1e-3  # sine of the angle between two axes: larger values are not rounding errors in a file
 
 
 def with_loop(
@@ -30,8 +30,8 @@ def with_loop(
     The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is weld,
     revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart, without mass).
     Axes are the z axes of the frames. For a revolute joint they must point the same way, and the origins coincide.
-    ``axis`` (3) selects another axis, in each of the two frames' own axes: frames "name/a" and "name/b" are created
-    with that axis as z.
+    ``axis`` (3) selects another axis, in the axes of each of the two frames: frames "name/a" and "name/b" are
+    created with that axis as z.
 
     Example:
         >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
@@ -56,8 +56,8 @@ def with_loop(
 
 
 def _check_hinges(robot: Mechanism, loop: Loop) -> None:
-    """Raise ModelError if the z axes of a revolute loop differ from parallel hinges: it would weld its ends."""
-    # Hinges that are parallel in one position are parallel in all. Here all joints are at rest.
+    """Raise ModelError if the z axes of a revolute loop are not along parallel hinges: it would weld its ends."""
+    # Hinges that are parallel in one position are parallel in all. All joints are at zero here.
     ends, turns = [robot.place(end) for end in (loop.a, loop.b)], [np.eye(3)]
     for parent, joint in zip(robot.parents, robot.joints, strict=True):
         turns.append(turns[parent + 1] @ joint.placement[:3, :3])

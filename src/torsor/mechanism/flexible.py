@@ -6,8 +6,8 @@ energy of a shape: the stiffness. ``Modes`` are assumed modes (floating frame of
     r + Phi eta + eta^T Gamma eta / 2
 
 with mode shapes Phi and second-order displacements Gamma. A beam that bends keeps its length, so its points move back
-towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``. The other kind is rods
-by strain modes, ``RodSection``.
+towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``. The other kind are
+rods with strain modes, ``RodSection``.
 """
 
 from dataclasses import dataclass, field, fields
@@ -27,7 +27,7 @@ from torsor.mechanism.part import Part
 from torsor.spatial import Matrix, Vector, ad, axis_frame, exp_se3, from_quaternion, matrix, right_jacobian, skew, stack
 from torsor.spatial.vectors import is_symbolic
 
-# The smallest eigenvalue of the modal mass matrix, scaled to a unit diagonal: below it, modes move the same mass.
+# Smallest allowed eigenvalue of the modal mass matrix, scaled to a unit diagonal; below it, modes are dependent.
 INDEPENDENT = 1e-10
 
 
@@ -35,7 +35,7 @@ class Flexible(Part):
     """Data of a joint of type "flexible": the ``kind``, ``stiffness`` and ``damping`` (n, n) of its coordinates."""
 
     def numbers(self) -> list[Array]:
-        """Return all numbers, in order; equal numbers give equal functions."""
+        """Return all numbers in order; equal numbers give equal functions."""
         values = (getattr(self, item.name) for item in fields(self) if item.compare)  # type: ignore[arg-type]
         return [np.asarray(value, dtype=float) for value in values]
 
@@ -215,10 +215,10 @@ class Modes(Flexible):
 
     ``positions`` (N, 3) m are at rest; the last node is the tip, to which the following links are attached. ``masses``
     (N,) kg and ``inertias`` (N, 3, 3) kg m^2 are those of the nodes (for a beam: quadrature weights). A unit of
-    coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad). Two
-    coordinates displace it by another ``second[i, :, k, l]`` / 2. ``tip_second`` (3, n, n) is the second-order rotation
-    of the tip. ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,). ``turns`` marks the
-    coordinates that are angles; the others are in m.
+    coordinate k displaces node i by ``shapes[i, :, k]`` (m) and rotates it by ``rotations[i, :, k]`` (rad).
+    Each pair of coordinates displaces it by a further ``second[i, :, k, l]`` / 2. ``tip_second`` (3, n, n) is the
+    second-order rotation of the tip. ``stiffness`` and ``damping`` are matrices (n, n), or their diagonals (n,).
+    ``turns`` marks the coordinates that are angles; the others are in m.
 
     Example:
         >>> x = np.array([[0.5, 0, 0], [1.0, 0, 0]])
@@ -282,7 +282,7 @@ class Modes(Flexible):
         moving = np.einsum("i,ixk,ixl->kl", self.masses, self.shapes, self.shapes)
         M = moving + np.einsum("ixk,ixy,iyl->kl", self.rotations, inertias, self.rotations)
         scale = np.sqrt(np.abs(np.outer(M.diagonal(), M.diagonal())))
-        return np.where(np.abs(M) <= 1e-13 * scale, 0.0, M)  # orthogonal modes: free of rounding errors
+        return np.where(np.abs(M) <= 1e-13 * scale, 0.0, M)  # makes orthogonal modes free of rounding errors
 
     @property
     def frequencies(self) -> Array:
@@ -317,7 +317,7 @@ class Modes(Flexible):
         """Return the rotation of the tip, and its axis (3,) if there is only one, otherwise the z axis."""
         first, second, z = self.rotations[-1], np.asarray(self.tip_second), np.array([0.0, 0.0, 1.0])
         largest = first[:, np.argmax(np.linalg.norm(first, axis=0))]
-        sign = np.sign(largest[np.argmax(np.abs(largest))])  # x, y, z rather than -x ...
+        sign = np.sign(largest[np.argmax(np.abs(largest))])  # prefer x, y, z to -x, -y, -z
         size = float(np.linalg.norm(largest)) * sign
         axis = largest / size if size else z
         if second.any() or np.abs(np.cross(axis, first.T)).max() > 1e-12 * np.abs(first).max():
@@ -364,7 +364,8 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
     return frozen_array((A + A.T) / 2, (n, n), where, what)
 
 
-# Rods by strain modes: the strain along a rod is a sum of polynomials, and the sections follow by integration.
+# Rods with strain modes: the strain along a rod is a sum of polynomials, and the poses of the sections follow by
+# integration.
 #
 # A section at s has the pose g(s) with g' = g xi^, where the strain xi = (curvatures about x, y, z; stretch and shear)
 # is linear in the coordinates: xi(s) = xi_0 + B(s) q. Between two sections the pose changes by exp(Omega^) with the
@@ -389,7 +390,7 @@ def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Strain(JointKind):
-    """The motion from one section of a rod to the next: strains at three points, at rest (3, 6) and by q (3, 6, n)."""
+    """The motion from one section of a rod to the next: strains at three points, at rest (3, 6) and per q (3, 6, n)."""
 
     step: float = 0.0
     rest: Array = field(default_factory=lambda: np.zeros((3, 6)))

@@ -47,7 +47,7 @@ class Free:
     coefficients: tuple[tuple[Number, float], ...]
 
     def __hash__(self) -> int:
-        return hash(self.name)  # short, because parameters are hashed at every call
+        return hash(self.name)  # fast, because parameters are hashed at every call
 
 
 class Numbers(NamedTuple):
@@ -81,7 +81,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
         raise ModelError(argument="paths", value=paths, where=mechanism.name, allowed=allowed)
     result: list[Free] = []
-    owners: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
+    owners: dict[Number, str] = {}  # of numbers that are set directly; coefficients may add up in one number
     for item in paths:
         path = paths[item] if isinstance(paths, Mapping) else item
         if isinstance(path, Mapping):
@@ -171,7 +171,7 @@ def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
     drives = ("",) if owner.nv == 1 else tuple(map(str, range(owner.nv)))
     stiffness: dict[str, tuple[str, ...]] = {} if _stiffness(owner) is None else {"stiffness": ("",)}
     poses = {name: names for name, names in _JOINT.items() if name != "point" or owner.type != "free"}
-    placed = poses if owner.flexible is None else {}  # modes belong to the place where they are clamped
+    placed = poses if owner.flexible is None else {}  # modes are given in the frame where they are clamped
     return placed | dict.fromkeys(_DRIVES, drives) | stiffness
 
 
@@ -218,7 +218,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
         else:
             owner = changes.setdefault((number.part, number.index), {})
             owner.setdefault(number.field, {})[number.component] = value
-    for (part, index), fields in changes.items():  # all changes of a part at once: one alone may not be physical
+    for (part, index), fields in changes.items():  # all changes of a part at once: a single one may not be physical
         old = owners[part][index]
         new: dict[str, Any] = {"source": f"{mechanism.name} with these numbers"}  # errors must not name the file
         for field, components in fields.items():

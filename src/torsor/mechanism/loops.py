@@ -52,7 +52,7 @@ def _square(R: ca.SX) -> ca.SX:
 
 
 # By kind: whether it is a disc, whether it has a radius (None: optional), and the directions in which the contact point
-# does not slip, from (across, along, angle of the rollers).
+# does not slip, as a function of (across, along, roller angle).
 _Slip = Callable[[ca.SX, ca.SX, float], list[ca.SX]]
 _KINDS: dict[str, tuple[bool, bool | None, _Slip]] = {
     "wheel": (True, True, lambda across, along, angle: [along, across]),
@@ -118,7 +118,7 @@ class Wheel(Part):
 
     @property
     def is_disc(self) -> bool:
-        """Whether the axle matters: it must not be normal to the ground."""
+        """Whether the direction of the axle matters; the axle must then not be normal to the ground."""
         return _KINDS[self.kind][0]
 
     @property
@@ -154,7 +154,7 @@ class Wheel(Part):
 
 
 HIGHEST_POWER = 4  # maximum power of a coordinate in a coupling, as in MJCF
-# Squared sine of the angle between opposite axes, below which their common perpendicular is rounding error.
+# Squared sine of the angle between opposite axes below which their common perpendicular is a rounding error.
 _OPPOSITE = 1e-24
 
 
@@ -294,7 +294,7 @@ class Loop(Part):
         return ca.vertcat(*(p[k] for k in axes), *of_axes.sines(R))
 
     def error(self, R: ca.SX, p: ca.SX) -> ca.SX:
-        """Return the closure error (count x 1): ``rows`` with 2 sin(angle / 2) in place of sin(angle).
+        """Return the closure error (count x 1): ``rows`` with 2 sin(angle / 2) instead of sin(angle).
 
         Both have the same first and second time derivatives if the loop is closed. ``rows`` needs fewer operations, but
         it is also zero if the axes point in opposite directions; this error is not.
@@ -380,6 +380,6 @@ def renamed(loop: Closure, name: Callable[[str], str]) -> Closure:
     if isinstance(loop, Coupling):
         return replace(loop, name=name(loop.name), coefficients={name(k): c for k, c in loop.coefficients.items()})
     if isinstance(loop, Wheel):
-        ground = name(loop.ground) if loop.ground else ""  # the base, also of a robot that carries this one
+        ground = name(loop.ground) if loop.ground else ""  # empty means the base, also in a robot that carries this one
         return replace(loop, name=name(loop.name), frame=name(loop.frame), ground=ground)
     return replace(loop, name=name(loop.name), a=name(loop.a), b=name(loop.b))

@@ -60,8 +60,8 @@ def _effort(joint: Joint) -> str:
 
 
 # Postures: named configurations that are stored with a mechanism, such as the keyframes of MJCF.
-#
-# They are stored by position name, so that edits of the mechanism do not have to update them: a posture has the
+
+# # They are stored by position name, so that edits of the mechanism need not update them: a posture contains the
 # positions that still exist, and new ones are neutral.
 
 

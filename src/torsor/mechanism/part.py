@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Part:
-    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails on arrays, this one compares them."""
+    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails for arrays, this one compares them."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -38,7 +38,7 @@ P = TypeVar("P", bound=Part)
 
 
 def changed(part: P, **values: Any) -> P:
-    """Return a copy of a part with other values, which are not checked: for values that have been."""
+    """Return a copy of a part with other values, which are not checked again."""
     made = part.__class__.__new__(part.__class__)
     made.__dict__.update(part.__getstate__(), **values)
     return made

@@ -56,7 +56,7 @@ class Shape(Part):
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
     are those from which the description may load meshes; None, for shapes that are not from a file, allows all.
 
-    If the link of the description is welded to another, so that it is a frame of the mechanism, ``link`` is its name.
+    If the link in the description is welded to another, so that it is a frame of the mechanism, ``link`` is its name.
     Two shapes may touch if ``contype`` of one and ``conaffinity`` of the other have a common bit, as in MuJoCo.
 
     Example:
@@ -139,7 +139,7 @@ def primitive_solid(kind: str, size: Array) -> Solid:
         r, length = size
         rod, ball = np.pi * r**2 * length, 4 / 3 * np.pi * r**3 * (kind == "capsule")
         volume = rod + ball
-        # Hemispheres at the ends: their second moment about the middle, with their centres 3/8 r beyond the ends.
+        # Hemispheres at the ends: their second moment about the middle; their centres are 3/8 r beyond the ends.
         ends = ball * (r**2 / 5 + length**2 / 4 + 3 / 8 * r * length)
         across = (rod * r**2 / 4 + ball * r**2 / 5) / volume
         squares = np.array([across, across, (rod * length**2 / 12 + ends) / volume])
@@ -234,7 +234,7 @@ class Link(Part):
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals), shapes=shapes)
         if flag(self.strict, where, "strict") and self.defect:
             refuse_or_warn(self.defect, strict=True)
-            self._set(strict=False)  # when all faults of a file are collected, it is named once
+            self._set(strict=False)  # when all faults of a file are collected, this one is named once
 
     @property
     def where(self) -> str:
@@ -274,7 +274,7 @@ def link_of(
 _JOINT_TYPES = (*KINDS, "flexible")
 
 
-@lru_cache(maxsize=256)  # most are 0 or infinity, the defaults of the seven numbers of a joint
+@lru_cache(maxsize=256)  # most values are 0 or infinity, the defaults of the seven fields of a joint
 def _filled(value: float, count: int) -> Array:
     """Return a read-only array (count,) of one number."""
     array = np.full(count, value + 0.0)  # -0.0 becomes 0.0
@@ -297,7 +297,7 @@ class Joint(Part):
     | planar | translation normal to the axis (along the first two columns of ``axis_frame(axis)``) and rotation about
     it |
     | spherical | rotation about ``point`` |
-    | free | any; it uses neither axis nor point: its coordinates are the pose of the child's frame |
+    | free | any; axis and point are not used, and the coordinates are the pose of the child's frame |
     | flexible | a link that bends: ``flexible`` defines how the child moves with its coordinates |
 
     The position of a joint is ratio * q + offset, where q is its own coordinate. If ``coordinate`` names another joint,

@@ -5,9 +5,9 @@ A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constr
 
 - Objectives: Time, Effort, MechanicalEnergy, ElectricalEnergy, TorqueRate, Rates, Jerk, Reaction, Reference,
   Manipulability, ExpressionCost
-- Conditions at the ends: Start, End, Linked, Periodic, Symmetric
+- End conditions: Start, End, Linked, Periodic, Symmetric
 - Bounds: Positions, Velocities, Accelerations, Jerks, Torques, TorqueRates, Powers, Reactions, Unactuated
-- Constraints in space: FramePosition, FrameVelocity, Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace
+- Task-space constraints: FramePosition, FrameVelocity, Orientation, Follow, Clearance of Sphere, Capsule and HalfSpace
 - Any expression of a ``Node``: ExpressionConstraint
 - Profiles: Spline, Path; free parameters of the robot: Number
 - Built-in problems: PROBLEMS; files: load_problem; solvers by name: SOLVERS
@@ -77,4 +77,4 @@ _subpackage = subpackages(__name__, "inverse", "sweeps")
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         return _subpackage(name)
-    return getattr(_subpackage("inverse"), name)  # imported on first use, because few problems fit their weights
+    return getattr(_subpackage("inverse"), name)  # imported on first use, because few users fit weights

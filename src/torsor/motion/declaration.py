@@ -46,8 +46,8 @@ class Argument:
 class NamedProblem:
     """A named motion problem; calling it returns the problem for values of its ``arguments``.
 
-    Values that are not given have the defaults of ``function``. ``report`` returns further figures of a result, beyond
-    those of all motions, and ``figures`` has their units.
+    Values that are not given have the defaults of ``function``. ``report`` returns figures of a result in addition to
+    those of all motions, and ``figures`` contains their units.
     """
 
     name: str

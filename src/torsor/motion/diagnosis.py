@@ -21,8 +21,8 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
     """Return the diagnosis of a problem whose sum of scaled violations is smallest at ``nearest``.
 
     The multipliers of ``nearest`` belong to that sum. They are 1 for violated rows and nonzero for rows that conflict
-    with them, so that few rows are named. At the variables ``relaxed`` (n,) the largest violation is smallest; the
-    message quotes the violations there.
+    with them, so that few rows are named. The variables ``relaxed`` (n,) minimise the largest violation; the message
+    quotes the violations there.
     """
     program = problem.program
     few, outside = row_violations(program, nearest.x), row_violations(program, relaxed)
@@ -57,7 +57,7 @@ def diagnose_group(
 ) -> MotionError:
     """Return the diagnosis of a problem that is feasible if ``soft`` rows (m,) are violated as at variables x (n,).
 
-    ``without`` has the names of constraints that were omitted.
+    ``without`` lists the names of constraints that were omitted.
     """
     program, named = problem.program, dict[tuple[str, str], str]()
     outside = np.where(soft, row_violations(program, x), 0.0)
@@ -75,7 +75,7 @@ def diagnose_group(
 
 
 def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionError | None:
-    """Return the diagnosis of a violated row that depends on no variable, as at given end positions, or None.
+    """Return the diagnosis of a violated row that depends on no variable, such as one at a given end state, or None.
 
     A Jacobian counts as zero if it is zero at two points, one of them random.
     """

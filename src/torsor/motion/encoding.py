@@ -1,4 +1,4 @@
-"""Problems as JSON, including what TOML files do not describe: bodies, supports and terms of the human.
+"""Problems as JSON, including objects that TOML files do not describe: human bodies, supports and terms.
 
 Only data of registered classes are written and read (``encodable``): frozen dataclasses and named tuples, functions of
 a node, and robots as TOML text. A file therefore cannot name anything that runs its own code.
@@ -45,7 +45,7 @@ def encodable(group: str, *places: ModuleType | type) -> None:
 
 
 def encoded(problem: ProblemStatement) -> str:
-    """Return a problem as JSON; raise ModelError if it has objects that cannot be written, such as functions."""
+    """Return a problem as JSON; raise ModelError if it contains objects that cannot be written, such as functions."""
     writer = _Writer(problem.name)
     data = writer.encode(problem)
     return json.dumps({"robots": writer.texts, "problem": data})

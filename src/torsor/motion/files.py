@@ -75,7 +75,7 @@ class _Reader:
         options["settings"] = self._settings(data.get("solver", {}))
         try:
             problem = make(robot, phases, costs, conditions, **options)
-            _ = problem.program  # so that errors of terms that do not fit the robot name the file
+            _ = problem.program  # so that errors about terms that do not fit the robot name the file
         except ModelError as wrong:
             raise wrong.inside(self.source) from None
         return problem

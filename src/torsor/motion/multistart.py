@@ -35,9 +35,9 @@ START_METHOD = "fork" if sys.platform.startswith("linux") else "spawn"
 
 @dataclass(frozen=True)
 class Multistart(Generic[S]):
-    """Results from random starts, the best first: solved ones by objective, then the others.
+    """Results from random starts, best first: solved ones by objective, then the others.
 
-    ``seeds`` has the seed of each result. ``reached`` is the number of results within 1e-4 of the best objective.
+    ``seeds`` contains the seed of each result. ``reached`` is the number of results within 1e-4 of the best objective.
     """
 
     results: tuple[S, ...]
@@ -99,7 +99,7 @@ def solve_from_starts(
     whole_number(len(starts), problem.name, "count")
     whole_number(workers, problem.name, "workers")
     x, workers = starts[0], min(workers, len(starts))
-    with np.errstate(all="ignore"):  # compile before processes are made
+    with np.errstate(all="ignore"):  # compile before processes are created
         problem.program.value(x), problem.program.jacobian(x)
         problem.program.hessian(x, np.zeros(problem.program.m), 1.0)
     progress = settings.progress if workers == 1 else False
@@ -124,7 +124,7 @@ def solve_from_starts(
     solved.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
     solutions, nodes = list[Solution](), [len(phase.nodes) for phase in problem.stages]
     for _, solution, phases in solved:
-        is_same = [len(phase.nodes) for phase in phases] == nodes  # refinement added none
+        is_same = [len(phase.nodes) for phase in phases] == nodes  # refinement added no nodes
         solutions.append(replace(solution, problem=problem if is_same else problem.with_phases(*phases)))
     return Multistart(tuple(solutions), tuple(seeds[solution.start] for solution in solved))
 
@@ -166,10 +166,10 @@ def _solve_one(start: int) -> _Found:
     x = starts[start]
     try:
         state = solve(problem, x, settings)
-        if state.result is None:  # out of time before the search began
+        if state.result is None:  # the time limit was reached before the search began
             raise ModelError(str(state.diagnosis or "no result"))
         result = state.result
-    except ModelError as error:  # this start has no finite values, for example if loops cannot be closed
+    except ModelError as error:  # values are not finite at this start, for example if loops cannot be closed
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
         result = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
     return _Found(start, replace(result, problem=None), result.problem.stages)  # type: ignore[arg-type]

@@ -40,9 +40,9 @@ class MotionProblem(ProblemStatement):
     (nq,) in ``assembly`` choose the assembly mode. Profiles of successive phases are continuous up to accelerations,
     unless ``Linked`` changes it. ``settings`` are defaults of ``solve``.
 
-    ``relaxation_order`` has groups of constraint names in the order in which they may be relaxed if the problem is
-    infeasible. The error then states by how much the first sufficient group has to be relaxed while all constraints
-    hold that are not in the groups before it.
+    ``relaxation_order`` lists groups of constraint names in the order in which they may be relaxed if the problem
+    is infeasible. The error then states by how much the first sufficient group has to be relaxed while all constraints
+    that are not in earlier groups hold.
 
     Example:
         >>> from torsor import motion
@@ -184,10 +184,10 @@ class MotionResult(Result, Solution):
 
     ``problem`` is the solved problem (with the nodes that refinement added), ``outcome`` the solver outcome. Profiles
     ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are sampled at ``times`` (200 steps per phase;
-    where phases meet, at the end of the earlier one). ``at(t)`` evaluates them at any time. Shapes are those of
-    ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative distance of the objective
-    from its limit with more control points, and ``curvature`` has the second-order conditions. ``settings`` are those
-    of ``solve``. A .npz file (``save``) includes the problem and the robot; a
+    where phases meet, the values are those of the end of the earlier phase). ``at(t)`` evaluates them at any time.
+    Shapes are those of ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative
+    distance of the objective from its limit with more control points, and ``curvature`` contains the second-order
+    conditions. ``settings`` are those of ``solve``. A .npz file (``save``) includes the problem and the robot; a
     problem with Python functions must be passed to ``load``.
 
     Example:
@@ -247,7 +247,7 @@ class MotionResult(Result, Solution):
         self.save(path)
 
     def trajectory(self) -> Trajectory:
-        """Return the motion as a trajectory of the robot; ``external`` has the wrenches of known contacts."""
+        """Return the motion as a trajectory of the robot; ``external`` contains the wrenches of known contacts."""
         return replay.trajectory(self)
 
     def simulate(self, steps: int = 2000) -> "replay.Replay":
@@ -272,7 +272,7 @@ register_result("motion", MotionResult, "a result of a motion problem")
 
 @dataclass(frozen=True, repr=False)
 class MotionMultistart(Result, Multistart[MotionResult]):
-    """The results of ``MotionProblem.multistart``, the best first; ``plot`` shows their objectives.
+    """The results of ``MotionProblem.multistart``, best first; ``plot`` shows their objectives.
 
     Example:
         >>> from torsor import motion
@@ -292,7 +292,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Plot the objective of each start, the best first, and return the figure; ``path`` also saves it."""
+        """Plot the objective of each start, best first, and return the figure; ``path`` also saves it."""
         return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:

@@ -47,11 +47,12 @@ def slide_link(u: float = 0.01, points: int | None = None, variant: str = "print
 
     Tables 4.3 and 4.4, eqs. 4.18 and 4.19: minimise the integral of (1 - u) + u (f1^2 + tau2^2), ``u`` from 0 to 1,
     from q = (0.1, 0.6) to (pi/4, -pi/4), at rest, with 10 N and 10 N m. The optimum of the printed data is T = 0.64626
-    s and J = 0.853063, not the published 0.5585 s. There are two other readings. With ``variant="reordered"``, the four
-    numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4). It gives 0.56714 s and 0.748623
-    and is the natural reading that comes nearest. With "without-offset", the link angle is q2 and not pi/2 + q2. It
-    gives 0.58578 s and 0.773235; its q2 has another zero, so positions are pi/2 less than printed. Which reading is
-    meant is open. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the time-effort front over u.
+    s and J = 0.853063, not the published 0.5585 s. There are two other interpretations. With ``variant="reordered"``,
+    the four numbers are those of q1 and then of q2 (q1 from 0.1 to 0.6, q2 from pi/4 to -pi/4). It gives 0.56714 s and
+    0.748623 and is the natural interpretation that comes closest. With "without-offset", the link angle is q2 instead
+    of pi/2 + q2. It gives 0.58578 s and 0.773235; its q2 has a different zero, so positions are pi/2 less than printed.
+    Which interpretation is intended is unknown. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the
+    time-effort front over u.
     """
     one_of(variant, VARIANTS, "slide-link", "variant")
     number(u, "slide-link", "u", least=0.0, most=1.0)
@@ -93,8 +94,8 @@ def elastic_arm(
     ``start`` and ``end`` are the link positions (3,) in rad. There is a spring between the last motor and its link: the
     link is unactuated and its equation of motion must hold (``Unactuated``). At both ends, all coordinates are at rest
     without acceleration, and the motor is where the spring holds the link against gravity. Motor torques are at most
-    ``torque`` (N m). Splines have degree 7. That of the elastic motor has a degree two lower, because its position
-    depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
+    ``torque`` (N m). Splines have degree 7, except that of the elastic motor, whose degree is two lower because
+    its position depends on the link's acceleration. With more ``points``, the link vibrates less after the end.
     """
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
@@ -212,14 +213,14 @@ _START, _END = (
 )
 _TORQUE_OPTION: dict[str, Any] = {"metavar": "TAU", "option": "torque"}
 _RATE_OPTION: dict[str, Any] = {"metavar": "RATE", "option": "torque_rate", "count": "1+"}
-_RATES = Argument("torque_rates", float, "torque rate limits, one or one for each joint", "N m/s", **_RATE_OPTION)
+_RATES = Argument("torque_rates", float, "torque rate limits, one for all or for each joint", "N m/s", **_RATE_OPTION)
 _WAYPOINTS = Argument("waypoints", list, "positions of the joints along the path", "rad")
 _NODES = Argument("nodes", int, "nodes at which bounds hold (default: ten per control point)", metavar="N")
 _WEIGHT: dict[str, Any] = {"metavar": "U", "option": "weight", "bounds": {"least": 0.0, "most": 1.0}}
 _U = Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT)
-_VARIANT = Argument("variant", str, "reading of the printed data", choices=VARIANTS)
+_VARIANT = Argument("variant", str, "interpretation of the printed data", choices=VARIANTS)
 _FORCE = Argument("force", float, "torque limits of all joints", "N m", **_TORQUE_OPTION)
-_RATE = Argument("rate", float, "torque rate limits, one or one for each joint", "N m/s", **_RATE_OPTION)
+_RATE = Argument("rate", float, "torque rate limits, one for all or for each joint", "N m/s", **_RATE_OPTION)
 _TORQUE = Argument("torque", float, "torque limits of all joints", "N m", **_TORQUE_OPTION)
 PROBLEMS: dict[str, NamedProblem] = {
     problem.name: problem

@@ -1,8 +1,8 @@
 """Refinement: add nodes and control points, and solve the problem again.
 
-Nodes are added where rows are violated on a finer grid. Equations at more nodes would leave no motion, so they also
-need control points. Phases without a given number of control points get more where they reduce the objective. All are
-inserted between existing ones, so that the present motion can still be represented.
+Nodes are added where rows are violated on a finer grid. Equations at more nodes would make the problem infeasible,
+so they also need control points. Phases without a given number of control points get more where they reduce the
+objective. All are inserted between existing ones, so that the current motion can still be represented.
 """
 
 from collections.abc import Callable
@@ -42,8 +42,8 @@ SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list[bool]]:
     """Return where scaled rows are violated by more than a tolerance between nodes, for each phase.
 
-    The first list has the s of violated inequalities: the worst of each row in each interval between two nodes, on a
-    grid ten times finer. The second tells whether an equation is violated.
+    The first list contains the s of violated inequalities: the worst of each row in each interval between two nodes, on
+    a grid ten times finer. The second tells whether an equation is violated.
     """
     program, outside = result.fine
     equal = program.row_lower == program.row_upper
@@ -156,7 +156,7 @@ def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain)
 
 
 def with_points_of(problem: ProblemStatement, result: Solution) -> ProblemStatement:
-    """Return a problem with the control points that refinement gave a similar one, so that it starts from there."""
+    """Return a problem with the control points that refinement added to a similar one, so that it starts from there."""
     before = result.problem.stages
     if not np.isfinite(result.distance) or len(before) != len(problem.stages):
         return problem
@@ -174,7 +174,7 @@ def _with_finer_spline(layout: PhaseLayout, x: Array) -> Phase:
     """Return a phase with more knots where accelerations change most, or jerks from degree 5 on.
 
     Between two knots of a cubic spline, accelerations change linearly, so a switch from one bound to another takes a
-    full interval. A phase whose accelerations are constant is returned as it is.
+    full interval. A phase whose accelerations are constant is returned unchanged.
     """
     phase = layout.phase
     spline, order = phase.spline, 2 if phase.degree < JERK_DEGREE else 3

@@ -30,7 +30,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
 
     It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` is the kind of the values:
     "value" for a continuation, "weight" for a Pareto front. Files store values other than numbers, text and lists of
-    them as text.
+    these as text.
     """
 
     results: tuple[MotionResult, ...]

@@ -90,7 +90,7 @@ def least_effort_problem(found: Solution) -> ProblemStatement:
 
 LARGEST_FLOAT = float(np.finfo(float).max)  # larger integers are not floats
 DEFAULT_REFINEMENT = 1e-4  # default scaled violation at which refinement ends
-REFINEMENT_SOLVER = "condensed"  # adds control points: from a motion nearby, it is several times faster than the others
+REFINEMENT_SOLVER = "condensed"  # for added control points: near a solution, it is several times faster than the others
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class SolveSettings:
 DEFAULTS: dict[str, Any] = asdict(SolveSettings())
 
 
-# Saddle points that are left one after the other, distances along negative curvature relative to the variables, and the
-# smallest relative decrease of the objective that counts.
+# Number of saddle points that are left one after the other, distances along negative curvature relative to the
+# variables, and smallest relative decrease of the objective that counts as an improvement.
 MAX_SADDLES, SADDLE_DISTANCES, MIN_SADDLE_GAIN = 3, (0.01, -0.1), 1e-4
 MAX_RESCALINGS, MAX_RESCALING_ITERATIONS = 4, 100  # solves with less smoothing, and iterations of each
 RESCALING_SOLVER = "sqp"  # near kinks, interior-point methods chatter
@@ -141,7 +141,7 @@ MIN_POWER = 1e-300  # W, less than any mean power
 LOOSE_TOLERANCE = 1e-2  # tolerance of the problem with smoother costs
 MAX_RELAXING_ITERATIONS = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
-GRACE_SECONDS = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
+GRACE_SECONDS = 1.0  # s after ``seconds`` during which functions may still be compiled, so that there is a result
 ONLY_AT_NODES = "at the nodes only"  # appended to the status of motions that violate rows between the nodes
 
 
@@ -293,7 +293,7 @@ def _with_scaled_smoothing(state: SolveState, x: Array) -> SolveState:
     """Return the state with powers smoothed in proportion to their exact means for x (n,)."""
     problem, costs = state.problem, list[Cost]()
     for cost in problem.costs:
-        if cost.scaled(MIN_POWER) is not cost:  # its smoothing is not given
+        if cost.scaled(MIN_POWER) is not cost:  # its width is not given
             seconds = sum(layout.seconds(x) for layout in problem.program.layout.phases)
             power = abs(value_of(problem, x, cost.exact())) / (len(problem.node.force_names) * seconds)
             costs.append(cost.scaled(power))
@@ -330,7 +330,7 @@ def solve_from_start(state: SolveState) -> SolveState:
 
 
 def relax_groups(state: SolveState) -> SolveState:
-    """Relax the groups of ``relaxation_order`` one after the other, omitting the groups before."""
+    """Relax the groups of ``relaxation_order`` one after the other, omitting earlier groups."""
     for index in range(len(state.problem.relaxation_order)):
         if state.is_open:
             state = _relax_group(state, index)
@@ -342,7 +342,7 @@ def minimise_violations(state: SolveState) -> SolveState:
     if not state.is_open or state.result is None:
         return state
     program = state.problem.program
-    with Watch(state.settings.progress, f"{state.problem.name}: least violation") as watch:
+    with Watch(state.settings.progress, f"{state.problem.name}: smallest violation") as watch:
         least = min_sum_violation(program, state.result.x, replace(state.optimiser_settings(), watch=watch))
     if watch.interrupted:
         return state.interrupted()
@@ -361,13 +361,13 @@ def retry_from_nearest(state: SolveState) -> SolveState:
 
 
 def diagnose(state: SolveState) -> SolveState:
-    """Name the conflicting constraints, based on the motion with the smallest largest violation."""
+    """Name the conflicting constraints, based on the motion that minimises the largest violation."""
     if not state.is_open or state.nearest is None:
         return state
     if not state.nearest.is_solved:
         fix = "allow more iterations or seconds, or give another initial guess (start=, multistart)"
         return state.unsolved("no motion was found", fix)
-    with Watch(state.settings.progress, f"{state.problem.name}: least largest violation") as watch:
+    with Watch(state.settings.progress, f"{state.problem.name}: smallest maximum violation") as watch:
         settings = replace(state.optimiser_settings(), watch=Patience(watch, state.settings.tolerance))
         x, _, _ = min_max_violation(state.problem.program, state.nearest.x, settings)
     if watch.interrupted:
@@ -389,7 +389,7 @@ def refine_nodes(state: SolveState) -> SolveState:
 def leave_saddle(state: SolveState) -> SolveState:
     """Solve again along negative curvature, if the Lagrangian has any: the motion is then a saddle point.
 
-    From a symmetric start, solvers stop where the slope is 0, even if motions beside it are better.
+    From a symmetric start, solvers stop where the slope is 0, even if neighbouring motions are better.
     """
     for _ in range(MAX_SADDLES):
         result = state.result
@@ -453,7 +453,7 @@ def refine_points(state: SolveState) -> SolveState:
 
 
 def _solve_again(state: SolveState, problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
-    """Return the solution of a refined problem, from that of the problem before."""
+    """Return the solution of a refined problem, starting from that of the previous problem."""
     settings, begun = replace(state.settings, iterations=iterations), perf_counter()
     x = before.x if is_same_program(problem, before) else read_start(problem, before)
     return _solve_from(replace(state, problem=problem, settings=settings), x, since=begun)

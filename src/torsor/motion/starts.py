@@ -89,7 +89,7 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
 
 
 def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
-    """Return whether the variables of a solution mean the same in a problem: profiles, splines and known points."""
+    """Return whether the variables of a solution mean the same in a problem: same profiles, splines, known points."""
     a, b = problem.program.layout, result.problem.program.layout
     if a is b:
         return True

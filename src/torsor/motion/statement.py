@@ -306,9 +306,9 @@ class ProblemStatement:
         return np.clip(x, program.lower, program.upper)
 
     def contact(self, solution: Any) -> tuple[Array, Array] | None:
-        """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at the times.
+        """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at given times.
 
-        Returns None if nothing touches the robot. Problems whose terms describe contact override this.
+        Return None if nothing touches the robot. Problems whose terms describe contact override this.
         """
         return None
 

@@ -8,7 +8,7 @@ as unknowns z, the forward dynamics leads from the start to a state y(T; z), and
 
 are 2 nv equations. Newton's method solves them if there are as many unknowns; usually there are 2 nv - 1 switches. The
 motion is an extremal if there are costates p(t) whose switching functions, p_v^T M^-1 for each torque, have the sign of
-the bound at which the torque is (Pontryagin's principle).
+the bound that the torque reaches (Pontryagin's principle).
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Time
 from torsor.robot.robot import Robot
 
-AT_BOUND_FRACTION = 0.8  # fraction of half the torque range beyond which a spline counts as at the bound
+AT_BOUND_FRACTION = 0.8  # fraction of half the torque range beyond which a spline counts as being at the bound
 STEP_COUNTS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
 MIN_CLEAR_VALUE = 0.02  # scaled switching functions below this are close to a switch and are ignored
 TORQUE_SAMPLES = 2001  # samples of the spline torques
@@ -139,7 +139,7 @@ def _task(problem: MotionProblem) -> _Task:
         for condition in problem.conditions:
             state |= condition.values(names) if isinstance(condition, kind) else {}
         if set(state) != {(profile, order) for profile in range(n) for order in (0, 1)}:
-            message = f"{kind.__name__} must have q and v of every coordinate"
+            message = f"{kind.__name__} must give q and v of every coordinate"
             raise ModelError(message, where=where, fix="give only q and v")
         states.append(np.array([state[profile, order] for order in (0, 1) for profile in range(n)]))
     limits = [condition for condition in problem.conditions if isinstance(condition, Torques)]

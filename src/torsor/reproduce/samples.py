@@ -75,11 +75,11 @@ def standard() -> Standard:
     ]
     robot = from_dh(links, gravity=data.g).to(device="casadi")
     q, v, a_ = rng.normal(size=(3, n))
-    k, lever = 2, rng.uniform(-SIZE, SIZE, 3)
+    k, arm = 2, rng.uniform(-SIZE, SIZE, 3)
     force, moment = 10 * rng.normal(size=(2, 3))
     external, R = np.zeros((n, 6)), robot.poses(q)[k, :3, :3]
-    external[k] = -np.concatenate([R.T @ moment + np.cross(lever, R.T @ force), R.T @ force])
-    return Standard(data, robot, (q, v, a_), barman.Load(k, force, moment, lever), external)
+    external[k] = -np.concatenate([R.T @ moment + np.cross(arm, R.T @ force), R.T @ force])
+    return Standard(data, robot, (q, v, a_), barman.Load(k, force, moment, arm), external)
 
 
 class Modified(NamedTuple):

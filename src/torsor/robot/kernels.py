@@ -149,8 +149,8 @@ class Kernels:
     def _file(self, label: str) -> str:
         """Return the name of a file on disk: a hash of everything that its content depends on."""
         traced_by = cache.source_hash("spatial", "mechanism", "dynamics")  # other sources are in the identity or label
-        on_card = "cuda " if self.target.device == "cuda" else ""
-        key_text = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
+        on_gpu = "cuda " if self.target.device == "cuda" else ""
+        key_text = f"{traced_by} {self.identity} {self.target.dtype} {on_gpu}{label}"
         return hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
 
 

@@ -22,10 +22,10 @@ from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
 KINDS = ("compliant", "hard")
-# The parameters that only one kind has.
+# The parameters of only one kind of contact.
 OWN = {"compliant": ("dissipation", "exponent", "slip"), "hard": ("relaxation", "sweeps")}
 _WHERE = "contact"
-STEEPEST = 0.1  # vertical component of its normal from which on a plane of the base is ground: others are walls
+STEEPEST = 0.1  # vertical component of the normal above which a plane of the base is ground; other planes are walls
 _PAIRS = 'pairs of names of links, frames or shapes, or "all"'
 
 
@@ -55,9 +55,9 @@ class Contact:
     ``kind="hard"``: impulses keep shapes apart at the end of each step, with a Coulomb cone of ``friction``. They are
     found by ``sweeps`` of projected Gauss-Seidel. Points are as stiff as a spring (``stiffness``, N/m), and penetration
     decays within ``relaxation`` (s); any values are stable. There is no restitution, and sticking contacts do not
-    creep. ``trajectory.settings["contact"]`` has the ``residual``, the largest velocity (m/s) that the sweeps leave at
-    a point, and the ``mean_residual``; ``simulate`` warns if that exceeds 1 mm/s. Steps have a fixed length, order 2
-    without contact and 1 with it. Parameters of the other kind raise ModelError.
+    creep. ``trajectory.settings["contact"]`` contains the ``residual``, the largest velocity error (m/s) that the
+    sweeps leave at a point, and the ``mean_residual``; ``simulate`` warns if the latter exceeds 1 mm/s. Steps have a
+    fixed length, order 2 without contact and 1 with it. Parameters of the other kind raise ModelError.
 
     Example:
         >>> Contact(stiffness=1e5, friction=0.6).friction
@@ -121,7 +121,7 @@ class Contact:
         if self.shapes is not None:
             named = [k for name in several(self.shapes) for k in named_shapes(robot, placed, name)]
         chosen = dict.fromkeys(k for k in named if placed[k].link >= 0)
-        once = dict[frozenset[int], Touch]()  # a shape of the base may also be named in pairs
+        once = dict[frozenset[int], Touch]()  # ``pairs`` may also name a shape of the base
         for a, b in [*((under, k) for under in fixed for k in chosen), *self._pairs(robot, placed)]:
             once.setdefault(frozenset((a, b)), Touch(shapes[a], shapes[b]))
         found = list(once.values())
@@ -131,7 +131,7 @@ class Contact:
         for first, second in found:
             if not has_contact_points(first.shape, second.shape):
                 text = f"{first.name!r} ({first.shape.shape}) and {second.name!r} ({second.shape.shape})"
-                fix = "leave one out by `shapes=` or `pairs=`, or use spheres and capsules: robot.with_shapes"
+                fix = "leave one out with `shapes=` or `pairs=`, or use spheres and capsules: robot.with_shapes"
                 what = f"contact is not supported between {text}"
                 raise ModelError(what, where=f"{robot.name}: {_WHERE}", fix=fix)
         return tuple(found)
@@ -144,7 +144,7 @@ class Contact:
         plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
         if floors and plane.shape == "plane":
             found = f"there are two grounds: the given plane, and {floors[0].name!r} of the base"
-            fix = "give `ground=True`, which is that of the base, or remove its plane: robot.with_shapes(base, [])"
+            fix = "use the plane of the base (`ground=True`), or remove it: robot.with_shapes(base, [])"
             raise ModelError(found, where=f"{robot.name}: {_WHERE}", allowed="one", fix=fix)
         return [Placed(replace(plane, name="ground"), -1, "ground", "ground")]
 
@@ -162,7 +162,7 @@ class Contact:
             first, second = (list(side) for side in sides)
             moving = [(i, j) for i in first for j in second if placed[i].link != placed[j].link]
             if not moving:
-                text = f"{a!r} and {b!r} move together: they cannot touch"
+                text = f"{a!r} and {b!r} move together, so they cannot touch"
                 raise ModelError(text, where=f"{robot.name}: {_WHERE}", allowed="shapes of two links")
             found |= dict.fromkeys(moving)
         return list(found)
@@ -189,14 +189,14 @@ class Contact:
         return float((np.abs(force) / self.stiffness) ** (1 / exponent))
 
 
-# The points of contact of a moving robot over CasADi symbols: depth, normal, relative velocity, wrenches on links.
+# The contact points of a moving robot over CasADi symbols: depth, normal, relative velocity, wrenches on links.
 
 
 class ContactPoint(NamedTuple):
     """A contact point in base axes: signed ``distance`` (m), unit ``normal`` (3) from the first shape to the second.
 
-    ``point`` (3) is where forces act on both, ``velocity`` (3) that of the second shape relative to the first there;
-    ``touch`` has the shapes. The rate of the distance is normal . velocity.
+    Forces act on both shapes at ``point`` (3). ``velocity`` (3) is that of the second shape relative to the first at
+    this point. ``touch`` contains the shapes. The rate of the distance is normal . velocity.
     """
 
     distance: ca.SX
@@ -235,7 +235,7 @@ class ContactState:
     def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
         """Return the wrenches (L x 6) on the links, at their origins in their axes, of forces (3) on the second shapes.
 
-        The first shapes feel the opposite forces at the same points.
+        The opposite forces act on the first shapes at the same points.
         """
         on = dict[int, tuple[ca.SX, ca.SX]]()
         for each, force in zip(self.points, forces, strict=True):
@@ -252,20 +252,20 @@ class ContactState:
         return found
 
 
-# Compliant contact: the law of Hunt and Crossley with regularised Coulomb friction, as wrenches on the links.
+# Compliant contact: the Hunt-Crossley model with regularised Coulomb friction, as wrenches on the links.
 #
 # With the depth x of a point, its rate x' and the slip u (tangential velocity),
 #
 #     f_n = k x^n max(0, 1 + d x')            f_t = -mu f_n u / sqrt(|u|^2 + s^2)
-#
-# (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy; the rest takes power at every state,
-# since f_n - k x^n has the sign of x' and f_t opposes u: energy never grows. A body that hits with the speed v rebounds
-# with e v,
+
+# # (Hunt and Crossley 1975). The elastic part k x^n is the gradient of an energy. The rest dissipates power at every
+# state, since f_n - k x^n has the sign of x' and f_t opposes u: energy never grows. A body that hits at the speed v
+# rebounds at e v,
 #
 #     d v (1 + e) = log((1 + d v) / (1 - d e v))
 #
-# for every stiffness, exponent and mass. At rest under a tangential force of r mu f_n, r < 1, it creeps with the speed
-# s r / sqrt(1 - r^2).
+# for every stiffness, exponent and mass. At rest under a tangential force of r mu f_n, r < 1, it creeps at the speed s
+# r / sqrt(1 - r^2).
 
 # m: keeps the derivative of x^n finite where shapes do not touch; the elastic force stays a function of depth alone.
 _TINY = 1e-12
@@ -287,7 +287,7 @@ def _force(contact: Contact, point: ContactPoint) -> ca.SX:
 
 
 def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
-    """Return ``contact_wrenches`` of the contact given to a simulation, made once for each robot; None without any."""
+    """Return ``contact_wrenches`` of a simulation's contact, created once per robot; None without compliant contact."""
     if contact is None:
         return None
     instance_of(contact, Contact, robot.name, "contact", allowed="a torsor.simulation.Contact")
@@ -307,7 +307,7 @@ def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
 
 # Checks before a simulation with contact: shapes that overlap, and steps that are too long for the stiffness.
 
-# Shapes may start this many times as deep as at rest under the whole weight: a motion may go on from an impact.
+# Shapes may start this many times deeper than at rest under the whole weight: a motion may continue from an impact.
 DEEPER = 10.0
 SHALLOW = 1e-3  # m: always allowed
 # Classical Runge-Kutta is stable for h times a decay rate, or an angular frequency, of up to 2.78.
@@ -354,13 +354,13 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if deep:
         found = listing((f"{a!r} and {b!r} by {-1e3 * distance:.3g} mm" for distance, (a, b) in deep), most=4)
         limit = f"{1e3 * allowed:.3g} mm: {DEEPER:g} times the depth at rest, at least 1 mm"
-        fix = "start higher or apart, or leave the pair out by `shapes=` or `pairs=`"
+        fix = "start higher or further apart, or leave the pair out with `shapes=` or `pairs=`"
         raise ModelError(f"shapes overlap at the start: {found}", where=robot.name, allowed=limit, fix=fix)
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
             text = f"the step of {step:.3g} s is too long for the contact stiffness"
-            text += f": about {longest:.2g} s is the largest stable one"
+            text += f": the largest stable step is about {longest:.2g} s"
             fix = 'use a shorter step, `method="adaptive"`, a smaller stiffness or a larger slip'
             warn(text, where=robot.name, fix=fix)
 
@@ -379,8 +379,8 @@ def stable_step(robot: Robot, contact: Contact, q: Array, start: Start, weight: 
     return float(STABLE / max(frequency, decay, damping, 1e-300))
 
 
-# m/s: the mean velocity that sweeps may leave. A body that should stick creeps by up to 1 mm in a second; those that
-# slide are as wrong, which matters less.
+# m/s: the largest mean velocity error of the sweeps. A sticking body creeps by up to 1 mm per second. Sliding bodies
+# have the same error, which matters less.
 CREEP = 1e-3
 
 
@@ -395,6 +395,7 @@ def warn_of_creep(robot: Robot, settings: Mapping[str, Any]) -> None:
     contact = settings.get("contact", {})
     if contact.get("mean_residual", 0.0) > CREEP:
         mean, largest, sweeps = (contact[name] for name in ("mean_residual", "residual", "sweeps"))
-        found = f"hard contact is not solved: {sweeps} sweeps leave velocities of {mean:.2g} m/s, {largest:.2g} at most"
+        found = f"hard contact has not converged: after {sweeps} sweeps, the mean velocity error is {mean:.2g} m/s, "
+        found += f"the largest {largest:.2g} m/s"
         fix = f"`sweeps={max(4 * sweeps, 10)}`, or a shorter step"
         warn(found, where=robot.name, allowed=f"{CREEP:g} m/s", fix=fix)

@@ -1,4 +1,4 @@
-"""The equations of motion as CasADi functions, with the controller and the environment, and compiled."""
+"""The equations of motion with controller and environment, as CasADi functions and as compiled kernels."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from torsor.mechanism.drives import saturated_force
 from torsor.robot.robot import Robot
 from torsor.simulation.inputs import Prescribed, Source
 
-NARROW = 2  # states at a time of a kernel for single ones: the least that the compiler takes
+NARROW = 2  # states per vector in kernels for single states: the minimum that the compiler supports
 
 
 def held_inputs(controller: Source, external: Source, sampled: bool) -> tuple[bool, bool]:
@@ -44,8 +44,8 @@ def window_sizes(sources: tuple[Source, Source, bool]) -> list[tuple[int, ...]]:
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
     """Return the acting forces: (t, q, v, [tau], [external], [windows]) -> tau (nv x 1), and external (L x 6) if any.
 
-    Forces that are traced, or zero, are not inputs. ``sampled``: the controller is sampled at its own rate, so that its
-    force is always an input. A source of samples needs its window.
+    Forces that are traced, or zero, are not inputs. If ``sampled``, the controller is sampled at its own rate, so its
+    force is always an input. A source with samples needs its window.
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
@@ -122,7 +122,7 @@ def imposed(prescribed: Prescribed | None, q: ca.SX, v: ca.SX, given: ca.SX | No
 def step_function(
     name: str, robot: Robot, inputs: dict[str, ca.SX], q_next: ca.SX, v_next: ca.SX, choice: ClosureChoice | None
 ) -> ca.Function:
-    """Return the step (t, q, v, ..., h) -> (q_next, v_next); with a ``choice``, to closed loops, and their margin."""
+    """Return the step (t, q, v, ..., h) -> (q_next, v_next); with a ``choice``, it closes loops and adds the margin."""
     ends = {"q_next": q_next, "v_next": v_next}
     if choice is not None:
         projected = projected_end(lean(Tree.of(robot)), inputs["q"], q_next, v_next, choice)
@@ -175,7 +175,7 @@ def compiled(
 ) -> AnyKernel:
     """Return a kernel of the robot; its cache key is its name and the traced functions in it.
 
-    ``single`` is for one state at a time: of a wide vector it would use one lane, and the others take time.
+    ``single`` is for one state at a time, which would use only one lane of a wide vector.
     """
     width = NARROW if single and host().width("float64") > NARROW else None
     name += " single" * (width is not None)

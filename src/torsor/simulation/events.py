@@ -25,7 +25,7 @@ TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """One event: a function of (t, q, v) and the direction of the sign changes that count (0 for both)."""
+    """An event: a function of (t, q, v) and the direction of the sign changes to detect (0 for both)."""
 
     function: Callable[[float, Array, Array], Any]
     terminal: int  # the number of sign changes that ends the simulation; 0 for none
@@ -55,7 +55,7 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
 
 
 class EventDetector:
-    """Detects and locates events within a step, of a batch or of the one rollout with the index ``rollout``."""
+    """Detects and locates events within a step, in a batch or in the single rollout with the index ``rollout``."""
 
     def __init__(self, events: tuple[Event, ...], robot: Robot, axes: int) -> None:
         self.events, self.robot, self.axes = events, robot, axes
@@ -69,7 +69,7 @@ class EventDetector:
         self._before = [self._value(event, t, q, v) for event in self.events]
 
     def step(self, start: float, end: float, q: Array, v: Array, state_at: StateAt) -> tuple[float, State] | None:
-        """Record the events within a step that ends at (q, v); return time and state of the first terminal one."""
+        """Record the events within a step that ends at (q, v); return time and state of the first terminal event."""
         stop: tuple[float, State] | None = None
         crossed: list[tuple[float, int, Index, State]] = []
         for k, event in enumerate(self.events):
@@ -116,11 +116,11 @@ class EventDetector:
     def _locate(
         self, event: Event, start: float, end: float, rising: bool, index: Index, state_at: StateAt
     ) -> tuple[float, State]:
-        """Return time and state just after the sign change, by bisection."""
+        """Return the time and state just after the sign change, by bisection."""
         low, high, state = start, end, state_at(end, index)
         while high - low > TOLERANCE:
             middle = (low + high) / 2
-            if not low < middle < high:  # the resolution of floating point
+            if not low < middle < high:  # the limit of floating-point resolution
                 break
             here = state_at(middle, index)
             value = float(self._value(event, middle, *here))

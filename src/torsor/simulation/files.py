@@ -29,9 +29,9 @@ COMPONENTS = tuple((f"{letter}{axis}", unit) for letter, unit in (("n", "N m"), 
 
 
 class Crossings(NamedTuple):
-    """The sign changes of an event: ``times`` (K,) in s, states ``q`` (K, nq) and ``v`` (K, nv), and their rollouts.
+    """The sign changes of an event: ``times`` (K,) in s, states ``q`` (K, nq) and ``v`` (K, nv), and rollout indices.
 
-    ``rollouts`` (K, B) has the index of the rollout in the B leading axes of the simulation; B is 0 for a single one.
+    ``rollouts`` (K, B) contains the rollout indices along the B leading axes of the simulation; B is 0 for one rollout.
     """
 
     times: Array
@@ -42,7 +42,7 @@ class Crossings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Samples(Result):
-    """The fields of a ``Trajectory``, which describes them, and what its files hold."""
+    """The fields of a ``Trajectory`` that its files contain; ``Trajectory`` describes them."""
 
     kind = "trajectory"
 
@@ -104,7 +104,7 @@ def read(path: Path, robot: Robot | None) -> Samples:
 
 
 def _of_archive(archive: Archive, robot: Robot | None) -> Samples:
-    """Return the trajectory of an archive; raise ValueError or KeyError where it is no trajectory."""
+    """Return the trajectory of an archive; raise ValueError or KeyError if it is not a trajectory."""
     found = archive.arrays
     count, status = int(found["events"]), str(found["status"])
     if status not in STATUSES:
@@ -138,14 +138,14 @@ def check(samples: Samples) -> Samples:
         for name, value, shape in zip(event._fields, event, allowed, strict=True):
             check_array(value, shape, f"event{k}_{name}", "iu" if name == "rollouts" else "f")
         if ((event.rollouts < 0) | (event.rollouts >= np.array(batch, dtype=int))).any():
-            raise ValueError(f"event{k}_rollouts has indices outside {batch}")
+            raise ValueError(f"event{k}_rollouts contains indices outside {batch}")
     return samples
 
 
 def columns(samples: Samples, fix: str = "save one of them (trajectory[i]), or a .npz file") -> list[Column]:
-    """Return the table of one rollout: times, positions, velocities, accelerations, forces, and wrenches if any act."""
+    """Return the table of one rollout: times, positions, velocities, accelerations, forces, and any wrenches."""
     if samples.q.ndim != 2:
-        found = f"{samples.q.shape[:-2]} rollouts do not fit into a .csv file"
+        found = f"{samples.q.shape[:-2]} rollouts do not fit in a .csv file"
         raise ModelError(found, where=samples.robot.name, fix=fix)
     robot, (positions, rates) = samples.robot, units(samples.robot)
     names = robot.coordinate_names
@@ -174,7 +174,7 @@ def _header(robot: Robot, external: bool, held: tuple[bool, bool]) -> list[str]:
 
 def _read_csv(path: Path, robot: Robot) -> Samples:
     layouts = [(external, (tau, wrench)) for external, tau, wrench in product((True, False), repeat=3)]
-    headers = {tuple(_header(robot, *layout)): layout for layout in layouts}  # without wrenches, the last: not held
+    headers = {tuple(_header(robot, *layout)): layout for layout in layouts}  # the last layout of equal headers wins
     plain = _header(robot, False, (False, False))
     try:
         table = read_table(path, ",")

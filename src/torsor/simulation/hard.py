@@ -1,8 +1,8 @@
-"""Hard contact: a step in velocities and impulses, with Coulomb's cone, by projected Gauss-Seidel, in one kernel.
+"""Hard contact: a velocity-impulse step with the Coulomb cone, solved by projected Gauss-Seidel in one kernel.
 
 A step of length h first goes to (q*, v*), its end without contact (``free_motion``, of order 2); forces change the
-velocities by w. There, with the velocities u = J v of the points of contact (3 each: normal n and two tangents), M and
-the distances of shapes, impulses p are added:
+velocities by w. Impulses p are then added. They are computed at (q*, v*) from the mass matrix M, the distances between
+shapes, and the velocities u = J v of the contact points (3 each: normal n and two tangents):
 
     v+ = v* + M^-1 J^T p
     0 <= p_n   complementary to   u_n+ + p_n / (h k (h + r)) + d >= 0,          d = x / (h + r), x / h if positive
@@ -10,23 +10,24 @@ the distances of shapes, impulses p are added:
 
 (Stewart and Trinkle 1996; Anitescu and Potra 1997), x = distance - h u_n* + h/2 (J w)_n. The normal is relaxed
 as a spring k with damping k r, both taken at the end of the step, so that any stiffness is stable: a weight F rests at
-the depth F / k, and penetration vanishes in the time r. There is no restitution. Friction is not relaxed: what sticks
-does not creep. The positions follow the impulses, but those p_w that only hold what touches against w move it by half:
+the depth F / k, and penetration decays with the time constant r. There is no restitution. Friction is not relaxed, so
+sticking bodies do not creep. The positions follow the impulses, except that the impulses p_w, which only hold touching
+shapes against w, contribute half:
 
     q+ = q* + h M^-1 J^T (p - p_w / 2)          J w + G p_w = 0 where shapes touch
 
-so that impacts do not penetrate, what rests does not move, and all other motion is of order 2. Impulses take the energy
-p^T G p / 2 and what friction and spring take. The rest of the step changes it by errors of order h^2 in flight, and of
-order h where points that touch are accelerated by velocity products: docs/simulate/contact.md has their size.
+so that impacts do not penetrate, resting bodies do not move, and all other motion is of order 2. Impulses dissipate the
+energy p^T G p / 2, in addition to friction and spring. The rest of the step changes the energy by errors of order h^2
+in flight, and of order h if velocity products accelerate touching points; docs/simulate/contact.md states their size.
 
-The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every point
-that touches sticks, one factorisation of G = J M^-1 J^T. Several points of one body share the tangential load in any
-way; the guess is repeated with shares in proportion to the normal impulses, and without points that pull, so that each
-is as far from its cone as the body is. Otherwise points with little weight slip, and sweeps pass their load on slowly:
-bodies near tipping would creep. Then sweeps of projected Gauss-Seidel over the points: the
-normal impulse, then the tangential one with a step of 1 over the larger eigenvalue of its block of G, projected onto
-the disc mu p_n. Every subproblem is convex, and all of it is a fixed sequence of operations, for batches as for a
-single motion.
+The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every
+touching point sticks; it takes one factorisation of G = J M^-1 J^T. The distribution of the tangential load among
+several points of one body is not unique. The guess is therefore repeated with shares in proportion to the normal
+impulses, and without points that pull, so that all points are equally far from their cones. Otherwise points with
+little weight slip, sweeps redistribute their load slowly, and bodies near tipping creep. Then projected Gauss-Seidel
+sweeps over the points: each updates the normal impulse, then the tangential impulse with a step of 1 over the larger
+eigenvalue of its block of G, projected onto the disc mu p_n. Every subproblem is convex, and the method is a fixed
+sequence of operations, for batches and for a single motion.
 """
 
 from collections import Counter
@@ -46,14 +47,15 @@ from torsor.simulation.dynamics import acceleration, step_function, step_inputs
 from torsor.simulation.methods import STEPS
 from torsor.spatial import cross
 
-# The mobility of points of contact: G = J M^-1 J^T, in the form that takes fewer operations.
+# The mobility of the contact points: G = J M^-1 J^T, in the form that takes fewer operations.
 
 
 class Mobility:
-    """How impulses at points change their velocities u = J v, as G = J M^-1 J^T = ``read`` ``write``.
+    """The mobility of points, by which impulses change their velocities u = J v: G = J M^-1 J^T = ``read`` ``write``.
 
-    With fewer rows of J than coordinates, ``write`` is G and ``read`` is 1: a state of the points is u. With more rows,
-    ``write`` is M^-1 J^T and ``read`` is J: a state is v, which is shorter, and so are factorisations.
+    If J has fewer rows than there are coordinates, ``write`` is G, ``read`` is 1, and the state of the points is u. If
+    J has more rows, ``write`` is M^-1 J^T, ``read`` is J, and the state is v, which is shorter and makes factorisations
+    smaller.
     """
 
     def __init__(self, M: ca.SX, J: ca.SX):
@@ -68,7 +70,7 @@ class Mobility:
         self.read, self.write = ca.SX.eye(J.size1()), symmetric(self._Z.T @ (self._D @ self._Z))
 
     def kicks(self, p: ca.SX) -> ca.SX:
-        """Return the velocities M^-1 J^T p (nv x k) of impulses p (3 K x k)."""
+        """Return the velocities M^-1 J^T p (nv x k) due to impulses p (3 K x k)."""
         if self.is_wide:
             return self.write @ p
         return self._mass.placed(self._mass.back(ca.vertsplit(self._D @ (self._Z @ p)), p.size2()))
@@ -78,7 +80,7 @@ class Mobility:
         return self.read[n : n + 3, :] @ self.write[:, n : n + 3]
 
     def sticking(self, added: ca.SX) -> Callable[[ca.SX], ca.SX]:
-        """Return a solver of (G + D) x = right, D diagonal, by factors of G + D or of M + J^T D^-1 J (Woodbury)."""
+        """Return a solver of (G + D) x = right for diagonal D, which factorises G + D or M + J^T D^-1 J (Woodbury)."""
         J, inverse = self.J, 1 / added
         matrix = self.M + J.T @ (ca.diag(inverse) @ J) if self.is_wide else self.write + ca.diag(added)
         factors = Squares(ca.densify(symmetric(matrix)))
@@ -91,29 +93,30 @@ class Mobility:
         return solve
 
 
-# The impulses of hard contact: Coulomb's cone, by one factorisation and sweeps of projected Gauss-Seidel.
+# The impulses of hard contact in the Coulomb cone, by one factorisation and projected Gauss-Seidel sweeps.
 
-# Relative to its diagonal, what makes G regular in the first guess: points may be more than the motion can tell apart.
+# Regularisation of G in the first guess, relative to its diagonal: the impulses of many points may not be unique.
 _REGULAR = 1e-6
-# Relative to the diagonal of G, the compliance in the first guess of a point that does not touch.
+# Compliance of points that do not touch in the first guess, relative to the diagonal of G.
 _AWAY = 1e9
-# Rounds in which tangential impulses are spread in proportion to the normal ones, and points that pull are let go: a
-# box on one edge needs all of them.
+# Rounds that distribute tangential impulses in proportion to the normal ones and release points that pull; a box on
+# one edge needs all of them.
 ROUNDS = 3
-# The least share of a point in the normal impulse, relative to the largest, that counts.
+# The smallest share of a point in the normal impulse, relative to the largest; smaller shares are raised to it.
 _LEAST_SHARE = 1e-4
-# 1/kg: that of a point that cannot move in some direction. Also keeps derivatives of square roots finite at zero.
+# 1/kg: the mobility of a point in a direction in which it cannot move. It also keeps derivatives of square roots finite
+# at zero.
 _IMMOBILE = 1e-12
 
 
 def impulses(
     contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX, rounds: int
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the impulses of a step, those that cancel the velocities ``given`` of points that touch, and the residual.
+    """Return the impulses of a step, those that cancel the velocities ``given`` of touching points, and the residual.
 
     Impulses are (3 K x 1), the residual is in m/s, and the length of the step is h. ``free`` (3 K x 1) are the
-    velocities of the points without impulses, normal and two tangents each, ``distance`` (K x 1) what h times the
-    normal velocity at the end is added to. The first guess is repeated ``rounds`` times.
+    velocities of the points without impulses, normal and two tangents each. The distance at the end of the step is
+    ``distance`` (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times.
     """
     count, mu, spring = distance.numel(), contact.friction, contact.stiffness * h * (h + contact.relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
@@ -126,7 +129,7 @@ def impulses(
     stuck_by = mobility.sticking(added)
     held = -stuck_by(given)
     left = mobility.read @ (mobility.write @ held) + given
-    held -= stuck_by(left)  # what rests shall not move by what makes G regular
+    held -= stuck_by(left)  # regularisation must not move resting points
     added[::3] += 1 / spring
     guess = -mobility.sticking(added)(wanted)
     for _ in range(rounds):
@@ -136,10 +139,10 @@ def impulses(
 
 
 def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: float) -> ca.SX:
-    """Return what makes G regular, and spreads tangential impulses in proportion to the ``normal`` ones (K x 1)."""
+    """Return a diagonal that regularises G and distributes tangential impulses in proportion to ``normal`` (K x 1)."""
     largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
     for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
-        side = (G[1, 1] + G[2, 2]) / 2  # the same in both directions, so that the spread has the direction of the load
+        side = (G[1, 1] + G[2, 2]) / 2  # the same in both directions, so that the shares have the direction of the load
         diagonal = ca.vertcat(G[0, 0], side, side) + _IMMOBILE
         share = ca.fmax(p / largest, _LEAST_SHARE)
         tangential = _REGULAR / share if mu else _AWAY
@@ -149,7 +152,7 @@ def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: float) -> ca.SX
 
 
 def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: float) -> ca.SX:
-    """Return the largest velocity (m/s) that is left at a point: what another sweep would change it by."""
+    """Return the largest remaining velocity error (m/s) of a point: the change that another sweep would cause."""
     u, left = mobility.read @ (mobility.write @ p) + wanted, []
     for n, G in zip(range(0, p.numel(), 3), blocks, strict=True):
         rate = 1 / (G[0, 0] + soft)
@@ -165,7 +168,7 @@ def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, 
 def _swept(
     contact: Contact, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX
 ) -> ca.SX:
-    """Return the impulses after sweeps of projected Gauss-Seidel from p; each impulse updates the points' state."""
+    """Return the impulses after projected Gauss-Seidel sweeps from p; each impulse updates the points' state."""
     mu, points = contact.friction, range(0, len(p), 3)
     for n in points:
         p[n] = ca.fmax(p[n], 0)
@@ -189,7 +192,7 @@ def _swept(
 
 
 def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the point of a disc about 0 that is nearest to (x, y)."""
+    """Return the point of a disc about the origin that is nearest to (x, y)."""
     length = ca.sqrt(x**2 + y**2 + _IMMOBILE**2)
     outside = length > radius
     scale = ca.if_else(outside, radius / ca.if_else(outside, length, 1), 1)
@@ -201,14 +204,14 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
 # With the acceleration a(t, q, v) and local coordinates about q (``chart``),
 #
 #     q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
-#
-# which is the method of Stormer and Verlet with velocity products at a predicted velocity. The linear velocity of a
-# free body is in its own axes; it is added in the axes of the start and turned afterwards, so that a body that spins
-# keeps its momentum to rounding.
+
+# # which is the Störmer-Verlet method with velocity products at a predicted velocity. The linear velocity of a free
+# body is in its own axes. It is added in the axes at the start and rotated afterwards, so that a spinning body keeps
+# its momentum to rounding.
 
 
 class FreeMotion(NamedTuple):
-    """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes of that end."""
+    """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes at the end."""
 
     inputs: dict[str, ca.SX]
     q: ca.SX
@@ -235,7 +238,7 @@ def free_motion(robot: Robot, acting: ca.Function) -> FreeMotion:
 
 
 def free_bodies(tree: Tree) -> list[Body]:
-    """Return the bodies that are free to move."""
+    """Return the bodies on free joints."""
     return [body for body in tree.bodies if body.joint.type == "free"]
 
 
@@ -248,7 +251,7 @@ def turned(tree: Tree, start: ca.SX, end: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return accelerations whose linear part, of free bodies, is that of the origin and not that of its components."""
+    """Return accelerations in which the linear part of free bodies is that of the origin, not the component rates."""
     a = ca.SX(a)
     for body in free_bodies(tree):
         a[_linear(body)] += cross(v[body.v.start : body.v.start + 3], v[_linear(body)])
@@ -300,7 +303,7 @@ def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Fun
 
 
 def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return a step without contact, what impulses change velocities and positions by, wrenches (L x 6), residual."""
+    """Return a step without contact, changes of v and q by impulses, wrenches (L x 6), and the residual (m/s)."""
     free = free_motion(robot, acting)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
@@ -311,7 +314,7 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     u, change = J @ free.v, J @ free.change
     distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * change[::3]
     links = Counter(tuple(side.link for side in each.touch) for each in state.points)
-    rounds = ROUNDS if max(links.values()) > 1 else 0  # the load of one point is its own
+    rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
     p, held, residual = impulses(contact, mobility, u, distance, change, h, rounds)
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]

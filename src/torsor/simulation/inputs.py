@@ -28,8 +28,8 @@ Law = Callable[[float, Array, Array], Array]
 class Source(NamedTuple):
     """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
 
-    ``added`` is a function of (t, q, v) whose forces act as well: those of contact, or of stops. ``limit`` are the
-    largest forces (nv,) that the controller's drives give. With a ``window``, the function has a fourth input: the
+    ``added`` is a function of (t, q, v) whose forces also act: those of contact or of stops. ``limit`` (nv,) are
+    the maximum forces of the controller's drives. With a ``window``, the function has a fourth input: the
     result of ``window(start, end)`` for the time of a step.
     """
 
@@ -70,7 +70,7 @@ class Source(NamedTuple):
     def _of_samples(
         cls, robot: Robot, given: Any, what: str, core: Shape, active: list[int], duration: float
     ) -> "Source":
-        """Return the source of samples (times, values), which are linear in time between them."""
+        """Return the source of samples (times, values), which are interpolated linearly."""
         where = f"{robot.name}: {what}"
         times, values = sampled_times(given[0], where), real_array(given[1], where, what)
         if active and values.shape[1:] == (len(active),):
@@ -93,7 +93,7 @@ def _active(robot: Robot) -> list[int]:
     """Return the indices of the active coordinates of a robot with loops; none if all coordinates are active."""
     active = [robot.coordinate_names.index(name) for name in robot.active] if robot.loops else []
     if len(active) == robot.nv and active != sorted(active):
-        text = "all coordinates are active, but in another order: the order of the forces is ambiguous"
+        text = "all coordinates are active, but in a different order, so the order of the forces is ambiguous"
         raise ModelError(text, where=robot.name, fix="robot.with_active(robot.coordinate_names)")
     return active if len(active) < robot.nv else []
 
@@ -106,13 +106,13 @@ def _expand(forces: Array, count: int, places: list[int]) -> Array:
 
 
 def casadi_function(given: Any) -> ca.Function | None:
-    """Return a CasADi function, or that in the attribute ``function`` of an object; None for anything else."""
+    """Return a CasADi function, or the attribute ``function`` of an object if it is one; None for anything else."""
     found = given if isinstance(given, ca.Function) else getattr(given, "function", None)
     return found if isinstance(found, ca.Function) else None
 
 
 def is_sampled(given: Any, core: Shape) -> bool:
-    """Return whether an argument is (times, values): two arrays, the second with one axis more than one value."""
+    """Return whether an argument is (times, values): two arrays, the second with one axis more than a single value."""
     try:
         return isinstance(given, tuple) and [np.ndim(each) for each in given] == [1, 1 + len(core)]
     except ValueError:  # rows of different lengths
@@ -122,13 +122,13 @@ def is_sampled(given: Any, core: Shape) -> bool:
 def traced(
     robot: Robot, function: ca.Function, what: str, size: tuple[int, int], has_window: bool = False
 ) -> ca.Function:
-    """Return a CasADi function of (t, q, v) as one of scalar operations; raise ModelError for other sizes."""
+    """Return a CasADi function of (t, q, v), expanded into scalar operations; raise ModelError for other sizes."""
     inputs = [function.size_in(k) for k in range(function.n_in())]
     outputs = [function.size_out(k) for k in range(function.n_out())]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
     if inputs[: 3 if has_window else None] != wanted or outputs != [size]:
         found = f"{what} {function.name()} takes {inputs} and returns {outputs}"
-        fix = "pass the controller itself, which has the samples" if "window" in function.name_in() else ""
+        fix = "pass the controller itself, which contains the samples" if "window" in function.name_in() else ""
         allowed = f"(t, q, v) of sizes {wanted} -> one of size {size}"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
     names = ["t", "q", "v", *["window"] * has_window]
@@ -149,7 +149,7 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, act
     """Return a Python function whose result is checked at each call: a wrong shape must not broadcast by accident."""
 
     def law(t: float, q: Array, v: Array) -> Array:
-        # Read-only views: a function that writes to the state would change the motion without notice.
+        # Read-only views: a function that writes to the state would silently change the motion.
         q, v = q.view(), v.view()
         q.flags.writeable = v.flags.writeable = False
         given = call(t, q, v)
@@ -187,8 +187,8 @@ def words(given: Any, what: str, constant: str) -> str:
 
 Motion = Callable[[float], tuple[Array, Array, Array]]
 
-# What the change of a position during a step may differ from the integral of its velocity, and that of a velocity from
-# the integral of its acceleration: numbers that were rounded, or found by differences, and jumps of the acceleration.
+# Allowed difference between the change of a position during a step and the integral of its velocity, and between the
+# change of a velocity and the integral of its acceleration, due to rounding, finite differences and acceleration jumps.
 ROUNDED, DIFFERENCES = 1e-9, (1e-3, 1e-6)
 
 ALLOWED = (
@@ -199,13 +199,13 @@ ALLOWED = (
 
 @dataclass(frozen=True, eq=False)
 class Prescribed:
-    """The prescribed coordinates: their ``names``, and motions, each with the indices in v of its own."""
+    """The prescribed coordinates: their ``names``, and motions, each with the indices of its coordinates in v."""
 
     robot: Robot
     names: tuple[str, ...]
     motions: tuple[tuple[tuple[int, ...], Motion], ...]
     jumped: set[int] = field(default_factory=set)
-    """Indices in v of the coordinates whose motion a warning was given for."""
+    """Indices in v of the coordinates for which a warning was issued."""
 
     @classmethod
     def of(cls, robot: Robot, given: Any, duration: float) -> "Prescribed | None":
@@ -245,7 +245,7 @@ class Prescribed:
 
     @property
     def forced(self) -> tuple[str, ...]:
-        """The names of all other coordinates, whose motion is found."""
+        """The names of all other coordinates, whose motion is computed."""
         return tuple(name for name in self.robot.coordinate_names if name not in self.names)
 
     def at(self, t: float) -> Array:
@@ -256,32 +256,32 @@ class Prescribed:
         return found
 
     def stages(self, t: float, h: float) -> Array:
-        """Return the same (9, nv) at the start, the middle and the end of a step; warn where a motion jumps."""
+        """Return ``at`` (9, nv) at the start, the middle and the end of a step; warn if a motion jumps."""
         found = np.concatenate([self.at(t), self.at(t + h / 2), self.at(t + h)])
         if len(self.jumped) < len(self.v):
             self._warn_of_jumps(t, h, found[:, self.v].reshape(3, 3, -1))
         return found
 
     def _warn_of_jumps(self, t: float, h: float, motion: Array) -> None:
-        """Warn once for each coordinate where v is not the rate of q, or a not that of v, in ``motion`` (3, q v a, n).
+        """Warn once per coordinate if v is not the rate of q, or a not the rate of v, in ``motion`` (3, q v a, n).
 
-        Such motions need infinite forces, which no step of an integrator sees.
+        Such motions need infinite forces, which an integrator cannot resolve.
         """
         sizes = np.abs(motion).max(axis=0)
         changes = motion[2] - motion[0]
         missed = np.abs(changes[:2] - h / 6 * (motion[0] + 4 * motion[1] + motion[2])[1:])  # Simpson's rule
-        turns = 2 * h * sizes[2]  # where the acceleration jumps
+        turns = 2 * h * sizes[2]  # allows for a jump of the acceleration
         allowed = np.array([h * turns + DIFFERENCES[0] * h * sizes[1], turns + DIFFERENCES[1] * sizes[1]])
         wrong = np.argwhere(missed > allowed + ROUNDED * np.maximum(1.0, sizes[:2])).tolist()
-        for row, k in reversed(wrong):  # a velocity that jumps misses the position as well
+        for row, k in reversed(wrong):  # a velocity jump also causes a position error
             if self.v[k] in self.jumped:
                 continue
             self.jumped.add(self.v[k])
             what, rate = (("position", "velocity"), ("velocity", "acceleration"))[row]
             found = f"its {what} changes by {changes[row, k]:.3g} from t = {t:.6g} s to {t + h:.6g} s"
-            found += f", and its {rate} gives another change: the forces of the motion are wrong there"
-            fix = "use a smooth motion, such as samples (times, q), which get a spline, or a smaller step"
-            allowed_motion = f"a {what} without jumps, and the {rate} that is its derivative"
+            found += f", which its {rate} does not explain: the forces of the motion are wrong there"
+            fix = "use a smooth motion, such as a spline through samples (times, q), or a smaller step"
+            allowed_motion = f"a {what} without jumps, whose derivative is the {rate}"
             where = f"{self.robot.name}: prescribed motion of {self.names[k]!r}"
             warn(found, where=where, allowed=allowed_motion, fix=fix)
 
@@ -293,7 +293,7 @@ class Prescribed:
 
 
 def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
-    """Return the motion of ``count`` coordinates as a function of time, checked where it begins and ends."""
+    """Return the motion of ``count`` coordinates as a function of time, checked at its start and end."""
     function = casadi_function(given)
     if function is not None:
         motion = _of_casadi(function, count, where)
@@ -327,7 +327,7 @@ def _motion(given: Any, count: int, duration: float, where: str) -> Motion:
 
 
 def _of_casadi(function: ca.Function, count: int, where: str) -> Motion:
-    """Return the motion of a CasADi function of t; velocities and accelerations that it does not give are derived."""
+    """Return the motion of a CasADi function of t; missing velocities and accelerations are obtained as derivatives."""
     sizes = [function.size_out(k) for k in range(function.n_out())]
     if function.n_in() != 1 or function.size_in(0) != (1, 1) or sizes not in ([(count, 1)], [(count, 1)] * 3):
         found = f"the function {function.name()} takes {function.n_in()} inputs and returns {sizes}"

@@ -41,7 +41,7 @@ LARGEST = 2**30
 
 
 def thinning(setup: Setup, samples: int) -> int:
-    """Return k so that every k-th of ``samples`` samples fits into memory, for simulations without ``record``."""
+    """Return k such that every k-th of ``samples`` samples fits in memory, for simulations without ``record``."""
     numbers = (setup.robot.nq + 3 * setup.robot.nv) * math.prod(setup.batch)
     return max(1, math.ceil(8 * numbers * samples / LARGEST))
 
@@ -50,7 +50,7 @@ def thinning(setup: Setup, samples: int) -> int:
 class Recorder:
     """Samples of (t, q, v) and of held forces, written one after the other into preallocated arrays.
 
-    Where rollouts are integrated one by one, each has its own recorder on views of the same arrays.
+    If rollouts are integrated one by one, each has its own recorder on views of the same arrays.
     """
 
     setup: Setup
@@ -77,7 +77,7 @@ class Recorder:
         return Recorder(self.setup.rollout(index), self.times, self.q[index], self.v[index], tau, external)
 
     def add(self, t: float, q: Array, v: Array, tau: Array | None, external: Array | None) -> None:
-        """Add a sample; one at the time of the last sample replaces it."""
+        """Add a sample; a sample at the time of the last one replaces it."""
         k = self.count - 1 if self.count and self.times[self.count - 1] == t else self.count
         self.q[..., k, :], self.v[..., k, :] = q, v
         if self.tau is not None:
@@ -148,13 +148,13 @@ class Recorder:
 
 
 def _evaluate(setup: Setup, source: Source, times: Array, q: Array, v: Array) -> Array:
-    """Return the traced controller, environment or contact along the samples."""
+    """Return the forces of the traced controller, environment or contact along the samples."""
     return traced_law(setup.robot, source)(times, q, v)
 
 
-# Fixed steps without Python between them: many in one call of machine code, where nothing in Python is asked.
+# Fixed steps without Python between them: one call of machine code takes many steps if no step needs Python.
 
-MAX_STEPS = 2048  # steps of one call, times the rollouts: after some 10 ms Ctrl-C and the progress bar have their turn
+MAX_STEPS = 2048  # steps per call, times the rollouts: every 10 ms or so, Ctrl-C and the progress bar are handled
 
 
 def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, bar: Bar) -> str:
@@ -195,7 +195,7 @@ def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, b
 
 
 def _batch(setup: Setup, states: Array) -> Array:
-    """Return states (..., N, n) of the flat batch with its axes."""
+    """Return states (..., N, n) of the flattened batch with its original axes."""
     return states.reshape(*states.shape[:-2], *setup.batch, states.shape[-1])
 
 
@@ -208,8 +208,8 @@ def _flat(setup: Setup, array: Array, core: int) -> Array:
 
 # Integration with error control, stiff or not: SciPy's LSODA, one rollout after the other.
 
-# This many steps must advance at least this fraction of the duration. Where a force is discontinuous, as Coulomb
-# friction is at rest, a solver with error control chatters about the discontinuity in ever smaller steps.
+# This many steps must advance by at least this fraction of the duration. If a force is discontinuous, such as
+# Coulomb friction at rest, a solver with error control chatters about the discontinuity in ever smaller steps.
 CREEP, CREEP_SPEED = 2000, 1e-6
 # Rate (1/s) at which Baumgarte stabilisation closes loops: faster than errors grow, slower than the motion.
 STABILISATION = 10.0
@@ -221,7 +221,7 @@ def sample_times(setup: Setup) -> Array:
     period = setup.settings.record or step * thinning(setup, int(duration / step) + 2)
     times = np.arange(0, int(duration / period + WHOLE) + 1) * period
     if control_period is not None:
-        # A sample at the start of a control period shows the new force: rounding must not put it before.
+        # A sample at the start of a control period shows the new force, so rounding must not place it earlier.
         whole = np.round(times / control_period) * control_period
         times = np.where(np.abs(times - whole) < WHOLE * control_period, whole, times)
     return np.append(times[times < duration * (1 - WHOLE)], duration)
@@ -332,12 +332,12 @@ def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> AnyKernel:
     return dynamics.closed(robot, f"{name} {choice}", sources, make, setup.prescribed)
 
 
-# From this size on BLAS uses several threads even for a dot product, which is slower where the cores are busy.
+# From this size on, BLAS uses several threads even for a dot product, which is slower if the cores are busy.
 MANY = 4096
 
 
 def samples_of(setup: Setup) -> tuple[int, int]:
-    """Return k, where every k-th step is recorded, and the largest number of samples."""
+    """Return k such that every k-th step is recorded, and the largest number of samples."""
     steps = setup.settings.steps
     total = sum(count for _, count, _ in steps)
     record = setup.settings.record
@@ -381,7 +381,7 @@ def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetec
             except SimulationError:
                 recorder.add(t, q, v, tau, external)
                 raise
-            # One sum detects every number that is not finite or too large; only then are they checked one by one.
+            # One sum detects any number that is not finite or too large; only then are the numbers checked one by one.
             square = np.vdot(v_next, v_next) if few else np.square(v_next).sum()
             if not square < FASTEST**2 and (error := divergence(setup, t + h, v_next)):
                 recorder.add(t, q, v, tau, external)

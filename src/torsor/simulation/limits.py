@@ -1,4 +1,4 @@
-"""Limits that a simulation enforces: stops at the position limits of joints, drives that saturate at their effort."""
+"""Limits that a simulation enforces: stops at the position limits of joints, and saturation at effort limits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Limits:
 
     Drive forces saturate at ``effort_limit``. A joint that is x beyond a position limit
     (rad or m), moving further with x', is pushed back with k x max(0, 1 + d x'): ``stiffness`` k (N m/rad, N/m) and
-    ``dissipation`` d (s/rad, s/m), the law of Hunt and Crossley (1975), which never adds energy.
+    ``dissipation`` d (s/rad, s/m), as in the model of Hunt and Crossley (1975), which never adds energy.
 
     Example:
         >>> Limits(stops=False).efforts
@@ -52,7 +52,7 @@ class Limits:
         return np.where(robot.effort_limit > 0, robot.effort_limit, np.inf) if self.efforts else None
 
     def saturated(self, robot: Robot, tau: Array) -> NDArray[np.bool_]:
-        """Return where forces (..., nv) reach the limits of the drives.
+        """Return whether forces (..., nv) reach the limits of the drives.
 
         Example:
             >>> arm = torsor.library.quadruped()
@@ -76,7 +76,7 @@ class Limits:
         return forces
 
     def function(self, robot: Robot) -> ca.Function | None:
-        """Return the forces of the stops as a function of (t, q, v) -> (nv x 1); None without any."""
+        """Return the forces of the stops as a function (t, q, v) -> (nv x 1); None if there are no stops."""
         limits = stopped(robot) if self.stops else []
         if not limits:
             return None
@@ -97,7 +97,7 @@ class Limits:
 
 
 def stopped(robot: Robot) -> list[tuple[int, int, float, float]]:
-    """Return (index in q, index in v, lower, upper) of the coordinates with a position limit; not of quaternions."""
+    """Return (index in q, index in v, lower, upper) of the coordinates with a position limit, except quaternions."""
     found = dict[int, tuple[int, int, float, float]]()
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq != joint.nv:
@@ -115,7 +115,7 @@ def limits_of(settings: Mapping[str, Any]) -> Limits | None:
 
 
 def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> Limits:
-    """Return the limits; warn of joints beyond theirs at q (..., nq), and of a ``step`` too long for the stops."""
+    """Return the limits; warn if joints exceed them at q (..., nq), or if the ``step`` is too long for the stops."""
     limits = instance_of(limits, Limits, robot.name, "limits", allowed="a torsor.simulation.Limits")
     both = stopped(robot) if limits.stops else []
     efforts = limits.efforts and bool(((robot.effort_limit > 0) & np.isfinite(robot.effort_limit)).any())
@@ -125,7 +125,7 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
     beyond = [(float(np.maximum(lower - q[..., i], q[..., i] - upper).max()), i) for i, _, lower, upper in both]
     deep = [f"{robot.position_names[i]} by {depth:.3g}" for depth, i in beyond if depth > 0]
     if deep:
-        text = f"the start is beyond position limits: {listing(deep, most=4)}"
+        text = f"the initial positions exceed position limits: {listing(deep, most=4)}"
         warn(text, where=robot.name, fix="start within the limits; the stops push the joint back")
     if both and step is not None:
         M = robot.mass_matrix(q.reshape(-1, robot.nq)[:1], loops="open")[0]
@@ -133,6 +133,6 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
         longest = STABLE / np.sqrt(limits.stiffness * mobility)
         if step > longest:
             text = f"the step of {step:.3g} s is too long for the stiffness of the joint stops"
-            text += f": about {longest:.2g} s is the largest stable one"
+            text += f": the largest stable step is about {longest:.2g} s"
             warn(text, where=robot.name, fix="use a shorter step, or a smaller stiffness in `limits`")
     return limits

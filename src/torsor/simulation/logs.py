@@ -30,7 +30,7 @@ UNITS: dict[str, dict[str, float]] = {
     "current": {"A": 1.0, "mA": 1e-3},
     "temperature": {"degC": 1.0, "K": 1.0},  # only differences matter
 }
-"""The units of each quantity, and what they are in SI units and radians."""
+"""The units of each quantity, and their factors to SI units and radians."""
 
 
 def read_log(
@@ -41,9 +41,10 @@ def read_log(
     delimiter: str | None = None,
     rate: float | None = None,
 ) -> dict[str, Array]:
-    """Return the quantities of a text file that ``columns`` has, time (N,), q (N, nq), v, a, tau (N, nv).
+    """Return the quantities in ``columns`` from a text file: time (N,), q (N, nq), v, a, tau (N, nv).
 
-    The arguments are those of ``Trajectory.load``. Lines that begin with # are comments; one with the heads may too.
+    The arguments are those of ``Trajectory.load``. Lines that begin with # are comments; the header line may also begin
+    with #.
     """
     where = str(path)
     wanted = wanted_columns(columns, robot, where)
@@ -63,27 +64,27 @@ def read_log(
 
 
 def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
-    """Raise ModelError at the first of ``times`` (N,) that does not increase; ``lines`` (N,) of the file."""
+    """Raise ModelError at the first of ``times`` (N,) that does not increase; ``lines`` (N,) are its line numbers."""
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         k = int(late[0]) + 1
         found = f"line {lines[k]}: the time does not increase: {times[k]:.9g} s follows {times[k - 1]:.9g} s"
         more = f" ({late.size} times in all)" if late.size > 1 else ""
-        fix = "sort the lines; cut the file there, if a second run begins; or give the rate, if times are too coarse"
+        fix = "sort the lines, split the file if a second run begins there, or pass the rate if times are too coarse"
         raise ModelError(found + more, where=where, allowed="times that increase", fix=fix)
 
 
 def wanted_columns(
     columns: Any, robot: Mechanism, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
-    """Return the columns of each quantity: names or indices, as many as the robot has coordinates.
+    """Return the columns of each quantity: names or indices, one for each coordinate of the robot.
 
-    Of forces, ``driven`` columns are enough too: those of a robot without its free base.
+    Forces may also have ``driven`` columns only: those of a robot without its free base.
     """
     given = table(columns, where, "columns")
     unknown = sorted(set(given) - set(quantities))
     if unknown or "q" not in given:
-        found = f"{unknown[0]!r} is not a quantity of a log" if unknown else "there are no columns of 'q'"
+        found = f"{unknown[0]!r} is not a quantity of a log" if unknown else "there are no columns for 'q'"
         raise ModelError(found, where=where, allowed=", ".join(quantities))
     wanted = {}
     for name, value in given.items():
@@ -94,12 +95,12 @@ def wanted_columns(
         if len(chosen) not in (count, fewer):
             names = () if name == "time" else robot.position_names if name == "q" else robot.coordinate_names
             order = f", in the order {listing(names)}" if names else ""
-            raise ModelError(f"{len(chosen)} columns of {name!r}", value=name, where=where, allowed=f"{count}{order}")
+            raise ModelError(f"{len(chosen)} columns for {name!r}", value=name, where=where, allowed=f"{count}{order}")
         bad = next((each for each in chosen if not isinstance(each, str) and not is_whole(each)), None)
         if bad is not None:
-            raise ModelError(f"column {bad!r} of {name!r}", where=where, allowed="a head, or a number")
+            raise ModelError(f"column {bad!r} of {name!r}", where=where, allowed="a heading or a number")
         if len(set(chosen)) < len(chosen):
-            found = f"a column of {name!r} is named twice"
+            found = f"a column for {name!r} is named twice"
             raise ModelError(found, value=name, where=where, allowed="each column once")
         wanted[name] = chosen
     return wanted
@@ -112,7 +113,7 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism |
         if name not in wanted:
             raise ModelError(f"{name!r} has a unit but no columns", value=name, where=where)
         if name not in UNITS:
-            fix = f"leave the unit out, and give factors of other units: scale = {{{name} = ...}}"
+            fix = f"omit the unit, and give conversion factors: scale = {{{name} = ...}}"
             raise ModelError(f"{name!r} has a unit, but forces are in N and N m", value=name, where=where, fix=fix)
         each = list(unit) if isinstance(unit, list | tuple) else [unit] * len(wanted[name])
         bad = [one for one in each if not isinstance(one, str) or one not in UNITS[name]]
@@ -127,7 +128,7 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism |
 
 
 def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) -> None:
-    """Raise ModelError for a unit of an angle at a coordinate that is a length, and the like."""
+    """Raise ModelError if a unit does not fit its coordinate, such as a unit of angle for a length."""
     positions, rates = units_of(robot)
     names = robot.position_names if name == "q" else robot.coordinate_names
     for coordinate, kind, unit in zip(names, positions if name == "q" else rates, given, strict=True):
@@ -135,7 +136,7 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
         turns = unit.endswith("N m") if name == "tau" else unit.startswith(("rad", "deg", "rev", "rpm"))
         if unit != own and (kind == "1" or turns != (kind == "rad")):
             found, fix = f"the unit {unit!r} of {name!r} at {coordinate!r}", "a list, one unit for each column"
-            raise ModelError(found, where=where, allowed=f"one of the kind of {own!r}", fix=fix)
+            raise ModelError(found, where=where, allowed=f"a unit of the same kind as {own!r}", fix=fix)
 
 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
@@ -145,12 +146,13 @@ def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array
     ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]
     empty = np.flatnonzero(np.any([~q[:, end - 4 : end].any(axis=-1) for end in ends], axis=0))
     if empty.size:
-        text = f"sample {empty[0]} has a quaternion of length 0"
+        text = f"sample {empty[0]} contains a quaternion of length 0"
         raise ModelError(text, where=where, fix="correct the columns of q: x, y, z, w")
     if ("v" not in log or "a" not in log) and len(times) < 3:
         raise ModelError(f"{len(times)} samples without v and a", where=where, allowed="3 or more")
     if "v" not in log and robot.nq != robot.nv:
-        raise ModelError("no columns of 'v', and positions that are quaternions", where=where, fix="add columns of v")
+        found = "quaternions need velocities, and there are no columns for 'v'"
+        raise ModelError(found, where=where, fix="add columns for v")
     v = log["v"] if "v" in log else np.gradient(q, times, axis=0, edge_order=2)
     a = log["a"] if "a" in log else np.gradient(v, times, axis=0, edge_order=2)
     tau = log["tau"] if "tau" in log else robot.inverse_dynamics(q, v, a)

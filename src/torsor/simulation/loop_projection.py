@@ -1,7 +1,7 @@
-"""Loop projection: keeps the loops of a mechanism closed during a simulation.
+"""Loop projection, which keeps the loops of a mechanism closed during a simulation.
 
 States are projected onto closed loops. The closure equations may be redundant, so a linearly independent subset (a
-``ClosureChoice``) is used; it is chosen again when it comes close to linear dependence.
+``ClosureChoice``) is used; a new one is chosen when it comes close to linear dependence.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 class Choices:
     """Choices of independent closure equations of a robot; ``given`` are the names of its prescribed coordinates.
 
-    Where coordinates are prescribed, the equations have to be independent in the motion of all others.
+    If coordinates are prescribed, the equations must be independent in the motion of all others.
     """
 
     def __init__(self, robot: Robot, given: tuple[str, ...] = ()) -> None:
@@ -36,14 +36,14 @@ class Choices:
         self.closure = robot.with_active(given).closed.closure if given else robot.closed.closure
 
     def near(self, q: Array) -> ClosureChoice:
-        """Return equations to begin with at positions q (nq,)."""
+        """Return the initial equations at positions q (nq,)."""
         return self.at(q) if self.given else self.closure.independent_near(q)
 
     def at(self, q: Array) -> ClosureChoice:
         """Return equations that are well independent at positions q (nq,)."""
         if not self.given:
             return self.closure.independent_at(q)
-        self._first = q if self._first is None else self._first  # so that equal equations are equal choices
+        self._first = q if self._first is None else self._first  # so that equal equations give equal choices
         choice = self.closure.driven_equations_at(q, self._first)
         less = int(self.closure.rank(q)) - len(choice.rows)
         if less:
@@ -52,7 +52,7 @@ class Choices:
         return choice
 
     def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
-        """Return the same at time t of a rollout's motion, whose end it is where there are none."""
+        """Return the same at time t of a rollout; raise SimulationError if no equations are independent."""
         try:
             return self.at(q)
         except ModelError:
@@ -60,9 +60,9 @@ class Choices:
 
 
 def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if they are open.
+    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; raise ModelError if they are open.
 
-    With prescribed coordinates, the velocities of all others may be anything: they are projected.
+    With prescribed coordinates, the velocities of the others are arbitrary, because they are projected.
     """
     gap = np.abs(robot.closed.closure.space.error(q))
     if not gap.max(initial=0.0) <= MAX_CLOSURE_ERROR:
@@ -120,7 +120,7 @@ class ClosureMonitor:
     """The independent closure equations of one rollout, for a method that chooses its own steps.
 
     Such steps may be long. A loss of rank of the closure Jacobian A within a step is detected by the sign of
-    det [A; N], with N a basis of the null space of A at the start of the step.
+    det [A; N], where N is a basis of the null space of A at the start of the step.
     """
 
     def __init__(self, choices: Choices, q: Array) -> None:
@@ -134,7 +134,7 @@ class ClosureMonitor:
         others = self.choices.during(t, (), self.q)
         if others == self.choice or len(others.rows) != len(self.choice.rows) or not self._good(others, q):
             if self._good(self.choice, q, SINGULAR_MARGIN):
-                self.q = q  # close to dependent, but no other choice is better
+                self.q = q  # nearly dependent, but no other choice is better
                 return True
             raise _rank_loss(self.robot, t, (), self.choices.given)
         self.choice = others
@@ -155,8 +155,8 @@ class ClosureMonitor:
 class LoopStep:
     """A fixed step of a robot with loops, for a batch of rollouts: step(t, q, v, ..., h) -> (q, v).
 
-    ``make(choice)`` returns the compiled step for a choice of independent equations of closure. Each rollout has its
-    own choice, which is replaced where its equations come close to dependent. ``cores`` are the shapes of the held
+    ``make(choice)`` returns the compiled step for a choice of independent closure equations. Each rollout has its
+    own choice, which is replaced when its equations become nearly dependent. ``cores`` are the shapes of the held
     forces and wrenches for one rollout.
     """
 
@@ -169,7 +169,7 @@ class LoopStep:
         self.searched = np.full(self.batch, np.inf)  # the margin at the last search for other equations
 
     def __call__(self, t: Array, q: Array, v: Array, *rest: Array) -> tuple[Array, Array]:
-        """Return the state after the step; raise SimulationError where no choice of equations is independent."""
+        """Return the state after the step; raise SimulationError if no choice of equations is independent."""
         q_next, v_next, margin = self._all(t, q, v, rest) if self.single is None else self.single(t, q, v, *rest)
         if not margin.min() >= MIN_MARGIN:
             q_next, v_next, margin = (np.array(each) for each in (q_next, v_next, margin))
@@ -179,7 +179,7 @@ class LoopStep:
         return q_next, v_next
 
     def of(self, index: Index) -> Callable[..., tuple[Array, Array]]:
-        """Return the step of one rollout, with its present equations."""
+        """Return the step of one rollout with its current equations."""
         kernel = self.kernels[self.choice[index]]
         return lambda *values: kernel(*values)[:2]
 
@@ -201,7 +201,7 @@ class LoopStep:
     def _retry(
         self, index: Index, t: Array, q: Array, v: Array, rest: tuple[Array, ...], found: tuple[Array, Array, Array]
     ) -> tuple[Array, Array]:
-        """Return the state of one rollout after the step, with other equations where these are better."""
+        """Return the state of one rollout after the step, with other equations if they are better."""
         margin = found[2]
         if not 0 < margin < np.inf or margin < self.searched[index] / 2:
             self.searched[index] = margin if margin > 0 else np.inf
@@ -217,7 +217,7 @@ class LoopStep:
                     found, self.choice[index] = other, k
                     first = self.choice.flat[0]
                     self.single = self.kernels[first] if (self.choice == first).all() else None
-        if found[2] < SINGULAR_MARGIN:  # NaN is a step that failed, which is detected elsewhere
+        if found[2] < SINGULAR_MARGIN:  # NaN means that the step failed, which is detected elsewhere
             raise _rank_loss(self.among.robot, float(t) + float(rest[-1]), index, self.among.given)
         return found[0], found[1]
 
@@ -226,7 +226,7 @@ def _rank_loss(robot: Robot, t: float, index: Index, given: tuple[str, ...]) -> 
     where = f"{robot.name}, rollout {[int(k) for k in index]}" if index else robot.name
     if given:
         found = f"the loops do not determine a motion with {listing(map(repr, given), most=4)} as prescribed"
-        found += f" at t = {t:.6g} s: a dead point, or the end of its reach"
+        found += f" at t = {t:.6g} s: it reaches a dead point or the limit of its workspace"
         fix = "prescribe a motion that stays away from it, or other coordinates: robot.closed.active_sets(q)"
         return SimulationError(found, where=where, fix=fix)
     found = f"the loops lose their rank at t = {t:.6g} s: the mechanism is singular, and its motion is not unique"

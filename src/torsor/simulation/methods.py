@@ -24,12 +24,12 @@ def runge_kutta(
     """Return step(t, q, v, [tau], [external], [stages], h) -> (q, v), one step of length h (s).
 
     With local coordinates u about q (``chart``), the state (u, v) is in a vector space, where u' is
-    ``chart_rate(u, v)`` and v' the acceleration: the method keeps its order, and the positions stay on their group
+    ``chart_rate(u, v)`` and v' is the acceleration. The method keeps its order, and the positions stay on their group
     (Munthe-Kaas 1999, with the Cayley map instead of the exponential).
 
-    With the equations of closure ``choice``, the state after the step is projected onto closed loops, and a third
-    result is the margin of the equations: their distance from dependence (``closure_margin``), negative where at the
-    present rate they become dependent within the next step.
+    With the closure equations ``choice``, the state after the step is projected onto closed loops, and a third
+    result is the margin of the equations: their distance from dependence (``closure_margin``). It is negative if, at
+    the current rate, they become dependent within the next step.
 
     Prescribed coordinates have the positions, velocities and accelerations ``stages`` (9 x nv) at the start, the middle
     and the end of the step.
@@ -68,7 +68,7 @@ def implicit_midpoint(
     for joint in robot.joints:
         inertia = np.asarray(joint.rotor_inertia)
         if joint.type in ("free", "spherical") and np.ptp(inertia) + inertia.any() * (joint.type == "free"):
-            # Such rotor inertias are added to the mass matrix, but do not follow from any kinetic energy.
+            # Such rotor inertias are added to the mass matrix, but do not derive from a kinetic energy.
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
             raise ModelError(found, value=joint.name, where=robot.name, fix='remove it, or use `method="rk4"`')
     _check(robot, "implicit", prescribed)
@@ -110,7 +110,7 @@ def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:
 
 
 def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:
-    """Raise ModelError for prescribed motion, and for discontinuous friction, which Newton's method cannot solve."""
+    """Raise ModelError for prescribed motion and for discontinuous friction, for which Newton's method fails."""
     if prescribed is not None:
         fix = 'use `method="rk4"` or "adaptive"'
         found = f"is {method!r}, which does not support prescribed motion"
@@ -130,12 +130,12 @@ STEPS: dict[str, Callable[[Robot, ca.Function, ClosureChoice | None, Prescribed 
     "implicit": implicit_midpoint,
     "sdirk": sdirk,
 }
-"""Methods of fixed step by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], the equations
+"""Fixed-step methods by name. Each takes a robot, the acting forces (t, q, v, ...) -> tau, [external], the equations
 that keep loops closed (None without loops) and prescribed motion (or None), and returns its step.
 
 Forces and step are CasADi functions over SX. The inputs of the step are those of the forces, by name and in order, and
-the length "h" (s). Its outputs are "q_next" and "v_next", with loops also "margin": see ``runge_kutta``. The names
-give the kernel its shapes.
+the length "h" (s). Its outputs are "q_next" and "v_next" and, with loops, "margin" (see ``runge_kutta``). The
+names determine the shapes in the kernel.
 """
 
 METHODS = (*STEPS, "adaptive")

@@ -44,8 +44,8 @@ def write_movie(
 ) -> Path:
     """Write ``count`` frames of a figure at ``rate`` frames per second and return the path; ``show(k)`` draws frame k.
 
-    A .gif loops forever. ``progress`` is True, False, or None for a bar on a terminal after a second. After
-    Ctrl-C or an error there is no file, or the one that was there before.
+    A .gif loops forever. ``progress`` is True, False, or None for a bar on a terminal after a second. After Ctrl-C or
+    an error, an existing file is unchanged, and no new file is left.
     """
     target = movie_path(path)
     write = _gif if target.suffix.lower() == ".gif" else _mp4
@@ -79,7 +79,7 @@ def _mp4(figure: Any, show: Callable[[int], None], count: int, part: Path, rate:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     FigureCanvasAgg(figure)
-    # The temporary name does not end with .mp4, and players want even sizes and colours at half the resolution.
+    # The temporary name does not end with .mp4, and players need even sizes and colours at half the resolution.
     even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
     writer = FFMpegWriter(fps=rate, codec="h264", extra_args=[*even, "-f", "mp4"])
     with writer.saving(figure, str(part), dpi):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# The result of ``rollout``: samples where they were computed, gradients through them, and files without a GPU.
+# The result of ``rollout``: samples on the device, gradients through them, and files that need no GPU.
 
 DRAWN = ("q", "v")
 
@@ -48,7 +48,7 @@ class Rollout(Result):
     """Motions of a ``robot``: ``q`` (..., T, nq) and ``v`` (..., T, nv) at ``times`` (T,), in s.
 
     ``q`` and ``v`` are CuPy arrays if the robot computes on the GPU; in files and pickles they are NumPy arrays.
-    Nothing is checked: a diverging motion contains NaN or infinity. ``settings`` has the method and the steps.
+    Nothing is checked: a diverging motion contains NaN or infinity. ``settings`` contains the method and the steps.
 
     Example:
         >>> from torsor.simulation import rollout
@@ -66,11 +66,11 @@ class Rollout(Result):
     kind = "rollout"
 
     def vjp(self, q_bar: Any = None, v_bar: Any = None) -> tuple[Any, ...]:
-        """Return the gradients of a cost in q0 (..., nq), in v0 (..., nv), and in a constant force or wrench if given.
+        """Return the gradients of a cost with respect to q0 (..., nq), v0 (..., nv), and constant forces or wrenches.
 
         ``q_bar`` (..., T, nq) and ``v_bar`` (..., T, nv) are the derivatives of the cost with respect to all samples,
-        zero if they are not given. Gradients in positions refer to their components. Each rollout has its own
-        gradients: sum them where rollouts have a common start or force. The rollout must have recorded each step
+        zero if they are not given. Gradients of positions are those of their components. Each rollout has its
+        own gradients; sum them if rollouts share an initial state or a force. The rollout must have recorded each step
         (``record=1``), and a rollout from a file has no gradients.
 
         Example:
@@ -117,7 +117,7 @@ class Rollout(Result):
         return f"<Rollout of {self.robot.name!r}: {batch}{len(self)} samples, {self.times[-1]:.6g} s>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: arrays of this machine, and no compiled gradients."""
+        """Return the pickled state: NumPy arrays, without compiled gradients."""
         state = {name: value for name, value in vars(self).items() if name != "_series"}
         return state | {"q": _here(self.q), "v": _here(self.v), "_pull": None}
 
@@ -127,7 +127,7 @@ class Rollout(Result):
         with reading_archive(Path(path), cls.kind) as found:
             own = archived_robot(found) if robot is None else robot
             times, q, v = (found.arrays[name] for name in ("times", "q", "v"))
-            check(Samples(own, times, q, v, v, v))  # accelerations and forces, which it has not, are as many as v
+            check(Samples(own, times, q, v, v, v))  # v stands for the missing a and tau
             if not len(times):
                 raise ValueError("no samples")
             return cls(times, q, v, None, own, found.settings)
@@ -161,7 +161,7 @@ class Rollout(Result):
 
     def _summary(self) -> Summary:
         found = summary(self._samples())
-        rows = [row[:2] for row in found.rows]  # it has no forces
+        rows = [row[:2] for row in found.rows]  # a rollout has no forces
         facts = {name: text for name, text in found.facts.items() if name != "status"}
         return Summary(f"Rollout of {self.robot.name}", facts, found.head[:2], rows)
 
@@ -188,13 +188,13 @@ def rollout(
     step: float = 1e-3,
     record: int = 1,
 ) -> Rollout:
-    """Return motions in fixed steps, from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
+    """Return motions with fixed steps from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
     Unlike ``simulate``, it neither checks nor copies its results: on the GPU (``robot.to(device="cuda")``), all states
-    stay there, and no step waits for the previous one. ``controller`` is the generalised forces (nv) and ``external``
-    the wrenches (L, 6): a constant array with the leading axes of the start, samples (times, values), or a
-    ``casadi.Function`` of (t, q, v), which is compiled into the step. ``contact`` is as in ``simulate`` and is
-    differentiated too. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is a
+    stay there, and no step waits for the previous one. ``controller`` gives the generalised forces (nv) and
+    ``external`` the wrenches (L, 6): a constant array with the leading axes of the initial state, samples (times,
+    values), or a ``casadi.Function`` of (t, q, v), which is compiled into the step. ``contact`` is as in ``simulate``
+    and is differentiated too. Shapes that overlap at the start raise an error, except on the GPU. ``stop`` is a
     ``casadi.Function`` of (t, q, v) that returns one number: a rollout stops once that number is negative. ``method``
     is "rk4", "implicit" or "sdirk" as in ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state
     is returned, and the last one. Robots with loops raise ModelError.
@@ -227,7 +227,7 @@ def rollout(
         if halt is None:
             return function
         inputs = symbols(function)
-        going = halt(*inputs[:3]) >= 0  # where it is negative, states stay as they are
+        going = halt(*inputs[:3]) >= 0  # rollouts with a negative value stay at their states
         ends = [ca.if_else(going, end, start) for end, start in zip(function.call(inputs), inputs[1:3], strict=True)]
         return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out())
 
@@ -264,7 +264,7 @@ def rollout(
         if record != 1:
             raise ModelError(f"gradients are not supported with `record={record}`", where=where, allowed="`record=1`")
         back = compiled(robot, f"{label} pull", acting, lambda: _pulled(make()))
-        given = [  # sample by sample; zero where none are given
+        given = [  # sample by sample; zero if none are given
             xp.zeros_like(whole) if each is None else xp.moveaxis(xp.asarray(each, dtype), -2, 0)
             for each, whole in zip((q_bar, v_bar), states, strict=True)
         ]
@@ -286,7 +286,7 @@ def rollout(
 
 
 def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...], duration: float) -> tuple[Source, Any]:
-    """Return a source, and the array if it is one; the source of an array holds its place only."""
+    """Return a source, and the array if it is one; the source of an array is a placeholder."""
     if given is None:
         return Source(), None
     if casadi_function(given) is not None or is_sampled(given, core):
@@ -305,7 +305,7 @@ def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...], duration
 
 
 def _pulled(step: ca.Function) -> ca.Function:
-    """Return the gradients in all inputs of a step, given the gradients in its results."""
+    """Return the gradients with respect to all inputs of a step, given those with respect to its results."""
     inputs = dict(zip(step.name_in(), symbols(step), strict=True))
     results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
     weights, gradients = pulled(inputs, results, {})

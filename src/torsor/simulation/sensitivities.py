@@ -1,7 +1,7 @@
 """Derivatives of one step of each fixed-step integrator, and of whole rollouts: for iLQR, MPC and shooting.
 
-A small change of a state is x = (dq, dv), with dq along ``integrate``: 2 nv numbers, also where q has quaternions. For
-a step of length h with constant forces,
+A small change of a state is x = (dq, dv), with dq along ``integrate``: 2 nv numbers, even if q contains quaternions.
+For a step of length h with constant forces,
 
     x_next = A x + B dtau
 
@@ -11,8 +11,8 @@ of forward dynamics. In local coordinates u about q, a stage at q_s = chart(q, u
     dq_s = C(u) dq + T(u) du        (C: the chart's centre moves, ``chart_carry``; T: u changes, ``chart_velocity``)
     du' = dr/du du + r(u) dv_s      (r: ``chart_rate``, linear in the velocities)
 
-The implicit methods are differentiated as they are computed, iterations included, by CasADi. Where these do not
-converge, the derivatives are NaN, as the velocities are.
+The implicit methods are differentiated by CasADi as they are computed, including the iterations. If these do
+not converge, the derivatives are NaN, like the velocities.
 """
 
 from dataclasses import dataclass
@@ -52,12 +52,12 @@ def step_derivatives(
 ) -> tuple[Array, Array]:
     """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
 
-    They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"). A is
-    with respect to the state before the step, and B to the forces ``tau`` (..., nv), which are constant during the
-    step. Changes of q, before and after, are along ``integrate``. ``external`` (..., L, 6) are wrenches that are fixed
-    in their links. ``contact`` is as in ``simulate``; derivatives are one-sided where contact begins or ends. The large
-    code of the implicit methods and of contact takes a long time to compile for robots with many joints. Robots with
-    loops raise ModelError.
+    They are the exact derivatives of the state (q, v) after a step of ``method`` ("rk4", "implicit" or "sdirk"). A
+    contains those with respect to the state before the step, and B those with respect to the forces ``tau`` (..., nv),
+    which are constant during the step. Changes of q, before and after, are along ``integrate``. ``external`` (..., L,
+    6) are wrenches that are fixed in their links. ``contact`` is as in ``simulate``; derivatives are one-sided where
+    contact begins or ends. The large code of the implicit methods and of contact takes a long time to compile for
+    robots with many joints. Robots with loops raise ModelError.
 
     Example:
         >>> mass = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
@@ -79,7 +79,7 @@ def step_derivatives(
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """A rollout of T steps with the derivatives of each of them.
+    """A rollout of T steps with the derivatives of each step.
 
     ``q`` (..., T + 1, nq) and ``v`` (..., T + 1, nv) are the states; ``A`` (..., T, 2 nv, 2 nv) and ``B``
     (..., T, 2 nv, nv) the derivatives of each step, see ``step_derivatives``.
@@ -92,7 +92,7 @@ class Sensitivity:
 
     @cached_property
     def _from_end(self) -> Array:
-        """Products of A from each step to the end, that of no step last (..., T + 1, 2 nv, 2 nv)."""
+        """Products of A from each step to the end (..., T + 1, 2 nv, 2 nv); the last is the identity."""
         count, size = self.A.shape[-3], self.A.shape[-1]
         found = np.empty((*self.A.shape[:-3], count + 1, size, size), self.A.dtype)
         found[..., count, :, :] = np.eye(size)
@@ -122,10 +122,10 @@ def sensitivity(
     external: Maybe = None,
     contact: Contact | None = None,
 ) -> Sensitivity:
-    """Return a rollout from (q0, v0) with forces ``tau`` (..., T, nv), one row a step, and its derivatives.
+    """Return a rollout from (q0, v0) with forces ``tau`` (..., T, nv), one row per step, and its derivatives.
 
-    ``external`` (..., T, L, 6) has the wrenches of each step, or is (L, 6) for all. Other arguments as in
-    ``step_derivatives``.
+    ``external`` contains the wrenches (..., T, L, 6) of each step, or (L, 6) for all steps. The other
+    arguments are as in ``step_derivatives``.
 
     Example:
         >>> arm = torsor.library.two_link()
@@ -135,7 +135,7 @@ def sensitivity(
     """
     rows = vectors(tau, instance_of(robot, Robot, STEP, "robot").nv, robot.name, "tau")
     if rows.ndim < 2:
-        allowed = f"(..., T, {robot.nv}), a row a step"
+        allowed = f"(..., T, {robot.nv}), one row per step"
         raise ModelError(f"has shape {rows.shape}", argument="tau", where=robot.name, allowed=allowed)
     (q, v, _), wrenches = _checked(robot, q0, v0, rows, method, external)
     count, h = rows.shape[-2], np.array(positive(dt, robot.name, "dt"))
@@ -168,7 +168,7 @@ def sensitivity(
 def _checked(
     robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, method: str, external: Maybe
 ) -> tuple[list[Array], list[Array]]:
-    """Return the arrays of a step as they are given, and the external wrenches, if any."""
+    """Return the arrays of a step as given, and the external wrenches, if any."""
     where = instance_of(robot, Robot, STEP, "robot").name
     if robot.loops:
         fix = "differentiate robot.open_tree(), or the algorithm closed_forward_dynamics by robot.derivatives.jvp"
@@ -185,7 +185,7 @@ def _checked(
 
 
 class _Maps(NamedTuple):
-    """The maps of the local coordinates at u, each (..., nv, nv); see the head of this file."""
+    """The maps of the local coordinates at u, each (..., nv, nv); see the docstring of this module."""
 
     carry: Array
     by_u: Array
@@ -194,7 +194,7 @@ class _Maps(NamedTuple):
 
 
 def _maps(robot: Robot) -> AnyKernel | None:
-    """Return the kernel (u, v) -> ``_Maps``, or None where all charts are those of plain coordinates."""
+    """Return the kernel (u, v) -> ``_Maps``, or None if all charts are those of plain coordinates."""
     tree, u, v = Tree.of(robot), ca.SX.sym("u", robot.nv), ca.SX.sym("v", robot.nv)
     rate = chart_rate(tree, u, v)
     found = [ca.jacobian(chart_carry(tree, u, v), v), ca.jacobian(chart_velocity(tree, u, v), v)]
@@ -238,7 +238,7 @@ def _runge_kutta(robot: Robot, given: list[Array], wrenches: list[Array], h: flo
 
 
 def _made(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> ca.Function:
-    """Return the step of a method with constant forces, and wrenches if it is ``loaded``."""
+    """Return the step of a method with constant forces and, if ``loaded``, wrenches."""
     wrenches = Source(array=np.zeros((len(robot.links), 6))) if loaded else Source()
     wrenches = wrenches._replace(added=added_contact(robot, contact))
     return contact_step(robot, method, forces(robot, Source(array=np.zeros(robot.nv)), wrenches, False), contact)
@@ -249,19 +249,19 @@ def _key(robot: Robot, contact: Contact | None) -> str:
 
 
 def _differentiated(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
-    """Return the kernel of the Jacobians of a step in q, v and tau, in this order, first of q and then of v."""
+    """Return the kernel of the Jacobians of a step with respect to q, v and tau, first those of q, then those of v."""
 
     def make() -> ca.Function:
         step, tree = _made(robot, method, loaded, contact), Tree.of(robot)
         inputs = dict(zip(step.name_in(), symbols(step), strict=True))
         results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
         found: dict[str, Any] = jacobians(inputs, results, {"q": steps(tree, inputs["q"])}, ("q", "v", "tau"))
-        # The columns of E, the change of the components of q by a step, are orthogonal: its inverse on them is cheap.
+        # The columns of E, the change of the components of q by a step, are orthogonal, so its pseudoinverse is cheap.
         E = steps(tree, results["q_next"])
         back = ca.diag(1 / ca.sum1(E**2).T) @ E.T
         found = {name: back @ each if name.startswith("q_next") else each for name, each in found.items()}
-        # Where the iterations did not converge the velocities are NaN; the derivatives of that branch would be zero.
-        solved = ca.sumsqr(results["v_next"]) < ca.inf  # the maximum of norm_inf would pass over NaN
+        # If the iterations did not converge, the velocities are NaN; the derivatives of that branch would be zero.
+        solved = ca.sumsqr(results["v_next"]) < ca.inf  # the maximum in norm_inf would ignore NaN
         outputs = ca.cse([ca.if_else(solved, ca.densify(each), ca.SX.nan(*each.shape)) for each in found.values()])
         return ca.Function("step_derivatives", list(inputs.values()), outputs, list(inputs), list(found))
 

@@ -1,4 +1,4 @@
-"""The setup of a simulation: its input, validated before anything is computed, and checks of the state."""
+"""The setup of a simulation: input that is validated before the computation starts, and checks of the state."""
 
 import math
 from collections import deque
@@ -25,17 +25,17 @@ from torsor.simulation.trajectory import forward_dynamics
 
 # Tolerance within which a quotient of two times is a whole number: in floating point, 0.3 / 0.1 is not 3.
 WHOLE = 1e-9
-# More steps would take days, and more samples do not fit into memory.
+# More steps would take days, and more samples would not fit in memory.
 MAX_STEPS, MAX_SAMPLES = 1e11, 1e8
 # A speed above that of light (m/s; for angles, rad/s) means that the integration has diverged.
 FASTEST = 3e8
-# An eigenvalue of the mass matrix below this fraction of the largest is rounding.
+# An eigenvalue of the mass matrix below this fraction of the largest is a rounding error.
 SINGULAR = 1e-14
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a motion is integrated; all times in s. ``simulate`` describes the fields."""
+    """The settings of an integration, with times in s; ``simulate`` describes the fields."""
 
     duration: float
     method: str
@@ -47,7 +47,7 @@ class Settings:
     atol: float
 
     def checked(self, where: str) -> "Settings":
-        """Return the settings with every number as a float; raise ModelError where one is not allowed."""
+        """Return the settings with every number as a float; raise ModelError for invalid numbers."""
         one_of(self.method, METHODS, where, "method")
         names = ["duration", "step", "rtol", "atol"]
         names += [name for name in ("record", "control_period") if getattr(self, name) is not None]
@@ -77,9 +77,9 @@ class Settings:
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """Start and end of each control period; without one, of the whole simulation, or of each time between samples.
+        """Start and end of each control period; without one, of the simulation or of each interval between samples.
 
-        Fixed steps end at the samples where ``record`` is not a whole number of the steps of the whole simulation.
+        Fixed steps end at the samples if ``record`` is not a whole number of the steps of the whole simulation.
         """
         period = self.control_period
         if period is None:
@@ -93,7 +93,7 @@ class Settings:
 
     @property
     def steps(self) -> list[tuple[float, int, float]]:
-        """Start, number of steps and length of a step of each segment: equal steps, no longer than ``step``."""
+        """Start, number of steps and step length of each segment: equal steps, no longer than ``step``."""
         return self._steps(self.segments)
 
     def _steps(self, segments: list[tuple[float, float]]) -> list[tuple[float, int, float]]:
@@ -102,13 +102,13 @@ class Settings:
 
 
 def is_whole_quotient(length: float, part: float) -> bool:
-    """Return whether a length of time is a whole number of parts, to rounding."""
+    """Return whether a duration is a whole number of parts, up to rounding."""
     return abs(length / part - round(length / part)) <= WHOLE * max(length / part, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """One simulation: initial state ``q`` (..., nq) and ``v`` (..., nv), acting forces, and settings of integration."""
+    """A simulation: initial state ``q`` (..., nq) and ``v`` (..., nv), acting forces, and integration settings."""
 
     robot: Robot
     q: Array
@@ -117,12 +117,12 @@ class Setup:
     external: Source
     settings: Settings
     prescribed: Prescribed | None = None
-    hard: Contact | None = None  # contact that is part of the step
-    about: Mapping[str, Any] = field(default_factory=dict)  # what was asked for
+    hard: Contact | None = None  # hard contact, which is part of the step
+    about: Mapping[str, Any] = field(default_factory=dict)  # the arguments, for the settings of the trajectory
 
     @cached_property
     def choices(self) -> Choices:
-        """How the equations that keep loops closed are chosen."""
+        """The choices of the equations that keep loops closed."""
         return Choices(self.robot, () if self.prescribed is None else self.prescribed.names)
 
     @property
@@ -132,7 +132,7 @@ class Setup:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the controller is evaluated once each control period and its force held."""
+        """Whether the controller is evaluated once per control period and its force held."""
         return self.settings.control_period is not None
 
     def rollout(self, index: tuple[int, ...]) -> "Setup":
@@ -157,7 +157,7 @@ class Setup:
         contact: Contact | None = None,
         limits: Limits | None = None,
     ) -> "Setup":
-        """Return the setup for the arguments of ``simulate``; raise ModelError where one is not allowed."""
+        """Return the setup for the arguments of ``simulate``; raise ModelError for invalid arguments."""
         robot = checked_robot(robot)
         where, settings = robot.name, settings.checked(robot.name)
         if (settings.method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
@@ -205,7 +205,8 @@ class Setup:
             law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
             about["limits"] = asdict(limits)
             if motion is not None:
-                raise ModelError("with prescribed motion", argument="limits", where=where, fix="leave one of them out")
+                found = "is not supported with `prescribed`"
+                raise ModelError(found, argument="limits", where=where, fix="omit one of them")
         hard = None if contact is None or contact.kind == "compliant" else contact
         setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
         if not robot.loops:
@@ -215,7 +216,7 @@ class Setup:
 
 
 def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, batch: tuple[int, ...]) -> None:
-    """Raise ModelError if constant forces have leading axes that the start has not: they may be samples over time."""
+    """Raise ModelError if constant forces have leading axes that the start lacks: they may be samples over time."""
     core = shape[len(shape) - axes :]
     try:
         if np.broadcast_shapes(shape[: len(shape) - axes], batch) == batch:
@@ -225,9 +226,9 @@ def check_rollouts(robot: Robot, name: str, shape: tuple[int, ...], axes: int, b
     starts = f"the start (q0, v0) has the leading axes {batch}" if batch else "the start (q0, v0) is one state"
     allowed = f"{core} or {(*batch, *core)}" if batch else f"{core}"
     fix = (
-        f"samples over time are `{name}=(times, values)`; for constants of many rollouts, q0 has the same leading axes"
+        f"samples over time are `{name}=(times, values)`; for constants of many rollouts, give q0 the same leading axes"
     )
-    raise ModelError(f"has shape {shape}, and {starts}", argument=name, where=robot.name, allowed=allowed, fix=fix)
+    raise ModelError(f"has shape {shape}, but {starts}", argument=name, where=robot.name, allowed=allowed, fix=fix)
 
 
 def normalised(robot: Robot, q: Array) -> Array:
@@ -247,7 +248,7 @@ def check_mass_matrix(setup: Setup) -> None:
     """Raise SimulationError if the mass matrix at the start is singular: the acceleration is then not defined."""
     robot = setup.robot
     if setup.prescribed is not None:
-        return  # an inertia that only prescribed coordinates move is not needed
+        return  # prescribed coordinates need no inertia
     with np.errstate(all="ignore"):
         a = forward_dynamics(robot)(setup.q, setup.v, np.zeros(robot.nv))
         bad = np.argwhere(~np.isfinite(a))
@@ -275,26 +276,26 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
     elif setup.robot.loops and np.isnan(v[(*rollout, k)]):
         wheels = any(isinstance(loop, Wheel) for loop in setup.robot.loops)
         found = "the loops could not be closed" + ", or the wheels not kept from slipping," * wheels
-        found += f" after the step to t = {t:.6g} s" + ": one that lies flat cannot roll" * wheels
+        found += f" after the step to t = {t:.6g} s" + ": a wheel that lies flat cannot roll" * wheels
         if setup.prescribed is not None:
-            found += ": the prescribed motion may leave their reach"
+            found += ": the prescribed motion may be out of their reach"
     others = {
         "rk4": '`method="implicit"` or "adaptive"' if setup.prescribed is None else '`method="adaptive"`',
         "implicit": '`method="adaptive"`',
         "sdirk": '`method="adaptive"`',
     }.get(method)
     if setup.hard is not None:
-        others = "weaker gains and stops"  # its step is its own
+        others = "weaker gains and stops"  # this method chooses its own step
     finer = "" if others is None else f"a step below {setup.settings.step:g} s, or {others}; or "
     if setup.controller.call is not None and others is not None:
-        finer += "a controller in CasADi, since the force of one in Python is constant during the step; or "
+        finer += "a CasADi controller, since the force of a Python controller is constant during the step; or "
     return SimulationError(found, where=where, fix=f"{finer}check forces, gains and inertias")
 
 
 def python_controller(setup: Setup) -> Law | None:
     """Return the controller as a function of (t, q, v) that Python calls, or None if it is traced into the step.
 
-    A sampled controller is called once each control period. Its forces act ``delay_periods`` later; until the first one
+    A sampled controller is called once per control period. Its forces act ``delay_periods`` later; until the first one
     arrives, the force is zero.
     """
     law = _law(setup)
@@ -320,7 +321,7 @@ def _law(setup: Setup) -> Law | None:
 
 
 def traced_law(robot: Robot, source: Source) -> Callable[[Any, Array, Array], Array]:
-    """Return the compiled function of a source, of (t, q, v) alone: it looks up the window of its signal."""
+    """Return the compiled function of a source, of (t, q, v) only; it looks up the window of its signal."""
     function, window = source.function, source.window
     assert function is not None
     kernel = compiled(robot, function.name_out(0), (function,), lambda: function)

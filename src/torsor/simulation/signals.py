@@ -1,7 +1,7 @@
-"""Signals: functions of time given by samples, as polynomials between them, and the part that one step needs.
+"""Signals: functions of time given by samples, with polynomials between them, and the part that one step needs.
 
-A compiled step cannot look up a table. Instead, the polynomial for the time of the step is an input (``window``), so
-that one kernel serves all signals, of any length.
+A compiled step cannot look up a table. Instead, the polynomial for the time of the step is an input (``window``),
+so that one kernel serves signals of any length.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from torsor.base.errors import ModelError
 from torsor.base.time_series import ROUNDING, derivative_factors, polynomials
 
 CUBIC = 4  # points that determine a cubic
-MOTION, LINEAR = 3, 1  # orders that are joined at the samples: q, v and a, or values alone
+MOTION, LINEAR = 3, 1  # number of quantities that are continuous at the samples: q, v and a, or values alone
 
 
 class Signal:
@@ -44,7 +44,7 @@ class Signal:
     def joined(cls, times: Array, left: list[Array], right: list[Array] | None = None) -> "Signal":
         """Return the signal with values and rates ``left`` ((T, n) each) at ``times`` (T,), right of each sample.
 
-        ``right`` are the same at the end of each interval (T - 1, n). By default, the signal and its rates are
+        ``right`` are those at the end of each interval (T - 1, n). By default, the signal and its rates are
         continuous.
         """
         ends = [each[1:] for each in left] if right is None else right
@@ -54,7 +54,7 @@ class Signal:
     @classmethod
     def through(cls, times: Array, q: Array) -> "Signal":
         """Return the cubic spline through q (T, n); its end slopes are those of cubics through four points."""
-        # A quintic with the values, slopes and accelerations of a cubic at both ends is that cubic.
+        # A quintic with the values, slopes and accelerations of a cubic at both ends equals that cubic.
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
         slopes[0], slopes[-1] = _slope(times[:CUBIC], q[:CUBIC], 0), _slope(times[-CUBIC:], q[-CUBIC:], -1)
@@ -85,8 +85,8 @@ class Signal:
     def window(self, start: Any, end: Any) -> Array:
         """Return the polynomials (..., 1 + powers, n) from ``start`` (...) to ``end`` (...).
 
-        The first row is the time that they count from, the others are coefficients. They are the signal itself if no
-        break lies between, otherwise polynomials with its values and rates at both ends.
+        The first row is the time from which they count; the others are coefficients. If no break lies between, the
+        polynomials are the signal itself. Otherwise they have its values and rates at both ends.
         """
         start, end = np.broadcast_arrays(np.asarray(start, dtype=float), np.asarray(end, dtype=float))
         first = np.searchsorted(self._edges, start, side="right")

@@ -50,8 +50,8 @@ def simulate(
 
     ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
 
-    - a constant array, whose leading axes are those of the start;
-    - samples (times, tau), with tau (T, nv), which are linear in time between them;
+    - a constant array, whose leading axes are those of the initial state;
+    - samples (times, tau), with tau (T, nv), which are interpolated linearly;
     - a Python function ``controller(t, q, v)`` of the arrays of all rollouts. Fixed-step methods call it once per step
       and hold its force; "adaptive" calls it at every evaluation;
     - a ``casadi.Function`` of (t, q, v), or an object with one as its attribute ``function``. It is compiled into the
@@ -62,7 +62,7 @@ def simulate(
     environment on each link, given in the same ways; it is never sampled.
 
     ``limits`` (``torsor.simulation.Limits``) saturates drives at their ``effort_limit`` and adds stops at position
-    limits. Without ``limits``, neither is enforced; a warning, and ``overloads`` of the result, name the drives whose
+    limits. Without ``limits``, neither is enforced; a warning and ``overloads`` of the result name the drives whose
     force exceeds their ``effort_limit``.
 
     With closed loops, M^-1 A^T lambda is added to v', where the multipliers lambda follow from A v' = -A' v. Every
@@ -82,17 +82,18 @@ def simulate(
     are part of ``external`` of the result. Shapes that overlap at the start raise an error. If a step is too long for
     the contact stiffness, a warning names the largest stable step.
 
-    - ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits into
+    - ``method="rk4"`` takes fixed steps of order 4, no longer than ``step``, so that a whole number of them fits in
       the duration or control period. All rollouts are integrated at once.
     - ``method="implicit"`` takes symplectic fixed steps of order 2 that are stable for springs and dampers of any
       stiffness. They conserve energy and do not damp stiff oscillations that the step does not resolve.
     - ``method="sdirk"`` takes L-stable fixed steps of order 2, which damp such oscillations. It does not support loops.
-    - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``, also for stiff
-      systems. Rollouts are integrated one after the other, and functions get the arrays of one rollout.
+    - ``method="adaptive"`` needs ``torsor[simulate]``. Its steps are chosen by ``rtol`` and ``atol``. It is also
+      suitable for stiff systems. Rollouts are integrated one after the other, and functions get the arrays of one
+      rollout.
 
     Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end there. With a
     control period, the nearest step is recorded, with a warning. By default, every step is recorded, or as many as fit
-    into 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign changes from
+    in 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign changes from
     one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and ``direction``, as in
     SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long time and stderr is a
     terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises a ``SimulationError``

@@ -15,7 +15,7 @@ from torsor.base.scenes import Thing
 from torsor.robot.robot import Robot
 from torsor.simulation.trajectory import Trajectory
 
-ALLOWED = "a trajectory, a motion, a stride or an identification; of a batch of rollouts, one: trajectory[3]"
+ALLOWED = "a trajectory, a motion, a stride or an identification; one rollout of a batch: trajectory[3]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,9 @@ class Timeline:
     ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are wrenches of the
     environment on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
     application (m), then the force (N), in base axes; NaN where there is none. ``residuals`` (T, k) are the measured
-    less the predicted forces of an identification. ``things`` are drawn beside the robot. ``ahead`` (3,), in m, of a
-    motion that goes on for ever, is how far the whole robot is then: the last sample is the first one, moved. ``movie``
-    writes an animation in a style of its own, from a path, pictures a second, the factor of slow motion, and whether
-    progress is shown.
+    minus the predicted forces of an identification. ``things`` are drawn beside the robot. ``ahead`` (3,), in m,
+    belongs to a periodic motion: the last sample is the first one, displaced by it. ``movie`` writes an animation in
+    its own style; its arguments are a path, the frame rate, the slow-motion factor, and whether progress is shown.
     """
 
     robot: Robot
@@ -63,7 +62,7 @@ class Timeline:
         return np.array([limits[name] for name in self.driven])
 
     def every(self, count: int) -> "Timeline":
-        """Return at most ``count`` samples, spread evenly, the first and the last included."""
+        """Return at most ``count`` evenly spaced samples, including the first and the last."""
         if len(self) <= count:
             return self
         return self.kept(np.linspace(0, len(self) - 1, count).round().astype(int))
@@ -77,15 +76,15 @@ class Timeline:
 
 @singledispatch
 def timeline_of(result: Any) -> Timeline:
-    """Return the timeline of a result as its package makes it: each registers a function for its own classes."""
+    """Return the timeline of a result; each package registers a function for its own classes."""
     raise ModelError(f"cannot play {type(result).__name__}", where="view", allowed=ALLOWED)
 
 
 def timeline(result: Any, title: str = "") -> Timeline:
     """Return the motion of a result: a simulated trajectory, a predicted motion, a stride, or an identification.
 
-    A walk is shown as one stride, after which it goes on; walks and tasks of a human have the forces of the ground. Of
-    a result that failed, the samples before the first that is not finite are shown.
+    A walk is shown as one stride that repeats; walks and tasks of a human include the ground forces. If a result
+    failed, the samples before the first that is not finite are shown.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # The figure of a trajectory, and its short table.
 
-# Title of each quantity, and how its unit follows from that of the coordinate.
+# Title of each quantity, and its unit, where {} is the unit of the coordinate.
 QUANTITIES = {
     "q": ("Positions", "{}"),
     "v": ("Velocities", "{}/s"),
@@ -106,9 +106,9 @@ def summary(samples: Samples) -> Summary:
     return Summary(f"Trajectory of {robot.name}", facts, ("coordinate", "largest speed", "largest force"), rows)
 
 
-# Drive forces beyond their limits, which simulations do not enforce by default: a warning names them.
+# Drive forces beyond their limits: simulations do not enforce these by default, but a warning names the drives.
 
-BEYOND = 2e-2  # fraction of its limit by which a force may exceed it: less is rounding, or a bound held at nodes only
+BEYOND = 2e-2  # allowed excess over a limit (fraction), due to rounding or bounds that hold only at nodes
 
 
 class Overload(NamedTuple):
@@ -127,7 +127,7 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
     worst, unit = found[0], force_units(samples.robot)[found[0].coordinate]
     others = f" ({len(found)} drives in all: {', '.join(each.coordinate for each in found)})" if len(found) > 1 else ""
     text = f"the drive of {worst.coordinate} needs {worst.force:.4g} {unit} at t = {worst.time:.4g} s"
-    text += f", beyond the limit of {worst.limit:.4g} {unit} of its drive{others}"
+    text += f", which exceeds its limit of {worst.limit:.4g} {unit}{others}"
     fix = "limits are not enforced: use smaller gains or a slower reference, or correct the effort limit"
     warn(text, where=samples.robot.name, fix=fix)
 
@@ -137,11 +137,11 @@ class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
-    the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` says for tau and
-    for external whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
-    "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` has one ``Crossings`` for each
-    event. ``settings`` has the method, step, tolerances and controller. ``len`` is T; an
-    index selects rollouts.
+    the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` tells, for tau
+    and for external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
+    "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for
+    each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects
+    rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
@@ -189,7 +189,7 @@ class Trajectory(Samples):
 
     @cached_property
     def closure_rate(self) -> Array:
-        """A v (..., T, c), the rates of the closure equations along the motion; of wheels, their slips (m/s)."""
+        """A v (..., T, c), the rates of the closure equations along the motion; for wheels, slip velocities (m/s)."""
         return np.asarray((self.robot.closed.jacobian(self.q) @ self.v[..., None])[..., 0])
 
     @cached_property
@@ -211,8 +211,8 @@ class Trajectory(Samples):
     def overloads(self) -> tuple[Overload, ...]:
         """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 2 %, the worst first.
 
-        Each has the ``coordinate``, the ``time`` (s) of its largest force at a sample, that ``force`` and the ``limit``
-        (N m, N), of all rollouts. Simulations enforce limits only with ``limits``. A limit of 0 marks
+        Each entry has the ``coordinate``, the ``time`` (s) of its largest force at a sample of any rollout, that
+        ``force`` and the ``limit`` (N m, N). Simulations enforce limits only with ``limits``. A limit of 0 marks
         a coordinate without a drive.
         """
         limits, found = self.robot.effort_limit, list[Overload]()
@@ -246,10 +246,10 @@ class Trajectory(Samples):
     def at(self, t: ArrayLike) -> Instants:
         """Return the motion at times t (...), from the first to the last sample: q, v, a and tau (..., n).
 
-        Rollouts have their axes before those of t. Positions are interpolated by the cubic through the neighbouring
-        samples and their velocities, on the group, velocities by the cubic through the samples and their accelerations
-        (those under the forces that are held), and accelerations are its derivative; forces are held, or linear in
-        time. With loops, positions and velocities are projected onto closed loops.
+        The axes of rollouts come before those of t. Positions are interpolated on the group by the cubic through
+        the neighbouring samples and their velocities. Velocities are interpolated by the cubic through the samples and
+        their accelerations (under held forces), and accelerations are its derivative. Forces are held or interpolated
+        linearly. With loops, positions and velocities are projected onto closed loops.
 
         Example:
             >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
@@ -357,7 +357,7 @@ class _TrajectoryInstants(SampledInstants):
         """Positions and velocities on closed loops."""
         robot, v = self._trajectory.robot, super()._velocities()
         near, _ = project(robot, super()._positions(), v)
-        return project(robot, near, v)  # long intervals: what the first projection leaves is removed now
+        return project(robot, near, v)  # removes the error that the first projection leaves in long intervals
 
     def _positions(self) -> Array:
         return self._closed[0] if self._trajectory.robot.loops else super()._positions()
@@ -375,7 +375,7 @@ def forward_dynamics(robot: Robot) -> Callable[..., Array]:
 def _at_finite_states(
     function: Callable[..., Array], q: Array, v: Array, tau: Array, external: Array | None = None
 ) -> Array:
-    """Return a function of states with closed loops; NaN for states that are NaN, since they were not reached."""
+    """Return a function of states with closed loops; it is NaN at states that are NaN because they were not reached."""
     known = np.isfinite(v).all(axis=-1)
     if known.all():
         return function(q, v, tau, external)
@@ -399,7 +399,7 @@ def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np
     return Crossings(event.times[kept], event.q[kept], event.v[kept], rollouts)
 
 
-# Accelerations and forces along a motion whose coordinates are prescribed in part.
+# Accelerations and forces along a motion with some prescribed coordinates.
 
 
 def needed(
@@ -407,9 +407,9 @@ def needed(
 ) -> tuple[Array, Array]:
     """Return the accelerations (..., T, nv), and the forces (..., T, nv) of all coordinates, at samples of a motion.
 
-    The forces of prescribed coordinates are those that their motion needs. With loops these follow from the response of
-    the closed mechanism, which is linear: unit forces of each prescribed coordinate, and then those that give it its
-    acceleration.
+    The forces of prescribed coordinates are those that their motion needs. With loops they follow from the response of
+    the closed mechanism, which is linear: first to a unit force at each prescribed coordinate, then to the forces that
+    produce the prescribed accelerations.
     """
     robot, given = prescribed.robot, prescribed.v
     wanted = np.array([prescribed.at(float(t))[2] for t in times])

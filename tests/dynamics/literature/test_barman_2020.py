@@ -65,7 +65,7 @@ def at_the_far_end(dh, q, F, T):
     for j in range(len(dh.m)):
         link = barman.Link(dh, j, q)
         force, moment = (barman.Sensitive(*(part[j] for part in each)) for each in (F, T))
-        moment = moment + barman.levered(-link.Dx, -link.Dx_q, force)
+        moment = moment + barman.moment_of(-link.Dx, -link.Dx_q, force)
         found.append([np.concatenate([getattr(x, part) for x in (moment, force)]) for part in ("x", "q", "qd", "qdd")])
     return [np.array(part) for part in zip(*found, strict=True)]
 
@@ -104,7 +104,7 @@ def test_reactions_and_their_sensitivities_are_the_documents(pair, with_load):
 
 
 def test_the_documents_sensitivities_are_the_derivatives_of_its_forces(pair):
-    """By complex steps, under a load with a lever."""
+    """By complex steps, under a load with a moment arm."""
     dh, robot, state = pair
     load = loaded(robot, dh, state[0])[0]._replace(r=np.array([0.1, -0.2, 0.3]))
     found, n, h = barman.sensitivities(dh, *state, load), len(dh.m), 1e-30

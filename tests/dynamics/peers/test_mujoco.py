@@ -365,10 +365,10 @@ def test_features_that_mechanisms_do_not_have_are_named_in_one_warning(tmp_path,
     with pytest.warns(ModelWarning) as caught:
         torsor.load(path)
     (warning,) = caught
-    assert str(warning.message).startswith("arm.xml: omitted, because mechanisms do not have it: ")
+    assert str(warning.message).startswith("arm.xml: omitted, because mechanisms do not support it: ")
     assert what.strip() in str(warning.message)
     assert warning.filename == __file__
-    with refused(what="mechanisms do not have"):
+    with refused(what="mechanisms do not support"):
         torsor.load(path, strict=True)
 
 

@@ -131,7 +131,7 @@ def test_a_resumed_study_notices_a_changed_problem_or_version(path: Path, monkey
     with pytest.warns(torsor.ModelWarning, match="before the code, data or settings of .* changed"):
         torsor.sweep(reach(30.0), cases, output=path, workers=0, resume=True)
     monkeypatch.setattr(fingerprint, "__version__", "99.0")
-    with pytest.warns(torsor.ModelWarning, match=f"by Torsor {torsor.__version__}, and this is 99.0; fix"):
+    with pytest.warns(torsor.ModelWarning, match=f"by Torsor {torsor.__version__} \\(this is 99.0\\); fix"):
         torsor.sweep(reach(20.0), cases, output=path, workers=0, resume=True)
 
 

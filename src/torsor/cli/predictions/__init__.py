@@ -20,5 +20,5 @@ def _task_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
 
 NAMED: dict[str, Prediction] = {name: Prediction.of(each) for name, each in PROBLEMS.items()}
 NAMED |= {"walk": WALK, "run": RUN}
-for _name in TASKS:  # of a human on flat feet
+for _name in TASKS:  # tasks of a human standing on flat feet
     NAMED[_name] = Prediction.of(HUMAN_PROBLEMS[_name], ERGONOMICS, report=_task_report, saves=MOVIES)

@@ -40,8 +40,9 @@ class Option:
 class Report:
     """Output in addition to the table of a result: more ``tables``, a ``plot``, and ``figures`` for the JSON file.
 
-    ``csv`` writes the table (.csv), by default the samples of the motion. ``saves`` has functions that write other
-    files than .npz and .csv, by suffix. ``is_stopped`` is True if Ctrl-C ended the search before all initial guesses.
+    ``csv`` writes the table (.csv), by default the samples of the motion. ``saves`` maps other suffixes than .npz
+    and .csv to the functions that write these files. ``is_stopped`` is True if Ctrl-C ended the search before all
+    initial guesses.
     """
 
     plot: Callable[[Path], object]
@@ -67,7 +68,8 @@ class Prediction:
 
     ``problem`` makes the motion problem from the given options by name, and ``report`` is called with the result and
     the same options. ``saves`` are the suffixes of ``--output`` besides .npz and .csv. ``search`` replaces
-    ``problem.solve()`` and ``report`` where options ask for another search. ``defaults`` are those of the options.
+    ``problem.solve()`` and ``report`` if options require a different search. ``defaults`` are the default values of the
+    options.
     """
 
     name: str
@@ -178,7 +180,7 @@ def value_of(argument: Argument, given: Any, where: str) -> Any:
 
 
 def _in_radians(name: str, value: Any) -> Any:
-    """Return an angle or a range of angles in rad; the slides of the pelvis are in m."""
+    """Return an angle or a range of angles in rad; translations of the pelvis are in m."""
     if name in METRES:
         return value
     return tuple(map(math.radians, value)) if isinstance(value, tuple) else math.radians(value)

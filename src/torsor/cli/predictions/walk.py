@@ -51,7 +51,7 @@ OPTIONS = (
 
 def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of arguments, after checks of the options."""
-    given_references(_references(given), "right", Stride)  # reports mistakes in a file before the search
+    given_references(_references(given), "right", Stride)  # reports errors in a file before the search
     for name in ("starts", "workers"):
         if name in given:
             whole_number(given[name], "walk", name, most=MAX_STARTS)
@@ -63,7 +63,7 @@ def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str,
 
 
 def _free_step(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the values; those of a step are free on stairs, with --formulation free, and with a speed alone."""
+    """Return the values, with a free step on stairs, with --formulation free, and if only the speed is given."""
     others = {"length", "version", "box", "planar"} & given.keys()
     is_alone = "speed" in given and not others and given.get("steps") != 2
     if given.get("rise") == 0:
@@ -76,7 +76,7 @@ def _free_step(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body; an error about the ranges of frozen joints is in degrees, as the option is."""
+    """Return the body; errors about the ranges of frozen joints are in degrees, like the option."""
     body = body_of(**{argument.name: values[argument.name] for argument in PERSON if argument.name in values})
     degrees = dict(given.get("frozen", ()))
     for k, name in enumerate(body.coordinate_names):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from torsor.compiler.cuda.card import WARP
+from torsor.compiler.cuda.gpu import WARP
 from torsor.compiler.cuda.large_functions import Budget, Part, budget, plan_spills
-from torsor.compiler.cuda.layout import CARD, PHASES, Form, Staged, tiles, write_copies
+from torsor.compiler.cuda.layout import GPU, PHASES, Form, Staged, tiles, write_copies
 from torsor.compiler.llvm.angles import sin_cos_huge
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
@@ -331,10 +331,10 @@ class _Kernel:
         return "\n".join([head, "entry:", *e.lines, "  br label %end", "end:", "  ret void", "}"])
 
 
-def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> Kernel:
+def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = GPU) -> Kernel:
     """Return the LLVM module of a kernel."""
     kernel = _Kernel(part, Scalar(dtype), plan, form)
-    if form.on_card:
+    if form.on_gpu:
         attributes = [f'"nvvm.maxntid"="{_THREADS[0]}"']
         if kernel.budget.registers is not None:
             attributes.append(f'"nvvm.maxnreg"="{kernel.budget.registers}"')

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import real_numbers
 from torsor.base.errors import ModelError
-from torsor.compiler.cuda.card import Card
 from torsor.compiler.cuda.code import NAME
-from torsor.compiler.cuda.layout import CARD
+from torsor.compiler.cuda.gpu import GpuModel
+from torsor.compiler.cuda.layout import GPU
 
 Launch = Callable[[int, int, int, Sequence[int]], None]
 """Launches a kernel: (blocks, threads per block, bytes of shared memory per block, arguments)."""
@@ -29,29 +29,29 @@ _CUDA_DEVICES = (2, 13)  # DLPack device types: GPU memory, and managed memory
 class Device:
     """The current GPU of CuPy: ``xp`` is the module of its arrays, which has the functions of NumPy."""
 
-    form = CARD
+    form = GPU
 
     def __init__(self, xp: Any):
-        self.xp, self._cards = xp, dict[int, Card]()
+        self.xp, self._gpus = xp, dict[int, GpuModel]()
 
     def number(self) -> int:
         """Return the number of the current GPU: each GPU loads its own kernels."""
         return int(self.xp.cuda.runtime.getDevice())
 
     @property
-    def card(self) -> Card:
+    def gpu(self) -> GpuModel:
         """The model of the current GPU."""
         number = self.number()
-        if number not in self._cards:
+        if number not in self._gpus:
             capability = int(self.xp.cuda.Device(number).compute_capability)
-            self._cards[number] = Card.of(capability, int(self.xp.cuda.runtime.driverGetVersion()))
-        return self._cards[number]
+            self._gpus[number] = GpuModel.of(capability, int(self.xp.cuda.runtime.driverGetVersion()))
+        return self._gpus[number]
 
     def received(self, value: Any, dtype: str) -> Any:
         """Return a value as a real CuPy array, or None; it is copied only if necessary."""
         cupy = self.xp
         if not isinstance(value, cupy.ndarray):
-            if _is_on_card(value):
+            if _is_on_gpu(value):
                 value = cupy.from_dlpack(value)
             elif hasattr(value, "__cuda_array_interface__"):
                 value = cupy.asarray(value)
@@ -77,7 +77,7 @@ class Device:
 
     def translated(self, module: str) -> bytes:
         """Return an LLVM module as code that the device loads: PTX."""
-        return self.card.ptx(module).encode()
+        return self.gpu.ptx(module).encode()
 
     def load(self, code: bytes) -> Launch:
         """Return the kernel of some PTX, compiled by the driver for the current GPU, on CuPy's current stream."""
@@ -118,7 +118,7 @@ def foreign_stream(xp: Any, address: int) -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], stream)
 
 
-def _is_on_card(value: Any) -> bool:
+def _is_on_gpu(value: Any) -> bool:
     """Return whether an object exposes GPU memory through DLPack, as PyTorch tensors and JAX arrays do."""
     where = getattr(value, "__dlpack_device__", None)
     return where is not None and hasattr(value, "__dlpack__") and where()[0] in _CUDA_DEVICES

@@ -12,9 +12,9 @@ from torsor.base.arrays import Shape
 from torsor.base.errors import ModelError
 from torsor.compiler import cache
 from torsor.compiler.cache import StoredKernel
-from torsor.compiler.cuda.card import WARP
 from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import Launch, current
+from torsor.compiler.cuda.gpu import WARP
 from torsor.compiler.cuda.large_functions import split, whole
 from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed
 from torsor.compiler.kernel import VirtualMachine
@@ -198,7 +198,7 @@ class CudaKernel(VirtualMachine):
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
-        key_text = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
+        key_text = f"{self._key} {device.form} {device.gpu.description} {plan} {self.dtype}"
         name = hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
         stored = cache.load(name)
         if stored is None:

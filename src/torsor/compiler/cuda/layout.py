@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from torsor.base.arrays import Shape
-from torsor.compiler.cuda.card import WARP
+from torsor.compiler.cuda.gpu import WARP
 from torsor.compiler.llvm.rules import Emitter
 
 # The two forms of a kernel: for the GPU, and for this machine's CPU, where tests run it thread by thread.
@@ -31,24 +31,24 @@ class Form:
     shared memory of its warp.
     """
 
-    on_card: bool
+    on_gpu: bool
 
     @property
     def memory(self) -> str:
         """The type of pointers to arrays."""
-        return "ptr addrspace(1)" if self.on_card else "ptr"
+        return "ptr addrspace(1)" if self.on_gpu else "ptr"
 
     @property
     def shared(self) -> str:
         """The type of pointers to shared memory."""
-        return "ptr addrspace(3)" if self.on_card else "ptr"
+        return "ptr addrspace(3)" if self.on_gpu else "ptr"
 
     def start(self, shared: int) -> list[str]:
         """Return the instructions that set %first (the first state of the warp), %lane and %tile.
 
         ``shared`` is the shared memory of a warp, in bytes.
         """
-        if not self.on_card:
+        if not self.on_gpu:
             return [f"  %first = and i64 %thread, {-WARP}", f"  %lane = and i64 %thread, {WARP - 1}"]
         lines = []
         for name in _REGISTERS:
@@ -66,19 +66,19 @@ class Form:
 
     def wait(self) -> list[str]:
         """Return the instruction that synchronises the threads of a warp."""
-        return ["  call void @llvm.nvvm.bar.warp.sync(i32 -1)"] if self.on_card else []
+        return ["  call void @llvm.nvvm.bar.warp.sync(i32 -1)"] if self.on_gpu else []
 
     def head(self, name: str, arrays: int, attributes: Sequence[str] = ()) -> str:
         """Return the head of a function: its name and its parameters."""
         parameters = ", ".join(f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays))
         parameters = f"i64 %states, {parameters}" if arrays else "i64 %states"
-        if self.on_card:
+        if self.on_gpu:
             return f"define ptx_kernel void @{name}({parameters}) {' '.join(attributes)} {{"
         return f"define void @{name}(i64 %thread, ptr %tile, {parameters}) {{"
 
     def declarations(self) -> list[str]:
         """Return the declarations that the instructions above need."""
-        if not self.on_card:
+        if not self.on_gpu:
             return []
         lines = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{name}.x()" for name in _REGISTERS]
         lines.append("declare void @llvm.nvvm.bar.warp.sync(i32)")
@@ -86,7 +86,7 @@ class Form:
         return lines
 
 
-CARD, PROCESSOR = Form(True), Form(False)
+GPU, PROCESSOR = Form(True), Form(False)
 
 
 # Bytes of shared memory for the tiles of one warp. An SM of Hopper has 227 kB: with 8 warps of 255 registers per

@@ -8,23 +8,23 @@ import numpy as np
 from torsor.compiler.cuda import device
 
 
-def on_cards(
-    call: Callable[..., Any], inputs: Sequence[Any], cores: Sequence[int], cards: Sequence[int] | None = None
+def on_gpus(
+    call: Callable[..., Any], inputs: Sequence[Any], cores: Sequence[int], gpus: Sequence[int] | None = None
 ) -> list[Any]:
     """Return the results of a call for parts of a batch, one per GPU, in order; they stay on their GPUs.
 
     ``inputs`` are arrays on the host or on one GPU. ``cores`` is the number of axes of each for one state. The first
-    batch axis is split; inputs without it, or of length 1, go to all GPUs. ``cards`` are GPU numbers; the default is
+    batch axis is split; inputs without it, or of length 1, go to all GPUs. ``gpus`` are GPU numbers; the default is
     all of them. The call does not wait: the parts are computed while the caller continues.
 
     Example (on a machine with two GPUs)::
 
         arm = robot.to(device="cuda", dtype="float32")
-        parts = on_cards(arm.inverse_dynamics, (q, v, a), (1, 1, 1))
+        parts = on_gpus(arm.inverse_dynamics, (q, v, a), (1, 1, 1))
         tau = np.concatenate([cupy.asnumpy(each) for each in parts])
     """
     xp: Any = device.current().xp
-    numbers = range(int(xp.cuda.runtime.getDeviceCount())) if cards is None else cards
+    numbers = range(int(xp.cuda.runtime.getDeviceCount())) if gpus is None else gpus
     batches = [input_.shape[: input_.ndim - core] for input_, core in zip(inputs, cores, strict=True)]
     rank = max(map(len, batches), default=0)
     length = max((batch[0] for batch in batches if len(batch) == rank and batch), default=1)

@@ -230,10 +230,10 @@ _BLEND_FRACTION = 0.25
 
 NO_TORQUE_BOUND = 1e9  # N m, N: the torque bound of a joint without one
 PIECE_SIZE = 132  # joints times intervals of the look-ahead that one step computes
-MIN_ITERATIONS = 12  # smallest number of iterations for which a search has time
-# Steps of a search, relative to those it needs with one and with the most pieces per step.
+MIN_ITERATIONS = 12  # smallest number of iterations for which time is planned in a search
+# Step limit of a search, relative to the steps it needs with one piece per step and with the most pieces per step.
 ONE_PIECE_MARGIN, MOST_PIECES_MARGIN = 1.2, 1.8
-MIN_REMAINING_FRACTION = 0.2  # fraction of the expected pieces that may still follow after all of them
+MIN_REMAINING_FRACTION = 0.2  # fraction of the expected pieces that is still expected after all of them
 ADOPTION_PIECES = 6  # pieces of work from the check of a plan to its use
 MAX_KEPT_FRACTION = 0.6  # largest fraction of a plan that is kept, because its end brakes
 LATE_FACTOR, TIMELY_FACTOR = 1.2, 0.9  # factors of the expected pieces after a late search and after a timely one
@@ -328,7 +328,7 @@ class OnlineScaling:
         self._k = 0  # the sample that was passed last
         self._interval: Interval | None = None
         self._search: Iterator[None] | None = None
-        self._patience, self._limit = float(self._least_patience), 0.0  # expected pieces of a search, and steps it has
+        self._patience, self._limit = float(self._least_patience), 0.0  # expected pieces and step limit of a search
         self._pace, self._is_slow = 1, True  # pieces in one step, and whether the plan is only a slow one
         self._was_fed, self._skipped = False, False
         self._spent, self._elapsed = 0, 0  # pieces and steps of this search
@@ -388,7 +388,7 @@ class OnlineScaling:
         n = min(last - m, self.preview)
         if self.closed and 0 < last - m - n < MIN_INTERVALS:  # the remaining path would be too short for a plan
             n -= MIN_INTERVALS
-        if n < MIN_INTERVALS or (m + n <= plan.reach and not self._is_slow):  # there is too little new path, or none
+        if n < MIN_INTERVALS or (m + n <= plan.reach and not self._is_slow):  # there is too little new path
             return
         yield
         samples = self._samples

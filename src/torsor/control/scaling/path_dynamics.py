@@ -20,15 +20,15 @@ from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.robot.robot import Robot
 
-MIN_RELATIVE_SLOPE = 1e-9  # |q'| relative to a velocity bound: slower joints are at rest on the path
+MIN_RELATIVE_SLOPE = 1e-9  # |q'| relative to a velocity bound: slower joints count as being at rest on the path
 
 
 def coefficients(robot: Robot) -> ca.Function:
     """Return (q, q', q'', q''', torque bounds, velocity bounds) -> (coefficients / torque bounds, x, hold).
 
     The coefficients (6 nv) are a, b, c, a_s, b_s, c_s, or with viscous friction (8 nv) a, b, c, d, a_s, b_s, c_s, d_s.
-    x is where the first velocity reaches its bound. ``hold`` is the largest fraction of a torque bound that standing
-    still needs.
+    x is the value at which the first velocity reaches its bound. ``hold`` is the largest fraction of a torque bound
+    that is needed to stand still.
     """
     n = robot.nv
     q, d1, d2, d3, torque, velocity = (ca.SX.sym(name, n) for name in ("q", "d1", "d2", "d3", "torque", "velocity"))
@@ -132,9 +132,9 @@ class Samples:
     """The last ``capacity`` samples of a path, ``spacing`` apart.
 
     Sample k is stored in row k % capacity of each array and again ``capacity`` rows later, so that the rows of a window
-    are one view without copies. ``near`` has the coefficients at a sample, in the middle of the next interval and at
-    the next sample. ``inner`` has those at the checked points of the interval, each with the x at which a velocity
-    reaches its bound. ``fastest`` is the largest x in the interval and ``tight`` a factor of its loads.
+    are one view without copies. ``near`` contains the coefficients at a sample, in the middle of the next interval
+    and at the next sample. ``inner`` contains those at the checked points of the interval, each with the x at which a
+    velocity reaches its bound. ``fastest`` is the largest x in the interval and ``tight`` a factor of its loads.
     """
 
     def __init__(

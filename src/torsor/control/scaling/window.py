@@ -14,7 +14,8 @@ from torsor.compiler import AnyKernel, compile
 from torsor.compiler.repeat import SHORT, Call, Workspace
 from torsor.control.scaling.path_dynamics import CHECKED_FRACTIONS, loads
 
-# The Newton system of a window is pentadiagonal. It is the sum of the systems of the intervals and solved row by row.
+# The Newton system of a window is pentadiagonal. It is the sum of the systems of the intervals and is solved row by
+# row.
 #
 # Control point i is part of the systems of intervals i - 2, i - 1 and i. With A = L D L^T, where L has ones on its
 # diagonal and L1, L2 below, a forward sweep gives D, L1, L2 and z = L^-1 b for each row, and a backward sweep gives the
@@ -342,7 +343,7 @@ BOUNDARY_FRACTION = 0.97  # fraction of the distance to the nearest bound that a
 # Factor of tighter bounds relative to the use that broke them, and the largest factor.
 TIGHTENING_FACTOR, MAX_TIGHTENING = 1.02, 2.0
 MAX_HALVINGS = 60  # largest number of times that x is halved
-# Pieces whose steps are one piece of work, because a step takes less than half the time of a system.
+# Number of pieces whose steps form one piece of work, because a step takes less than half the time of a system.
 PIECES_PER_STEP = 2
 PARTS_PER_CHECK = 2  # parts into which the check of a piece is divided, because it takes about twice as long
 # Smallest initial control point relative to the largest, because the time grows without bound.
@@ -488,7 +489,7 @@ class Window:
 
         The search ends after a number of iterations, or when at most ``least_gap`` of the time can be gained. The
         argument ``centering`` is explained at ``CENTERING_FACTORS``. The search may be stopped early:
-        ``feasible`` has the last points that satisfy these bounds at the samples.
+        ``feasible`` contains the last points that satisfy these bounds at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self.pieces
         self._own[:n, 1], self.feasible = self.tight, None

@@ -20,7 +20,7 @@ from torsor.robot.robot import Robot
 
 HUMAN_ROOT_COORDINATES = ("tx", "ty", "tz", "yaw", "tilt", "list")  # root coordinates of ``torsor.library.human``
 _MOTION_GROUP = "equations of motion"
-NARROW_WIDTH = 2  # states per vector: usually there is one, which wide vectors would slow down
+NARROW_WIDTH = 2  # states per vector: calls usually have one state, which wide vectors would slow down
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class WholeBodyResult:
     """Torques, accelerations and contact forces at one state, or at several: then all arrays have leading axes.
 
     ``status`` is "solved", "infeasible" or "failed". Unless it is "solved", all numbers are NaN. ``tau`` (nv) are the
-    drive forces, 0 at coordinates without a drive, and ``a`` (nv) the accelerations. ``forces`` has the force of each
-    contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, in the axes of its frame).
+    drive forces, 0 at coordinates without a drive, and ``a`` (nv) the accelerations. ``forces`` contains the force of
+    each contact (``PointContact``: 3, base axes; ``SurfaceContact``: 6, moment then force, in the axes of its frame).
     ``conflict`` names a minimal set of requirements that have no common solution. For several states, ``status`` is an
     array of strings and ``conflict`` an array of such tuples.
     """
@@ -48,8 +48,8 @@ class WholeBody:
     ``Posture`` and ``AngularMomentum``; ``contacts`` are ``PointContact`` and ``SurfaceContact``. ``passive`` names the
     coordinates without a drive, by default those of free joints and the root coordinates of the human.
     ``effort_limits`` and ``joint_limits`` switch the limits of the robot on or off. Position and velocity limits hold
-    at the end of ``horizon`` (s). ``regularisation`` are small weights of accelerations and contact forces, which
-    determine what no task does.
+    at the end of ``horizon`` (s). ``regularisation`` are small weights of accelerations and contact forces,
+    which determine the motion that no task specifies.
 
     Example:
         >>> arm = torsor.library.two_link()

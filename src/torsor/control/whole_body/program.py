@@ -37,7 +37,7 @@ Contact = PointContact | SurfaceContact
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and the limits that are active."""
+    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and which limits are active."""
 
     passive: tuple[int, ...]
     regularisation: tuple[float, float]
@@ -313,7 +313,7 @@ def solve_levels(
 ) -> tuple[Array, int]:
     """Return the solution with all priorities, and the solver's flag, given the first priority's solution x.
 
-    J (k x nv) and b (k) are the tasks J a = b. ``levels`` has the number of rows of each priority.
+    J (k x nv) and b (k) are the tasks J a = b. ``levels`` contains the number of rows of each priority.
     """
     (count, nv), size = J.shape, len(x)
     ends = np.cumsum(levels)

@@ -96,7 +96,7 @@ class Contact:
             raise ModelError("a contact must be on a moving link, not on the base", where=f"{robot.name}: {self.where}")
 
     def motion(self, at: Symbols) -> tuple[ca.SX, ca.SX]:
-        """Return J and the acceleration of J a = wanted, in the frame's axes, that keep the frame where it is."""
+        """Return J and ``wanted`` of J a = wanted, in the frame's axes, which keep the frame fixed."""
         rows = slice(6 - self.size, 6)
         J, V, drift = (of(self.place, "local") for of in (at.jacobian, at.velocity, at.drift))
         return J[rows, :], (-self.damping * V - drift)[rows]
@@ -440,7 +440,7 @@ class Posture(Task):
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the desired acceleration of all coordinates; the controller selects the driven ones."""
         error = at.of("difference", self.rates(at, given)[0])
-        rate = ca.jtimes(error, at.t, ca.SX(1))  # of the target, because q is another symbol
+        rate = ca.jtimes(error, at.t, ca.SX(1))  # of the target, because q is a separate symbol
         second = ca.jtimes(rate, at.t, ca.SX(1))
         return ca.SX.eye(at.robot.nv), second + self.pulled(error, rate - at.v)
 

@@ -102,7 +102,7 @@ class Linkage:
         return ca.densify(self.complete(x, self._A_x @ x))  # dense, also if a coordinate cannot move
 
     def drift(self, v: ca.SX) -> ca.SX:
-        """Return phi'' for zero acceleration, of the chosen equations."""
+        """Return phi'' of the chosen equations at zero acceleration."""
         return self.closures.drift(v)[self.rows]
 
     def motion(self, v_active: ca.SX, a_active: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -376,7 +376,7 @@ class _WithMultipliers:
         return u, self.Z.T @ (u * self.r)
 
     def drift(self, v: ca.SX) -> ca.SX:
-        """Return phi'' for zero acceleration, of the chosen equations."""
+        """Return phi'' of the chosen equations at zero acceleration."""
         return self.closures.drift(v)[self.rows] if self.rows else ca.SX(0, 1)  # a number has no empty part
 
     def result(self, value: ca.SX, margin: bool) -> ca.SX:

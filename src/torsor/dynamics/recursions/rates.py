@@ -204,7 +204,7 @@ def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> 
 def _traced(
     tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, rates: Sequence[ca.SX], external: Sequence[ca.SX]
 ) -> tuple[ca.SX, ...]:
-    """Return a result and its rates by CasADi; ``rates`` are v, a, j, ..., ``external`` are loads and their rates."""
+    """Return a result and its rates, traced by CasADi; ``rates`` are v, a, j, ..., ``external`` loads and rates."""
     x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *item.shape) for item in external]
     y = [ca.SX.sym("rate", tree.nv) for _ in rates]
     state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))

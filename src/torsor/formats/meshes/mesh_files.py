@@ -55,7 +55,7 @@ _MIN_VERTICES = 4  # vertices: MuJoCo rejects fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file; nine digits restore single precision, one triangle gets a fourth vertex."""
+    """Return the bytes of an .obj file with single precision (nine digits); one triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_MIN_VERTICES - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
@@ -124,7 +124,7 @@ def without_textures(data: bytes) -> bytes:
 
 
 def painted(surface: Triangles, look: Any) -> list[Painted]:
-    """Return a surface with the ``visual`` of a trimesh mesh in parts of one colour each; None if it has none."""
+    """Return a surface in parts of one colour each, from the ``visual`` of a trimesh mesh; None without colours."""
     if getattr(look, "kind", None) in ("vertex", "face"):
         colors = np.asarray(look.face_colors, dtype=float) / 255
         if colors.shape == (len(surface.faces), 4):
@@ -133,7 +133,7 @@ def painted(surface: Triangles, look: Any) -> list[Painted]:
 
 
 def by_color(surface: Triangles, colors: Array) -> list[Painted]:
-    """Return a surface with face ``colors`` (m, 4) in parts of one colour each."""
+    """Return a surface with face ``colors`` (m, 4), in parts of one colour each."""
     shades, shade_indices = _few(colors)
     result = []
     for number, shade in enumerate(shades):
@@ -298,8 +298,8 @@ def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str],
 def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[Painted]:
     """Return the surface of a Mesh prim by colour, in the units and axes of the prim.
 
-    The colours are those of its faces. A mesh of one colour has None here, because its visual holds the colour.
-    ``folders`` are searched for files that the stage refers to.
+    The colours are those of its faces. The colour of a mesh with a single colour is None here, because its visual holds
+    it. ``folders`` are searched for files that the stage refers to.
     """
     where = f"mesh {path.name}#{prim}"
     if not path.is_file():
@@ -399,7 +399,7 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
             raise missing("meshes need trimesh", "view") from None
     try:
         if kind in ("dae", "vtp"):
-            content = path.read_bytes().replace(b"\0", b"")  # the mark is ASCII in all encodings that expat reads
+            content = path.read_bytes().replace(b"\0", b"")  # "<!DOCTYPE" is ASCII in all encodings that expat reads
             if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # they can exhaust memory, or name other files
                 raise ModelError("it has a document type", where=where, fix="export it again without <!DOCTYPE")
         looks = list[tuple[Triangles, Any]]()
@@ -420,7 +420,7 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
         result = [part for look in looks for part in painted(*look)] if right else []
     except ModelError:
         raise
-    except Exception as error:  # trimesh readers raise errors of any kind
+    except Exception as error:  # trimesh readers raise any kind of error
         raise ModelError(f"it cannot be read: {error}", where=where, fix=fix) from None
     if not right:
         what = f"{count} triangles" if finite else "vertices that are not finite"

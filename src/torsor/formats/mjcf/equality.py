@@ -1,7 +1,7 @@
 """MJCF equality constraints: read as loops and couplings, and written from these and from followers.
 
-They are soft in MuJoCo and hold exactly here. The compiled model contains what MuJoCo computes in the reference pose
-(``qpos0``): the anchor on the second body, and the relative pose of a weld.
+They are soft in MuJoCo and hold exactly here. The compiled model contains the quantities that MuJoCo computes in the
+reference pose (``qpos0``): the anchor on the second body, and the relative pose of a weld.
 """
 
 import xml.etree.ElementTree as ET
@@ -21,7 +21,7 @@ from torsor.spatial import from_quaternion, make_pose, to_quaternion
 CONNECT, WELD, JOINT = 0, 1, 2  # values of mjtEq; the others are for tendons, flexible bodies and geoms
 _SITE = 6  # of mjtObj
 POWERS = HIGHEST_POWER + 1  # numbers of polycoef
-_LEVER = 0.1  # m between the two points on the axis of a revolute joint
+_SPACING = 0.1  # m between the two points on the axis of a revolute joint
 # The constraints of each loop kind: a revolute joint is two points on its axis.
 _CONSTRAINTS = {"weld": ("weld",), "spherical": ("connect",), "revolute": ("connect", "connect")}
 
@@ -30,7 +30,7 @@ def read_coupling(model: Any, e: int, name: str, joints: list[str]) -> Coupling:
     """Return y - y0 = c0 + c1 (x - x0) + ... + c4 (x - x0)^4 as a coupling; without x, y is locked."""
     y, x, data = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), np.array(model.eq_data[e])
     y0, powers = float(model.qpos0[model.jnt_qposadr[y]]), [float(data[0])]
-    if x >= 0:  # in powers of x, by Horner's rule
+    if x >= 0:  # expanded in powers of x by Horner's rule
         away, powers = [-float(model.qpos0[model.jnt_qposadr[x]]), 1.0], [float(data[POWERS - 1])]
         for c in data[POWERS - 2 :: -1]:
             powers = np.polynomial.polynomial.polyadd(np.polynomial.polynomial.polymul(powers, away), [c]).tolist()
@@ -83,7 +83,10 @@ def write_equalities(
                         continue
                     link, pose = frames.get(end, (end, make_pose()))
                     ends.append(claim_name(f"{loop.name}/{letter}{k or ''}", places))
-                    point, quat = pose[:3, 3] + k * _LEVER * pose[:3, 2], np.roll(to_quaternion(pose[:3, :3]), 1)
+                    point, quat = (
+                        pose[:3, 3] + k * _SPACING * pose[:3, 2],
+                        np.roll(to_quaternion(pose[:3, :3]), 1),
+                    )
                     add_element(bodies[link], "site", name=ends[-1], pos=point, quat=quat)
                 name = claim_name(f"{loop.name}/axis", names) if k else loop.name
                 add_element(equality, tag, name=name, site1=ends[0], site2=ends[1])

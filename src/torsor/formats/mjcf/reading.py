@@ -41,7 +41,7 @@ def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
-# MuJoCo's compiler without what a mechanism does not need: only meshes that affect a number are read.
+# MuJoCo's compiler without data that a mechanism does not need: only meshes that affect a number are read.
 #
 # Reading meshes takes most of the time and memory of compiling. A mesh is needed if it determines an inertia or the
 # size of a fitted shape. Every other mesh becomes an octahedron, so that files with missing meshes can be read too.
@@ -65,11 +65,12 @@ def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
     except ImportError:
         message = "reading MJCF needs the package mujoco, which is not installed"
         raise missing(message, "mjcf", where=path.name) from None
-    file = str(path.absolute())  # MuJoCo's mesh paths begin with the folder as it is given
+    file = str(path.absolute())  # MuJoCo's mesh paths begin with the folder as given
     with _warnings_of(mujoco, path):
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
-                # Old versions have no parser apart from the compiler; that of new ones reads only these suffixes.
+                # Old versions have no parser apart from the compiler; the parser of new versions reads only these
+                # suffixes.
                 return mujoco, mujoco.MjModel.from_xml_path(file), {}
             spec = mujoco.MjSpec.from_file(file)
             files = _without_meshes(mujoco, spec)
@@ -118,7 +119,7 @@ def _without_meshes(mujoco: Any, spec: Any) -> dict[str, str]:
         scale = np.abs(np.where(np.asarray(mesh.scale) == 0, 1.0, mesh.scale))
         mesh.name, mesh.file, mesh.content_type = name, "", ""
         mesh.uservert, mesh.userface = (_CORNERS / scale).ravel().tolist(), _FACES.ravel().tolist()
-        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # a surface: also where the scale mirrors it
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL  # a shell is valid even if the scale mirrors it
     return files
 
 
@@ -184,10 +185,10 @@ def read_mjcf(
 
     Actuators are not part of a mechanism, but their force limits, armature and damping are added to the joints. If
     there are loops, the joints with actuators, also by fixed tendons, are the active coordinates. Meshes are read only
-    if an inertia depends on them. ``base="floating"`` adds a free joint to the one body that is welded to the world. A
-    ``ModelWarning`` names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
+    if an inertia depends on them. ``base="floating"`` adds a free joint to the one body that is welded to the world.
+    A ``ModelWarning`` names the properties that act in MuJoCo and are omitted here; ``strict`` makes it an error.
     """
-    # Before MuJoCo reads the file: its size is limited, document types and entities are rejected.
+    # Before MuJoCo reads the file, its size is checked, and document types and entities are rejected.
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed="<mujoco>")
@@ -267,7 +268,7 @@ class _Reader:
         """Return (actuator, gear ratio) of each actuator of a joint."""
         m = self.model
         of_joint = np.isin(m.actuator_trntype, _ON_JOINT) & (m.actuator_trnid[:, 0] == joint)
-        # Since MuJoCo 4, an actuator can have several forces, with a row of gears for each.
+        # Since MuJoCo 4, an actuator can have several forces, each with its own row of gears.
         rows = getattr(m, "actuator_outadr", np.arange(len(of_joint)))
         return [(int(a), float(m.actuator_gear[rows[a], 0])) for a in np.flatnonzero(of_joint)]
 
@@ -327,7 +328,7 @@ class _Reader:
         return result
 
     def omissions(self, equalities: NDArray[np.bool_]) -> ModelError | None:
-        """Return an error that names what acts on bodies in MuJoCo but not here, or None."""
+        """Return an error that names properties that act on bodies in MuJoCo but not here, or None."""
         m, nonzero = self.model, self._nonzero
         springs, limits = not self._is_disabled("SPRING", "PASSIVE"), not self._is_disabled("LIMIT", "CONSTRAINT")
         resisted, nonlinear = (self.armature != 0) | (m.dof_frictionloss != 0), nonzero("dof_dampingpoly")
@@ -381,7 +382,7 @@ class _Reader:
                 child, at = (name, np.eye(4)) if j == joints_of_body[-1] else (claim_name(joint_name, link_names), at)
                 links += [Link(child)] if child != name else []
                 joint, R = self._joint(j, parent, child, rest), at[:3, :3]
-                if not np.array_equal(at, np.eye(4)):  # the frame of the child is there
+                if not np.array_equal(at, np.eye(4)):  # the frame of the child is at this pose
                     axis, point = R.T @ joint.axis, R.T @ (joint.point - at[:3, 3])
                     joint = replace(joint, placement=joint.placement @ at, axis=axis, point=point)
                 joints.append(joint)
@@ -423,7 +424,7 @@ class _Reader:
         material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
         rgba = tuple(float(str(item)) for item in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
         collides = any(masks) or g in self.paired
-        # What is transparent and cannot collide is still a visual; otherwise it would be lost.
+        # A transparent geom that cannot collide is still a visual; otherwise it would be lost.
         visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
         if shape is None or not (visible or collides):
             return
@@ -465,7 +466,7 @@ class _Reader:
         dofs = m.dof_jntid == joint
         viscous = self.damping[dofs] * (not self._is_disabled("DAMPER", "PASSIVE"))
         if kind == _FREE:
-            # Its position is the pose in the world, without a placement. MuJoCo has the linear damping first.
+            # Its position is the pose in the world, without a placement. MuJoCo stores linear damping first.
             return Joint(name, "free", parent, child, viscous=np.roll(viscous, 3), source=self.path.name)
         settings: dict[str, Any] = {"viscous": viscous, "rotor_inertia": self.armature[dofs], "source": self.path.name}
         settings["coulomb"] = m.dof_frictionloss[dofs] * (not self._is_disabled("FRICTIONLOSS", "CONSTRAINT"))

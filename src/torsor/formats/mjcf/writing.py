@@ -76,7 +76,7 @@ def _surfaces(shape: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
 
 _VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
 _COLLISION_GROUP = "3"  # MuJoCo's viewer hides it by default
-_UNSEEN_REASON = "which MuJoCo does not read: a note for Torsor keeps them"
+_UNSEEN_REASON = "which MuJoCo does not read; a note for Torsor keeps them"
 
 
 class Geoms:
@@ -93,7 +93,7 @@ class Geoms:
         self.unseen: list[dict[str, Any]] = []
 
     def add(self, body: ET.Element, shape: Visual | Shape) -> None:
-        """Add a visual or a collision shape to a body; a visual mesh without a colour has those of its file."""
+        """Add a visual or a collision shape to a body; a visual mesh without a colour gets the colours of its file."""
         color: tuple[float, ...] | None = None
         if isinstance(shape, Shape):
             masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
@@ -112,7 +112,7 @@ class Geoms:
             if kind == "capsule" and not size[1]:  # MuJoCo needs a length
                 kind, size = "sphere", size[:1]
         elif kind == "plane":
-            size = np.array([0, 0, 1])  # without end
+            size = np.array([0, 0, 1])  # infinite
         self._geom(body, shape, {"type": kind, "size": size, "rgba": color, **settings})
 
     def _geom(self, body: ET.Element, shape: Visual | Shape, look: dict[str, Any]) -> None:
@@ -190,8 +190,8 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     Visuals and collision shapes are geoms of the groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
     .stl as text or with more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` next to the file.
     <custom> holds, for ``read_mjcf``, meshes that are missing or cannot be converted, a base that is not ``world``, and
-    the names of massless links that are not bodies. A ``ModelWarning`` names what is not written. Other loops and
-    elastic joints raise ``ModelError``.
+    the names of massless links that are not bodies. A ``ModelWarning`` names the properties that are not written.
+    Other loops and elastic joints raise ``ModelError``.
     """
     write_file(path, (".xml", ".mjcf"), _Writer(mechanism, Path(path)).content)
 
@@ -226,7 +226,7 @@ class _Writer:
         self.welded = {shape.link for shape in shapes if shape.link in places} - closed
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
-        # A site is fixed to them, so they must be bodies, with or without mass.
+        # Sites are fixed to these links, so they must be bodies, with or without mass.
         needed = {*places.values(), *(places.get(end, end) for end in closed)}
         below = {joint.parent: joint for _, joint in moving}
         chains: dict[str, list[Joint]] = {}  # joints that will belong to one body
@@ -253,7 +253,7 @@ class _Writer:
         return content
 
     def _is_supported(self, joint: Joint) -> bool:
-        """Return whether MuJoCo has such a joint: a free one only below the world, with its body's pose as position."""
+        """Return whether MuJoCo has such a joint; a free joint must be on the world, its position the body pose."""
         if joint.type == "free":
             return joint.parent == self.mechanism.base.name and np.array_equal(joint.placement, np.eye(4))
         return joint.type in _TYPES
@@ -391,7 +391,7 @@ class _Writer:
                 add_element(actuator, "motor", name=name, joint=name)
 
     def _keyframes(self, joints: dict[str, Joint]) -> None:
-        """Add the postures; MuJoCo has the positions in the order of the file, with quaternions (w, x, y, z)."""
+        """Add the postures; MuJoCo stores the positions in the order of the file, with quaternions (w, x, y, z)."""
         if not self.mechanism.postures:
             return
         keyframe = add_element(self.root, "keyframe")

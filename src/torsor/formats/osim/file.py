@@ -87,7 +87,7 @@ def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
 OFFSET = "PhysicalOffsetFrame"
 _SETS = ("BodySet", "JointSet", "ConstraintSet", "ComponentSet", "MarkerSet")
 _PLACE = ("translation", "orientation")
-_MAX_DEPTH = 20  # depth of frames on frames (more are a cycle), and in frames
+_MAX_DEPTH = 20  # of frames on frames (more are a cycle) and of nested frames
 
 
 class Frames:
@@ -114,7 +114,7 @@ class Frames:
             self._add(item, f"{path}/{item.get('name', '')}", depth + 1)
 
     def of(self, owner: ET.Element) -> tuple[str, Array]:
-        """Return the body of a frame, and its place (6,) on that body: for a body, the ground or a frame on them."""
+        """Return the body of a frame, and its place (6,) on that body; the frame may be a body or the ground itself."""
         if owner.tag != OFFSET:
             return self.paths[owner].rpartition("/")[2], np.zeros(6)
         return self._followed(owner, owner, "socket_parent", [place_in(owner, *_PLACE)])
@@ -159,7 +159,7 @@ class Frames:
 
 # Surfaces of bodies in .osim files: attached to frames in version 4, in the body in version 3.
 #
-# OpenSim looks for mesh files next to the model and in the folder Geometry there.
+# OpenSim looks for mesh files next to the model and in its subfolder Geometry.
 
 _GEOMETRY = "Geometry"  # the folder of meshes next to a model
 # The size parameters of each kind, and their number.
@@ -223,11 +223,11 @@ def _found(path: Path, file: str) -> str | None:
 
 
 KIND = "an .osim file of OpenSim 3 or 4"
-MIN_VERSION = 20300  # the version of the document that OpenSim 3 began with
+MIN_VERSION = 20300  # the first document version of OpenSim 3
 _FUNCTIONS = ("LinearFunction", "Constant", "SimmSpline", "PolynomialFunction", "PiecewiseLinearFunction")
 _OLD_NAMES = {"NaturalCubicSpline": "SimmSpline", "natCubicSpline": "SimmSpline"}  # as OpenSim renames them
 _COUPLER, _LOOPS = "CoordinateCouplerConstraint", {"WeldConstraint": "weld", "PointConstraint": "spherical"}
-# Sets of a model that a skeleton does not have.
+# Sets of a model that are not part of a skeleton.
 _OTHER_SETS = ("ForceSet", "ContactGeometrySet", "ControllerSet", "ProbeSet", "ComponentSet")
 _WRAPS = "surfaces that muscles wrap around"
 
@@ -366,7 +366,7 @@ def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) 
 
 
 def _loop(element: ET.Element, frames: Frames) -> OsimLoop:
-    """Return a weld or a point that two bodies share; version 4 has weld frames, all others places on bodies."""
+    """Return a weld or a point that two bodies share; welds of version 4 have frames, all others places on bodies."""
     if element.find("socket_frame1") is not None:
         ends = [frames.at(element, f"frame{k}") for k in "12"]
     else:

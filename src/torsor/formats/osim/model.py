@@ -73,7 +73,7 @@ class OsimJoint(NamedTuple):
 
 
 class OsimMarker(NamedTuple):
-    """A marker on a ``body`` at ``location`` (3,), in m; ``fixed`` ones do not move when a skeleton is scaled."""
+    """A marker on a ``body`` at ``location`` (3,), in m; ``fixed`` markers do not move when a skeleton is scaled."""
 
     name: str
     body: str
@@ -124,8 +124,8 @@ class OsimModel:
     """A skeleton: ``bodies``, ``joints`` and ``markers`` by name, and ``gravity`` (3,) in m/s².
 
     ``couplings`` are coordinates that follow others, such as those of the kneecaps. ``loops`` are constraints between
-    bodies. ``left_out`` holds the names of omitted parts by kind: muscles, contact surfaces, controllers. ``shapes``
-    are the surfaces of bodies, ``folders`` those in which their files may be.
+    bodies. ``left_out`` holds the names of omitted parts by kind: muscles, contact surfaces, controllers.
+    ``shapes`` are the surfaces of bodies, and ``folders`` the folders that may contain their files.
     """
 
     name: str

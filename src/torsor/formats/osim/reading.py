@@ -1,4 +1,4 @@
-"""Reading OpenSim skeletons as mechanisms without muscles; joints by functions of coordinates become cams.
+"""Reading OpenSim skeletons as mechanisms without muscles; joints driven by functions of coordinates become cams.
 
 The coordinates are OpenSim's. The translations and rotations of a joint are consecutive joints. The first of them that
 is linear in its coordinate owns the coordinate. The others follow it, linearly like other followers, or by splines and
@@ -34,11 +34,11 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import link_of
 from torsor.spatial import exp_so3, inverse_pose, make_pose
 
-_Y_TO_Z = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
+_Y_TO_Z = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # OpenSim cylinders are about y
 
 
 def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
-    """Return a surface that can be drawn, or None for cones, lines and others without a similar visual."""
+    """Return a surface that can be drawn, or None for kinds without a similar visual, such as cones and lines."""
     pose, scale = pose_of(shape.place), np.abs(shape.scale)
     if shape.kind == "Mesh" and shape.scale.all():
         size = tuple(shape.scale.tolist())
@@ -67,10 +67,10 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
     the new y and the new z, as in OpenSim. Ranges become limits, locked coordinates stay at their default values,
     coupled ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default".
     Welds and points that two bodies share (WeldConstraint, PointConstraint) become loops, markers become frames.
-    Surfaces of bodies become visuals, whose meshes are next to the file, in the folder Geometry there or in search
+    Surfaces of bodies become visuals, whose meshes are next to the file, in its subfolder Geometry or in search
     folders.
 
-    One ``ModelWarning`` names what is omitted: muscles and other forces, contact geometry, controllers. ``strict``
+    One ``ModelWarning`` names the omitted parts: muscles and other forces, contact geometry, controllers. ``strict``
     makes it an error.
     """
     model = read_osim(path)
@@ -159,7 +159,7 @@ class _Builder:
         return result
 
     def _joint(self, name: str, joint: OsimJoint) -> list[Joint]:
-        """Return the joints of a joint: one per step that moves."""
+        """Return the mechanism joints of an OpenSim joint: one per moving step."""
         model, before, after = self.model.source, pose_of(joint.parent_place), pose_of(joint.child_place)
         steps = list[Joint | Array]()
         for k, (step, inner) in enumerate(self.steps[name]):

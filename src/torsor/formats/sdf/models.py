@@ -92,7 +92,7 @@ class SdfFrame:
 
     @property
     def base(self) -> "SdfFrame":
-        """The frame that the pose is given in."""
+        """The frame in which the pose is given."""
         if self._base is None:
             assert self.scope is not None and self.default is not None
             name = self.relative_to or (self.default if isinstance(self.default, str) else "")
@@ -100,7 +100,7 @@ class SdfFrame:
             if self.placement:
                 assert self.inside is not None and self._base is not None
                 placed = self.inside.find(self.placement, self.where)
-                # The given pose is that of another frame of the model: go back from it to the model.
+                # The pose belongs to another frame of the model; compute the pose of the model from it.
                 self.pose = self.pose @ inverse_pose(_pose_below(placed, self))
         assert self._base is not None
         return self._base

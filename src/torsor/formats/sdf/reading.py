@@ -34,7 +34,7 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import SHAPE_SIZES, VISUAL_SIZES, link_of, symmetric
 from torsor.spatial import axis_frame, make_pose
 
-# By element: the children that are read, and those that have no influence on the motion of the model alone.
+# By element: the children that are read, and those that do not influence the motion of the model by itself.
 _READ = {
     "sdf": "model include world",
     "world": "model include frame gravity",
@@ -80,7 +80,7 @@ class Unread:
                     self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS_TAGS.split() else "acting")
                 elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed separately
                     waiting.append(child)
-            if element.tag == "link":  # Gazebo switches that change its motion: without gravity, or without forces
+            if element.tag == "link":  # Gazebo switches that change the motion: no gravity, or no forces
                 if not FLAGS.get(text_of(element, "gravity").lower(), True):
                     self.note("<gravity> that is off for a link", element)
                 if FLAGS.get(text_of(element, "kinematic").lower(), False):
@@ -195,7 +195,7 @@ class _LinkReader:
         return mask - 2**32 if mask >= 2**31 else mask
 
     def _geometry(self, element: Any, kinds: dict[str, int]) -> dict[str, Any] | None:
-        """Return what visuals and collision shapes have in common, or None for unsupported kinds."""
+        """Return the common fields of visuals and collision shapes, or None for unsupported kinds."""
         geometry = element.find("geometry")
         shape = None if geometry is None else next(iter(geometry), None)
         if shape is None or shape.tag == "empty":
@@ -221,8 +221,8 @@ class _LinkReader:
             if not uri:
                 raise ModelError("<mesh> has no <uri>", where=where_is(shape, self.part.owner))
             if shape.find("submesh") is not None:
-                self.unread.note("<submesh>, for which the whole mesh is taken", shape)
-            file = self.part.finder.file(uri)  # before its folders, to which it may add one
+                self.unread.note("<submesh>, for which the whole mesh is used", shape)
+            file = self.part.finder.file(uri)  # resolved before ``folders`` is read, because it may add one
             found_shape |= {"mesh": uri, "path": file, "folders": self.part.finder.folders}
             size = [1.0] * 3 if scale is None else numbers_of(scale, 3, self.part.owner).tolist()
         return found_shape | {"size": tuple(size)}
@@ -456,8 +456,8 @@ def read_sdf(
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
     Otherwise it is the root link, even if that is welded to the world. With ``base="floating"`` the root link is free,
     as in Gazebo without a joint to the world. A model with several roots is based on ``world``, to which each root is
-    fixed, or in which each is free. Gravity is that of the enclosing world, or (0, 0, -9.81). A
-    ``ModelWarning`` names what is not read.
+    fixed, or in which each is free. Gravity is that of the enclosing world, or (0, 0, -9.81). A ``ModelWarning`` names
+    the elements that are not read.
     """
     root = parse_xml(path, strict) if root is None else root
     result, unread = read_model(path, root, model), Unread(path.name, strict)
@@ -507,7 +507,7 @@ def _on_world(
             warn(message, where=model.roots[0].source, fix="`base='floating'` lets each move freely, as in Gazebo")
         return [Link(WORLD), *links], [*added, *joints], "fixed"
     at = relative_pose(THE_WORLD, roots[0]) if roots else np.eye(4)
-    if base == "floating" or np.array_equal(at, np.eye(4)):  # the weld of the root link adds nothing to ``base``
+    if base == "floating" or np.array_equal(at, np.eye(4)):  # ``base`` already implies the weld of the root link
         return links, [joint for joint in joints if joint not in held], base
     name = claim_name(f"{roots[0].name}/fixed", {joint.name for joint in joints})
     weld = held or [Joint(name, "fixed", WORLD, roots[0].name, at)]

@@ -37,14 +37,14 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as an SDF model. The file is replaced atomically: if writing fails, the old file is kept.
 
     A fixed base is a link that is welded to the world, or the world itself if its name is ``world``. A free joint of
-    the first link is implicit in SDF, where nothing holds a model: ``read_sdf`` restores it with ``base="floating"``.
-    Gravity other than (0, 0, -9.81) puts the model in a <world>. A helical joint is a screw, a planar joint two
-    prismatic joints and a revolute one. Couplings of two joints are <mimic> (version 1.11). Weld, revolute, prismatic,
-    universal and spherical loops that are closed at zero are joints to a link that already has a parent. Rotor inertia
-    uses Drake's element.
+    the first link is implicit in SDF, where models move freely by default: ``read_sdf`` restores it with
+    ``base="floating"``. Gravity other than (0, 0, -9.81) puts the model in a <world>. A helical joint is a screw, a
+    planar joint two prismatic joints and a revolute one. Couplings of two joints are <mimic> (version 1.11). Weld,
+    revolute, prismatic, universal and spherical loops that are closed at zero are joints to a link that already has a
+    parent. Rotor inertia uses Drake's element.
 
-    A ``ModelWarning`` names what is not written (gyroscopic moments of rotors, wheels) and what Gazebo does not accept
-    (links without mass). Other loops and elastic joints raise ``ModelError``.
+    A ``ModelWarning`` names properties that are not written (gyroscopic moments of rotors, wheels) and those that
+    Gazebo does not accept (links without mass). Other loops and elastic joints raise ``ModelError``.
     """
     write_file(path, (".sdf",), _Writer(mechanism, Path(path)).content)
 
@@ -104,7 +104,7 @@ class _Writer:
         return content
 
     def _notes(self) -> None:
-        """Record what the mechanism has and SDF does not."""
+        """Record properties of the mechanism that SDF does not support."""
         m = self.mechanism
         self.omissions.note("active coordinates", ", ".join(self.active), self.active)
         if self.base == "":
@@ -151,7 +151,7 @@ class _Writer:
         return self.moved_world if link == WORLD else link
 
     def _base(self) -> str:
-        """Add the base, welded to the world, and return its name; the world itself if it is just that."""
+        """Add the base, welded to the world, and return its name, or return the world if the base is the world."""
         m = self.mechanism
         if m.base.name == WORLD and not self._has_body(m.base) and all(frame.link != WORLD for frame in m.frames):
             return WORLD

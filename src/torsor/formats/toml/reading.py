@@ -1,4 +1,4 @@
-"""Reading TOML, the native format: short if written by hand, exact if written by Torsor. See docs/compute/toml.md."""
+"""Reading TOML, the native format: short if written by hand, exact if written by Torsor (docs/compute/toml.md)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -121,8 +121,8 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     return array if array.ndim else float(array)
 
 
-# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes, see
-# docs/compute/flexible.md.
+# Flexible joints in TOML files: the table ``[joints.flexible]`` contains the fields of their modes
+# (docs/compute/flexible.md).
 
 _KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
 _OPTIONAL: dict[type[Any], set[str]] = {
@@ -267,7 +267,7 @@ class _Reader:
             raise wrong.inside(where) from None
 
     def _geometry(self, where: str, entry: Table, sizes: Mapping[str, int]) -> Table:
-        """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh."""
+        """Return the common fields of visuals and collision shapes: shape, size, pose, name and mesh."""
         shape = known_word(sizes, entry["shape"], "shape", where)
         size = tuple(entry.get("size", np.ones(3 if shape == "mesh" else 0)).tolist())
         if len(size) != sizes[shape]:

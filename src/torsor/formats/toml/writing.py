@@ -30,7 +30,7 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     files = dict.fromkeys(split_prim(Path(mesh.path))[0] for mesh in meshes if mesh.path)
     far = [file.name for file in files if file.is_file() and not copies.reads(file)]
     if far:
-        message = f"meshes outside its folder, which Torsor does not read from there: {listing(far)}"
+        message = f"the file refers to meshes outside its folder, which Torsor does not read: {listing(far)}"
         fix = "save it next to them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
         warn(message, where=Path(path).name, fix=fix)
 
@@ -55,7 +55,7 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
     yield "", head | ({"active": mechanism.active} if mechanism.active else {})
     yield "[units]\n", {"angle": "rad", "length": "m", "mass": "kg"}
     for link in (mechanism.base, *mechanism.links):
-        symmetric = np.array_equal(link.inertia, link.inertia.T)  # if only up to rounding, 6 numbers would lose bits
+        symmetric = np.array_equal(link.inertia, link.inertia.T)  # 6 numbers would lose bits otherwise
         inertia = link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] if symmetric else link.inertia
         known = {"unphysical": True} if link.defect else {}
         yield "[[links]]\n", {"name": link.name, **_unless(0.0, mass=link.mass, com=link.com, inertia=inertia)} | known

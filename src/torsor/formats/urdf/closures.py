@@ -6,7 +6,7 @@ URDF has no loops. Such a file lists them, with the motors and the joints that U
 |---|---|
 | ``closed_loop`` | pairs of frames (links or joints) that coincide |
 | ``type`` | for each pair, ``6d`` (welded) or ``3d`` (the origins coincide) |
-| ``name_mot`` | the joints with motors, or a part of their names |
+| ``name_mot`` | the joints with motors, or a substring of their names |
 | ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``FIXED``, ``CARDAN`` (about x, then y), |
 | | ``UJOINT_ZY`` (about z, then y) and the like |
 """
@@ -55,7 +55,7 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
             message = f"is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
             allowed = "a part of the names of the driven joints"
             raise ModelError(message, value=text, argument="name_mot", where=where, allowed=allowed)
-    active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here, for the message
+    active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here for a better error message
     ends = ((element.get("name"), element.find("child")) for element in root.findall("joint"))
     children = {name: None if child is None else child.get("link") for name, child in ends}
     pairs, kinds = data.get("closed_loop", []), _strings(data.get("type", []), "type", where)
@@ -105,7 +105,7 @@ def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
         raise ModelError(f"joint_type {kind!r} of {name!r}", where=where, allowed=", ".join(_TYPES))
     if kind == "FIXED":
         return fix(robot, name)
-    # The limits of the placeholder joint have no meaning; a warning names what else it loses.
+    # The limits of the placeholder joint have no meaning; a warning names other properties that are lost.
     old = robot.joint(name)
     plain = replace(old, lower=-np.inf, upper=np.inf, velocity_limit=np.inf, effort_limit=np.inf)
     robot = replace(robot, joints=tuple(plain if joint is old else joint for joint in robot.joints))
@@ -114,7 +114,7 @@ def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:
 
 
 def _with_cross(robot: Mechanism, name: str, axes: str) -> Mechanism:
-    """Return the mechanism with two joints in place of one: for the axes "XY", ``name_X`` and then ``name_Y``."""
+    """Return the mechanism with a joint replaced by two: for the axes "XY", ``name_X`` and then ``name_Y``."""
     old, (a, b) = robot.joint(name), (np.eye(3)["XYZ".index(axis)] for axis in axes)
     cross = claim_name(f"{name}_{axes[0]}", {*robot.places})
     first = Joint(f"{name}_{axes[0]}", "continuous", old.parent, cross, old.placement, a, source=old.source)

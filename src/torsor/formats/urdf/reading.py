@@ -25,9 +25,9 @@ from torsor.spatial import axis_frame, from_rpy, make_pose
 # URDF elements other than links and joints: Drake's frames and loop joints are read, and unread elements are reported.
 #
 # An unknown element may affect the motion (a spring, a cable, an included file), so it is never dropped silently.
-# Elements without influence (collision, sensors, Gazebo and controller settings) are.
+# Elements that do not affect it (collision, sensors, Gazebo and controller settings) are dropped.
 
-# By element: the children that are read, or that have no influence on the motion.
+# By element: the children that are read, or that do not affect the motion.
 _KNOWN = {
     "robot": """link joint material transmission frame loop_joint gazebo sensor ros2_control mujoco camera plugin
         controller actuator drake:collision_filter_group collision_filter_group disable_collisions enable_collisions
@@ -116,7 +116,7 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
     for parent in parents:
         for element in parent:
             if "xacro" in element.tag:
-                continue  # the reader has its own message for it
+                continue  # the reader reports it separately
             if element.tag not in places[parent.tag]:
                 yield element.tag, element
             elif parent.tag == "link" and element.tag in ("gravity", "kinematic"):
@@ -132,13 +132,13 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
                 yield from ((f"frame><{child.tag}", child) for child in element)
 
 
-# Drake's and our own rotor elements, each with the elements of its gear ratio; the first match counts. Drake does not
-# read <mechanicalReduction>, which its files give as 1.
+# Drake's and our own rotor elements, each with the elements of its gear ratio; the first match is used. Drake does
+# not read <mechanicalReduction>, which is 1 in its files.
 _ROTORS = {
     "drake:rotor_inertia": ("drake:gear_ratio", "mechanicalReduction"),
     "rotorInertia": ("mechanicalReduction", "drake:gear_ratio"),
 }
-# Our own other motor elements, and the property that each gives.
+# Our other motor elements, and the property that each sets.
 _TAGS = {"stiffness": "stiffness", "damping": "damping", "friction": "coulomb", "axis": "axis", "carrier": "carrier"}
 
 
@@ -215,7 +215,7 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
 Surface = TypeVar("Surface", bound=Visual | Shape)
 _NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
 _ENDS = {"low": -0.5, "high": 0.5}
-_TOLERANCE = 1e-9  # of positions, over the size of the capsule
+_TOLERANCE = 1e-9  # of positions, relative to the size of the capsule
 
 
 def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
@@ -233,7 +233,7 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
 
 
 def joined_capsules(parts: list[Surface]) -> list[Surface]:
-    """Return visuals or shapes with capsules in place of their ``capsule_parts``; modified parts are kept."""
+    """Return visuals or shapes with ``capsule_parts`` replaced by capsules; modified parts are kept."""
     result, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])
@@ -266,7 +266,7 @@ def _end(capsule: Visual | Shape, side: float) -> np.ndarray:
 T = TypeVar("T")
 _SURPLUS_POINT = re.compile(r"^([-+]?\d*\.\d+)\.$", re.ASCII)  # 1.57.
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")  # the last one is Bullet's
-_WORLD = "world"  # in Drake's files a parent that needs no <link>
+_WORLD = "world"  # in Drake's files, a parent that needs no <link>
 _GRAVITY = (0.0, 0.0, -9.81)
 _AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
 EXPAND = "expand it first: xacro FILE > robot.urdf, or name it FILE.xacro"
@@ -309,7 +309,7 @@ class _Reader:
         # Only direct children: <transmission> and extensions contain elements with the same names.
         links, joints = self._each("link", self._link), self._each("joint", self._joint)
         if len(links) + len(joints) < len(self.root.findall("link")) + len(self.root.findall("joint")):
-            stop_reading()  # without them, the tree would have other faults
+            stop_reading()  # without these parts, the tree would have more faults
         names = {link.name for link in links}
         if links and _WORLD not in names and any(joint.parent == _WORLD for joint in joints):
             links.insert(0, Link(_WORLD))
@@ -337,7 +337,7 @@ class _Reader:
         return result
 
     def _check_macros(self) -> None:
-        """Reject xacro around links and joints or in place of their numbers; warn of leftovers elsewhere."""
+        """Reject xacro around links and joints or instead of their numbers; warn of leftovers elsewhere."""
         macros = [element for element in self.root if "xacro" in element.tag and element.tag not in _LEFT_OVER]
         around = [
             element for element in macros if any(element.find(f".//{tag}") is not None for tag in ("link", "joint"))
@@ -349,7 +349,7 @@ class _Reader:
         around += left if self.root.find("link") is None else []
         if around:
             raise ModelError("a xacro macro, not plain URDF", where=where_is(around[0]), fix=EXPAND)
-        self.macro = next(iter(macros), None)  # of a sensor, or of links without which the tree is not complete
+        self.macro = next(iter(macros), None)  # a macro of a sensor, or of links without which the tree is incomplete
         if left:
             message = f"<{left[0].tag}>, which xacro should have replaced, is ignored ({len(left)} in all)"
             message += ", and so are the links and joints that it stands for" if macros else ""
@@ -384,7 +384,7 @@ class _Reader:
         words = [_SURPLUS_POINT.sub(r"\1", word) for word in text.split()]
         values = floats_in(" ".join(words), len(words), most) or []
         if len(values) < count or any(values[count:]):
-            return list(numbers_in(text, count, message, where, most))  # which raises the error
+            return list(numbers_in(text, count, message, where, most))  # raises the error
         fault = ModelError(message, value=text, where=where, allowed="a number" if count == 1 else f"{count} numbers")
         refuse_or_warn(fault, self.strict, f"read as {' '.join(words[:count])}")
         return values[:count]
@@ -393,7 +393,7 @@ class _Reader:
         text: Any = default if element is None else element.get(attribute, default)
         try:
             value = float(text)
-        except (TypeError, ValueError):  # nothing, a comma or no number
+        except (TypeError, ValueError):  # missing, a comma, or not a number
             return self._numbers(element, attribute, 1, default, owner, most)[0]
         if -most <= value <= most and text.isascii() and "_" not in text:
             return value
@@ -479,7 +479,7 @@ class _Reader:
                     raise error.inside(where) from None
 
     def _geometry(self, element: Any, owner: str) -> dict[str, Any] | None:
-        """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh; None if none."""
+        """Return the common fields of visuals and collision shapes (shape, size, pose, name, mesh), or None."""
         geometry = element.find("geometry")
         shape = None if geometry is None else next((item for item in geometry if item.tag in _SIZES), None)
         if shape is None:
@@ -491,7 +491,7 @@ class _Reader:
         mesh = shape.get("filename")
         if not mesh:
             return result
-        file = self.finder.file(mesh)  # before its folders, to which it may add one
+        file = self.finder.file(mesh)  # resolved before ``folders`` is read, because it may add one
         return result | {"mesh": mesh, "path": file, "folders": self.finder.folders}
 
     # Joints

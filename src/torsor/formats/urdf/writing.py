@@ -40,9 +40,9 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     a joint becomes a motor with ratio 1 on the base. A coupling of two joints is a <mimic>: one of them has no
     coordinate of its own in the file.
 
-    A ``ModelWarning`` names what is not written (gravity other than (0, 0, -9.81), wheels, forces and limits that URDF
-    cannot express) and what other readers drop (springs, elastic joints; all but Drake also rotor inertias). Other
-    couplings, loops and spherical joints raise ``ModelError``.
+    A ``ModelWarning`` names properties that are not written (gravity other than (0, 0, -9.81), wheels, forces and
+    limits that URDF cannot express) and those that other readers drop (springs, elastic joints and, except in Drake,
+    rotor inertias). Other couplings, loops and spherical joints raise ``ModelError``.
     """
     write_file(path, (".urdf",), _Writer(mechanism, Path(path)).content)
 

@@ -29,7 +29,7 @@ from torsor.spatial import axis_frame, inverse_pose, make_pose
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers per velocity
-WORLD = ""  # the path of what is not a body
+WORLD = ""  # the path of anything that is not a body
 _TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
 _ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
 DEGREE = math.pi / 180
@@ -257,7 +257,7 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
         offset = -number_of(prim.GetAttribute(f"{key}:offset"))
     leader = scene.stage.GetPrimAtPath(targets[0])
     if not leader or leader == prim or len(targets) > 1:
-        why = "which are several" if len(targets) > 1 else "itself" if leader == prim else "which is missing"
+        why = "which are several joints" if len(targets) > 1 else "itself" if leader == prim else "which is missing"
         what = f"it mimics {', '.join(map(str, targets))}, {why}"
         raise ModelError(what, where=scene.where(prim), allowed="the path of another joint")
     if (leader.GetTypeName() == "PhysicsPrismaticJoint") == axis.startswith("rot") and "ratio" not in data:

@@ -81,7 +81,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     center, moments = vector_of(api.GetCenterOfMassAttr(), -np.inf), vector_of(api.GetDiagonalInertiaAttr())
     R = rotation_of(api.GetPrincipalAxesAttr())
     R = np.eye(3) if R is None else R
-    if "mass" in data and own_mass == decimal(data["mass"]) == 0:  # Torsor wrote a link without mass, not one of water
+    if "mass" in data and own_mass == decimal(data["mass"]) == 0:  # Torsor wrote a link without mass
         zeros = np.zeros(3), np.zeros((3, 3))
         com, inertia = data.get("com", zeros[0]), data.get("inertia", zeros[1])
         return float(data["mass"]), np.asarray(com, dtype=float), np.asarray(inertia, dtype=float)
@@ -116,7 +116,7 @@ def _newton_inertia(prim: Any) -> Array | None:
         return None
     try:
         return symmetric(frozen_array(np.array(moments, dtype=float), (6,), "", ""))
-    except (TypeError, ValueError):  # of which ModelError is one
+    except (TypeError, ValueError):  # including ModelError
         raise wrong_type(attribute, moments, "6 finite numbers: xx yy zz xy xz yz") from None
 
 
@@ -174,7 +174,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
             scene.left_out.note("meshes without faces, or with inconsistent points and faces", name)
             return None
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
-    scale = np.abs(scale)  # these are their own mirror images
+    scale = np.abs(scale)  # these shapes are their own mirror images
     prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE_SHAPES else None
     result = {"pose": pose, "name": name}
     if kind == "Cube":
@@ -202,7 +202,7 @@ def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(item) for item in data.get("scale", (1.0, 1.0, 1.0)))
-        file = scene.finder.file(mesh)  # before its folders, to which it may add one
+        file = scene.finder.file(mesh)  # resolved before ``folders`` is read, because it may add one
         folders = tuple(dict.fromkeys((*scene.folders, *scene.finder.folders)))
         allowed = file is not None and is_inside(split_prim(Path(file))[0], folders)
         if allowed or not part.GetAttribute("points").Get():
@@ -224,7 +224,7 @@ def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
 
 
 _TURNS = AXES[3:]
-# Attributes of bodies that change their motion: without gravity, with forces against their velocity.
+# Attributes of bodies that change their motion: disabled gravity, and damping.
 _BODY_EFFECTS = (
     "physxRigidBody:disableGravity",
     "physxRigidBody:linearDamping",
@@ -241,7 +241,7 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
     ``world``. A robot that no joint holds gets a free joint. ``base="floating"`` releases one that is held. Masses,
     lengths and forces are in stage units, angles in degrees, PhysX velocities in degrees per second; all are converted
     to SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A ``ModelWarning`` names
-    what is omitted; ``strict`` makes it an error.
+    omitted parts; ``strict`` makes it an error.
     """
     file, prim = split_prim(path)
     try:
@@ -345,7 +345,7 @@ class _Reader:
         return build(name, links, joints, frames, gravity, *settings, self._allowed())
 
     def _note_engine_features(self) -> None:
-        """Record what physics engines add to the motion of the articulation and the mechanism does not have."""
+        """Record properties that affect the articulation in physics engines but are not part of a mechanism."""
         note = self.scene.left_out.note
         for prim in self.scene.prims:
             kind, name = str(prim.GetTypeName()), prim.GetName()
@@ -361,8 +361,8 @@ class _Reader:
                 note(key, prim.GetName(), any(_entries(prim, key)))
 
     def _tree(self, base: str) -> dict[str, tuple[UsdJoint | None, str]]:
-        """Return, by body, the joint that moves it and the body before; a body that nothing holds has no joint."""
-        if base == "floating":  # what is welded to the world is released
+        """Return, by body, the joint that moves it and its parent body; a body that nothing holds has no joint."""
+        if base == "floating":  # bodies that are welded to the world are released
             welds = [item for item in self.joints if not (item.free or item.excluded)]
             held = [weld for weld in welds if WORLD in {end.body for end in weld.ends}]
             self.joints = [item for item in self.joints if not any(item is weld for weld in held)]

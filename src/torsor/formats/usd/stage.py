@@ -1,8 +1,8 @@
 """USD stages: their units, poses of prims, and exact numbers.
 
 Most attributes of UsdPhysics have single precision. A number of the schema is read as the shortest decimal that it
-represents, 1.3 and not 1.2999999523. Exact numbers are stored outside the schema, in the dictionary ``torsor`` of the
-customData of a prim. They count as long as they agree with the schema, so that a stage may be edited elsewhere.
+represents: 1.3, not 1.2999999523. Exact numbers are stored outside the schema, in the dictionary ``torsor`` of the
+customData of a prim. They are used as long as they agree with the schema, so that a stage may be edited elsewhere.
 """
 
 import math
@@ -130,7 +130,7 @@ def flag_of(attribute: Any, default: bool) -> bool:
 
 
 def own_data(prim: Any) -> Mapping[str, Any]:
-    """Return what Torsor wrote outside the schema of a prim, by name."""
+    """Return the data that Torsor wrote outside the schema of a prim, by name."""
     result = prim.GetCustomDataByKey(OWN)
     return result if isinstance(result, Mapping) else {}
 
@@ -287,13 +287,11 @@ class Scene:
         """Warn, or raise ModelError if reading is strict, of omissions and of bodies that move without mass."""
         light, wet = ([path for path in paths if path != base] for paths in (self.without_mass, self.of_water))
         if light:
-            message = (
-                f"there is no mass or inertia, and no collision shape that gives one, for {listing(light, most=4)}"
-            )
+            message = f"there is neither a mass nor a collision shape to compute it from for {listing(light, most=4)}"
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
             refuse_or_warn(ModelError(message, where=self.source, fix=fix), self.strict)
         if wet:
-            taken = "that of its collision shapes filled with water is used, as UsdPhysics specifies"
+            taken = "the mass of the collision shapes filled with water is used, as UsdPhysics specifies"
             message = f"no mass is given for {listing(wet, most=4)}: {taken}"
             fix = "if this is not intended, add mass (PhysicsMassAPI)"
             refuse_or_warn(ModelError(message, where=self.source, fix=fix), self.strict)

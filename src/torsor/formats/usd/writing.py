@@ -31,7 +31,7 @@ from torsor.spatial import axis_frame, make_pose, to_quaternion
 _KINDS = {"box": "Cube", "sphere": "Sphere", "ellipsoid": "Sphere", "cylinder": "Cylinder", "capsule": "Capsule"}
 _KINDS |= {"plane": "Plane", "mesh": "Mesh"}
 _SINGLE = ("float", "float3", "point3f", "vector3f", "color3f")
-# Attributes that may be infinite: without a limit.
+# Attributes that may be infinite, which means no limit.
 _LIMITS = ("lowerLimit", "upperLimit", "low", "high", "maxForce", "maxJointVelocity")
 _GREY = (0.7, 0.7, 0.7, 1.0)  # of a mesh part without a colour, next to others that have one
 
@@ -44,7 +44,7 @@ class Parts:
         self.stage = pxr.Usd.Stage.CreateInMemory()
         pxr.UsdGeom.SetStageMetersPerUnit(self.stage, 1.0)
         pxr.UsdPhysics.SetStageKilogramsPerUnit(self.stage, 1.0)
-        self.names = MeshNames(path, Omissions())  # surfaces in other stages are not only named here
+        self.names = MeshNames(path, Omissions())  # surfaces in other stages are written here, not only named
         self.taken: dict[str, set[str]] = defaultdict(set)
 
     def define(self, parent: str, name: str, kind: str) -> Any:
@@ -149,7 +149,7 @@ class Parts:
         if isinstance(shape, Shape):
             self.pxr.UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr("convexHull")
         elif shape.color is None and any(part.color for part in parts):
-            # The colours of the file, face by face, so that none of them counts as that of the visual.
+            # The colours of the file are written per face, so that none of them is read as the colour of the visual.
             shades = np.array([part.color or _GREY for part in parts], dtype=np.float32)
             colors = np.repeat(shades, [len(part.surface.faces) for part in parts], axis=0)
             rgb, opacity = np.ascontiguousarray(colors[:, :3]), np.ascontiguousarray(colors[:, 3])
@@ -179,7 +179,7 @@ def write_usd(mechanism: Mechanism, path: str | Path) -> None:
     the bodies at the poses of the links at position zero. Planar and helical joints become chains of joints with
     massless bodies between them. Springs and viscous friction become drives. Coulomb friction, rotor inertia, velocity
     limits and followers become PhysX attributes. Loops are joints outside the articulation. A ``ModelWarning`` names
-    what is not written, or what only Torsor reads. Elastic joints, flexible links and universal loops raise
+    properties that are not written, or that only Torsor reads. Elastic joints, flexible links and universal loops raise
     ``ModelError``.
     """
     write_file(path, SUFFIXES, _Writer(mechanism, Path(path)).content)
@@ -355,7 +355,7 @@ class _Writer:
         if physx:
             prim.AddAppliedSchema("PhysxJointAPI")
         for key, value in physx.items():
-            per = unit if key == _PHYSX["velocity_limit"] else 1.0  # degrees a second
+            per = unit if key == _PHYSX["velocity_limit"] else 1.0  # degrees per second
             prim.CreateAttribute(f"physxJoint:{key}", self.pxr.Sdf.ValueTypeNames.Float).Set(value / per)
         damping, stiffness, rest = viscous, 0.0, 0.0
         if motor is not None:

@@ -9,7 +9,7 @@ isometric strength is
 Extension strength increases as the trunk flexes. Keller and Roy (2002) found that it is greatest at the largest flexion
 of their range (-20 to 50 degrees), that flexion strength is greatest at 20 to 30 degrees, and that sex differences are
 much smaller after division by height times weight. Kocjan and Sarabon (2014) measured 504 N standing and 911 N sitting
-at the upper back (60 people, on average 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a lever arm of 0.375 m above
+at the upper back (60 people, on average 72.7 kg and 1.70 m): 0.16 and 0.28 m g h with a moment arm of 0.375 m above
 L5/S1. McKune (2012) found extension almost independent of the angle between 0 and 92 degrees. In Chaffin's tables, hip
 and torso strength together decrease with the angle.
 

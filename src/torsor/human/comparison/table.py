@@ -19,7 +19,7 @@ SAGITTAL = (
     *("hip_power", "knee_power", "ankle_power", "vertical", "forward"),
 )
 DIGITS = {"angle": 1, "moment": 2, "power": 2, "force": 1}
-HEAD = ("curve", "r2", "RMSE", "in SD", "source")
+HEAD = ("curve", "r", "RMSE", "in SD", "source")
 
 
 class CurveLikeness(NamedTuple):
@@ -59,9 +59,9 @@ class CurveLikeness(NamedTuple):
 
 
 class MeanLikeness(NamedTuple):
-    """Means of ``r2`` and ``rms_sd`` over a number of ``curves``; ``rms_sd`` is over those with a band, or None."""
+    """Means of ``correlation`` and ``rms_sd`` over ``curves`` curves; ``rms_sd`` is over those with a band, or None."""
 
-    r2: float
+    correlation: float
     rms_sd: float | None
     curves: int
 
@@ -149,7 +149,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         return as_text(self.__rich__(), width=110).rstrip()
 
     def __repr__(self) -> str:
-        return f"<LikenessTable: {len(self)} curves, mean r2 {self.mean.r2:.3f} of {self.mean.curves}>"
+        return f"<LikenessTable: {len(self)} curves, mean r {self.mean.correlation:.3f} of {self.mean.curves}>"
 
     def _repr_html_(self) -> str:
         facts = {f"note {k}": note for k, note in enumerate(self.notes, start=1)}
@@ -157,7 +157,13 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [
-            (row.title, f"{row.r2:.3f}", f"{row.rms:.{DIGITS[row.kind]}f} {row.unit}", _text(row.rms_sd), row.label)
+            (
+                row.title,
+                f"{row.correlation:.3f}",
+                f"{row.rms:.{DIGITS[row.kind]}f} {row.unit}",
+                _text(row.rms_sd),
+                row.label,
+            )
             for row in self.values()
         ]
 
@@ -167,7 +173,7 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         if len(means) > 1 and max(mean.curves for mean in means.values()) < len(SAGITTAL):
             means |= {"the first of each": self.mean}
         return [
-            (f"mean of {mean.curves} sagittal", f"{mean.r2:.3f}", "", _text(mean.rms_sd), label)
+            (f"mean of {mean.curves} sagittal", f"{mean.correlation:.3f}", "", _text(mean.rms_sd), label)
             for label, mean in means.items()
             if mean.curves
         ]
@@ -175,8 +181,8 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
 def _mean(rows: Sequence[CurveLikeness]) -> MeanLikeness:
     wide = [row.rms_sd for row in rows if row.rms_sd is not None]
-    r2 = float(np.mean([row.r2 for row in rows])) if rows else 0.0
-    return MeanLikeness(r2, float(np.mean(wide)) if wide else None, len(rows))
+    correlation = float(np.mean([row.correlation for row in rows])) if rows else 0.0
+    return MeanLikeness(correlation, float(np.mean(wide)) if wide else None, len(rows))
 
 
 def _shown(text: str) -> str:

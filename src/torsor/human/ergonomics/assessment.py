@@ -110,8 +110,8 @@ class Assessment:
         table.add_row(f"squared dose, {per_shift}", f"{dose.squared:.0f} N h", f"{dose.limit:.0f} N h")
         muscles = f"{100 * loads.muscles[k] / loads.compression[k]:.0f}"
         table.caption = (
-            f"Single equivalent muscles with lever arms of {self.model.erector:g} m (back), {self.model.abdominal:g} m "
-            f"(abdomen) and {self.model.lateral:g} m (side) carry {muscles} % of the largest compression."
+            f"Single equivalent muscles with moment arms of {self.model.erector:g} m (back), {self.model.abdominal:g} "
+            f"m (abdomen) and {self.model.lateral:g} m (side) carry {muscles} % of the largest compression."
         )
         table.caption_justify = "left"
         return table
@@ -220,7 +220,7 @@ def assess(
 
     ``age`` is the age group of the strengths ("young", "middle", "old"), or the age in years. The motion is repeated
     ``repetitions`` times per shift. ``frequency`` (lifts per minute), ``duration`` and ``coupling`` are inputs of the
-    lifting equation, which is evaluated for lifts. ``model`` contains the trunk lever arms.
+    lifting equation, which is evaluated for lifts. ``model`` contains the trunk moment arms.
 
     Example:
         >>> assess(3)

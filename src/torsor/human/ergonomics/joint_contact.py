@@ -5,7 +5,7 @@ together. At each instant the forces F of the muscle groups (``GROUPS``) are com
 
     minimise  sum (F_i / F_max,i)^2      subject to  R F = M,  0 <= F <= F_max
 
-with lever arms R and the net moments M of hip (flexion and adduction), knee and ankle. With A = R diag(F_max) the
+with moment arms R and the net moments M of hip (flexion and adduction), knee and ankle. With A = R diag(F_max) the
 optimum is u = F / F_max = clip(A^T y, 0, 1), where y solves A clip(A^T y, 0, 1) + e y = M. These four equations are
 solved for all instants at once by Newton's method. The small e keeps them solvable where the muscles are too weak; the
 missing moment is reported.
@@ -29,21 +29,21 @@ from torsor.human.terms.problem import REACTION_JOINTS, Samples, load_of, sample
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 
-# Muscle groups of a leg: maximum forces and lever arms of Geyer and Herr (2010) and Song and Geyer (2015).
+# Muscle groups of a leg: maximum forces and moment arms of Geyer and Herr (2010) and Song and Geyer (2015).
 #
-# Eleven groups act on hip (flexion and adduction), knee and ankle. Lever arms that change with the included angle phi
+# Eleven groups act on hip (flexion and adduction), knee and ankle. Moment arms that change with the included angle phi
 # of the joint are r(phi) = r_max cos(s (phi - phi_max)) with s such that r(phi_min) = r_min. The knee is straight at
 # 180 degrees, the foot is perpendicular to the shank at 90. The set describes a man of 80 kg and 1.80 m: forces are
-# scaled by mass, lever arms by height. Its hip lever arms (0.08 m) are longer than those of anatomical models (0.03 to
-# 0.07 m), so it needs less force there.
+# scaled by mass, moment arms by height. Its hip moment arms (0.08 m) are longer than those of anatomical models (0.03
+# to 0.07 m), so it needs less force there.
 
 MASS, HEIGHT = 80.0, 1.80  # kg and m of the reference person
 MOMENTS = ("hip_flexion", "hip_adduction", "knee_flexion", "ankle_flexion")  # coordinates without side
 JOINT_COORDINATES = {"hip": ("hip_flexion", "hip_adduction"), "knee": ("knee_flexion",), "ankle": ("ankle_flexion",)}
 
 
-class Lever(NamedTuple):
-    """A lever arm (m) about a coordinate, positive for flexion and adduction; it may depend on the included angle.
+class MomentArm(NamedTuple):
+    """A moment arm (m) about a coordinate, positive for flexion and adduction; it may depend on the included angle.
 
     It is ``largest`` at the included angle ``at`` (degrees) and ``least`` at ``least_at``; without these it is
     constant.
@@ -56,7 +56,7 @@ class Lever(NamedTuple):
     least_at: float = 0.0
 
     def of(self, included: Array) -> Array:
-        """Return the lever arm at included angles (degrees)."""
+        """Return the moment arm at included angles (degrees)."""
         if not self.least:
             return np.full(np.shape(included), self.largest)
         rate = np.arccos(self.least / abs(self.largest)) / np.radians(self.least_at - self.at)
@@ -65,27 +65,29 @@ class Lever(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A muscle group: its ``name``, maximum ``force`` (N), and lever arms."""
+    """A muscle group: its ``name``, maximum ``force`` (N), and moment arms."""
 
     name: str
     force: float
-    levers: tuple[Lever, ...]
+    arms: tuple[MomentArm, ...]
 
 
-# Angle of the largest lever arm, smallest lever arm, and its angle.
+# Angle of the largest moment arm, smallest moment arm, and its angle.
 _KNEE, _HEADS, _CALF = (165.0, 0.04, 45.0), (140.0, 0.02, 45.0), (100.0, 0.02, 180.0)
 GROUPS = (
-    Group("hip flexors", 2000.0, (Lever("hip_flexion", 0.08),)),
-    Group("glutei", 1500.0, (Lever("hip_flexion", -0.08),)),
-    Group("abductors", 3000.0, (Lever("hip_adduction", -0.06),)),
-    Group("adductors", 4500.0, (Lever("hip_adduction", 0.03),)),
-    Group("hamstrings", 3000.0, (Lever("hip_flexion", -0.08), Lever("knee_flexion", 0.05))),
-    Group("rectus femoris", 1200.0, (Lever("hip_flexion", 0.08), Lever("knee_flexion", -0.06, *_KNEE))),
-    Group("vasti", 6000.0, (Lever("knee_flexion", -0.06, *_KNEE),)),
-    Group("short biceps", 350.0, (Lever("knee_flexion", 0.04),)),
-    Group("gastrocnemius", 1500.0, (Lever("knee_flexion", 0.05, *_HEADS), Lever("ankle_flexion", -0.06, *_CALF))),
-    Group("soleus", 4000.0, (Lever("ankle_flexion", -0.06, *_CALF),)),
-    Group("tibialis anterior", 800.0, (Lever("ankle_flexion", 0.04, 80.0, 0.01, 180.0),)),
+    Group("hip flexors", 2000.0, (MomentArm("hip_flexion", 0.08),)),
+    Group("glutei", 1500.0, (MomentArm("hip_flexion", -0.08),)),
+    Group("abductors", 3000.0, (MomentArm("hip_adduction", -0.06),)),
+    Group("adductors", 4500.0, (MomentArm("hip_adduction", 0.03),)),
+    Group("hamstrings", 3000.0, (MomentArm("hip_flexion", -0.08), MomentArm("knee_flexion", 0.05))),
+    Group("rectus femoris", 1200.0, (MomentArm("hip_flexion", 0.08), MomentArm("knee_flexion", -0.06, *_KNEE))),
+    Group("vasti", 6000.0, (MomentArm("knee_flexion", -0.06, *_KNEE),)),
+    Group("short biceps", 350.0, (MomentArm("knee_flexion", 0.04),)),
+    Group(
+        "gastrocnemius", 1500.0, (MomentArm("knee_flexion", 0.05, *_HEADS), MomentArm("ankle_flexion", -0.06, *_CALF))
+    ),
+    Group("soleus", 4000.0, (MomentArm("ankle_flexion", -0.06, *_CALF),)),
+    Group("tibialis anterior", 800.0, (MomentArm("ankle_flexion", 0.04, 80.0, 0.01, 180.0),)),
 )
 NAMES = tuple(group.name for group in GROUPS)
 
@@ -95,23 +97,21 @@ def largest_forces(person: Person) -> Array:
     return np.array([group.force for group in GROUPS]) * person.mass / MASS
 
 
-def lever_arms(person: Person, flexions: Array) -> Array:
-    """Return lever arms (K, 4, 11) (m) about ``MOMENTS`` at angles (K, 4) (rad), positive for flexion and adduction."""
+def moment_arms(person: Person, flexions: Array) -> Array:
+    """Return moment arms (K, 4, 11) (m) about ``MOMENTS`` at angles (K, 4) (rad), positive in flexion and adduction."""
     degrees, scale = np.degrees(flexions), person.height / HEIGHT
     arms = np.zeros((len(flexions), len(MOMENTS), len(GROUPS)))
     for k, group in enumerate(GROUPS):
-        for lever in group.levers:
-            row = MOMENTS.index(lever.coordinate)
-            straight = 90.0 if lever.coordinate == "ankle_flexion" else 180.0
-            arms[:, row, k] = scale * lever.of(straight - degrees[:, row])
+        for arm in group.arms:
+            row = MOMENTS.index(arm.coordinate)
+            straight = 90.0 if arm.coordinate == "ankle_flexion" else 180.0
+            arms[:, row, k] = scale * arm.of(straight - degrees[:, row])
     return arms
 
 
 def crosses(joint: str) -> Array:
     """Return which groups (11,) cross a joint ("hip", "knee" or "ankle"), as 0 and 1."""
-    return np.array(
-        [float(any(lever.coordinate in JOINT_COORDINATES[joint] for lever in group.levers)) for group in GROUPS]
-    )
+    return np.array([float(any(arm.coordinate in JOINT_COORDINATES[joint] for arm in group.arms)) for group in GROUPS])
 
 
 MAX_NEWTON_STEPS, MAX_HALVINGS = 60, 30  # maximum number of Newton steps, and of halvings per step
@@ -166,7 +166,7 @@ def contact_of(body: Robot, person: Person, samples: Samples, side: str) -> Join
     """Return the estimated joint contact forces of a leg in a sampled motion."""
     places = [body.coordinate_names.index(f"{side}_{name}") for name in MOMENTS]
     strongest = largest_forces(person)
-    forces, missing = muscle_forces(lever_arms(person, samples.q[:, places]), samples.torques[:, places], strongest)
+    forces, missing = muscle_forces(moment_arms(person, samples.q[:, places]), samples.torques[:, places], strongest)
     contacts = {}
     for k, joint in enumerate(REACTION_JOINTS):
         up = body.pose(samples.q, f"{side}_{BONES[joint]}")[:, :3, 1]

@@ -1,7 +1,7 @@
 """Loads on the lowest lumbar disc, L5/S1: moment, compression and shear with single equivalent muscles.
 
 The wrench that the sacrum exerts on the body above the disc follows from the joint reactions of any motion. Muscles
-with one lever arm per direction balance its moment and compress the disc:
+with one moment arm per direction balance its moment and compress the disc:
 
     F_m = M_extension / r_e + M_flexion / r_a + |M_lateral| / r_l
     C = F_m + F . n      S = F . t
@@ -80,12 +80,12 @@ LINK_ABOVE_PELVIS = "spine1/spine1_flexion"  # the first link above the pelvis: 
 
 @dataclass(frozen=True)
 class LumbarModel:
-    """Position of the disc, and lever arms of its muscles (m).
+    """Position of the disc, and moment arms of its muscles (m).
 
     ``height`` is the height of L5/S1 above the midpoint of the hips, for a 1.741 m tall man (0.10 to 0.11 m in the
     literature), and ``behind`` its distance behind this midpoint. Both are proportional to body height. ``erector``,
-    ``abdominal`` and ``lateral`` are lever arms of the muscles for trunk extension, flexion and lateral bending: 0.05 m
-    (0.04 to 0.065 in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in
+    ``abdominal`` and ``lateral`` are moment arms of the muscles for trunk extension, flexion and lateral bending: 0.05
+    m (0.04 to 0.065 in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in
     standing.
 
     Example:

@@ -305,13 +305,12 @@ class StrideCurves:
         return given_references(references, self.side, StrideCurves)
 
     def likeness(self, references: Any = None) -> LikenessTable:
-        """Return the similarity of the curves to measured ones: a table of r2 and RMSE, by curve name.
+        """Return the similarity of the curves to measured ones: a table of correlations r and RMSE, by curve name.
 
         ``references`` are names of built-in references (from ``REFERENCES``, or "Schwartz 2008"), recording files
         (.mot, .sto, .csv, .npz; a tuple of files is one recording), mappings {"knee_flexion": values (K,), (mean, sd),
         or strides (N, K)}, another ``Stride``, a result of ``recorded_walk`` or ``torsor.human.measured``, or a list of
-        these. None selects all built-in references. r2 is the squared correlation. "RMSE in SD" is the RMSE divided
-        by the mean standard deviation.
+        these. None selects all built-in references. "RMSE in SD" is the RMSE divided by the mean standard deviation.
 
         Example:
             >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP

@@ -224,7 +224,9 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
         words = shorten(SOURCES.get(source, source), LEGEND_CHARACTERS, placeholder=" ...")
         if mean.curves:
             sd = "" if mean.rms_sd is None else f", RMSE {mean.rms_sd:.2f} SD"
-            words += f"\n    r2 {mean.r2:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
+            words += (
+                f"\n    r {mean.correlation:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
+            )
         axes.plot([], [], "--" if source in dashed else ":", color=colour, linewidth=1.3, label=label_of_title(words))
     axes.axis("off")
     axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MAX_SOURCES else 2)

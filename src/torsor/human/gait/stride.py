@@ -242,8 +242,10 @@ class Stride(Result, StrideCurves):
             "vertical force": ", ".join(f"{name} {100 * part:.0f} %" for name, part in vertical.items()) + " of weight",
             "positive work": f"{self.energy.cost_of_transport:.3f} J/(kg m)",
         }
-        rows = [(name, f"{likeness.r2:.2f}", f"{likeness.rms:.3g}") for name, likeness in self.likeness().items()]
-        head = ("compared with people", "r2", "RMSE") if rows else ()
+        rows = [
+            (name, f"{likeness.correlation:.2f}", f"{likeness.rms:.3g}") for name, likeness in self.likeness().items()
+        ]
+        head = ("compared with people", "r", "RMSE") if rows else ()
         return Summary(f"{self.side.capitalize()} stride", facts, head, rows)
 
     def report(self, width: int = 110) -> str:

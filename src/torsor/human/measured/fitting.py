@@ -26,7 +26,7 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-RIDGE = 1e-11  # m^2, relative to the sum of weights, on the diagonal: lever arms of 3 um, below marker accuracy
+RIDGE = 1e-11  # m^2, relative to the sum of weights, on the diagonal: moment arms of 3 um, below marker accuracy
 HOLD_STIFFNESS = 1e9  # stiffness, relative to the diagonal, that holds a variable
 MAX_HELD_ROUNDS = 8  # rounds in which variables are held at bounds or released
 MAX_STEP = 1.0  # rad, m: largest step
@@ -150,7 +150,7 @@ class Fitted:
         return Fitted(*parts)
 
 
-# m^2, relative to the largest weight: below a lever arm of 10 mm, a typical marker error turns a joint by half a
+# m^2, relative to the largest weight: below a moment arm of 10 mm, a typical marker error turns a joint by half a
 # radian.
 MIN_PIVOT = 1e-4
 

@@ -308,7 +308,7 @@ class GroundForces(TimedData):
         return np.linalg.norm(self.forces, axis=2) if up is None else self.forces[:, :, up[0]] * up[1]
 
     def loaded(self, threshold: float = LOAD_THRESHOLD) -> Flags:
-        """Return whether plates carry more than ``threshold`` N (K, P)."""
+        """Return a mask (K, P) of the plates that carry more than ``threshold`` (N)."""
         return self.vertical > threshold
 
     def in_axes(self, axes: str) -> "GroundForces":

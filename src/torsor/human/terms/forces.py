@@ -50,7 +50,7 @@ def metres(node: Node) -> ca.SX:
 
 MIN_VERTICAL_FORCE = 0.05  # lower bound of the vertical force, as a fraction of the weight
 SLIP_SPEED = 0.03  # m/s: body weight on a foot that slips at this speed costs as much as a torque at its strength
-MOMENT_ARM = 0.1  # lever arm (m) that makes moments dimensionless together with the weight
+MOMENT_ARM = 0.1  # moment arm (m) that makes moments dimensionless together with the weight
 CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in CURVED_JOINTS)  # coordinates with strength curves
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
 

@@ -287,7 +287,7 @@ class Instability(Grounded, Cost):
 # Tendons of the stance leg: the muscles of ankle and knee act on the bones through springs.
 #
 # A tendon carries the force F of its muscle and stretches by x = e_ref l_slack sqrt(F / F_max), with e_ref = 0.04
-# (Geyer and Herr 2010). p = F / F_max, r is the lever arm, and b = e_ref l_slack / r is the angle by which a joint
+# (Geyer and Herr 2010). p = F / F_max, r is the moment arm, and b = e_ref l_slack / r is the angle by which a joint
 # bends at the largest force while its muscle keeps its length:
 #
 #     torque = -r F_max p      power of the muscle = torque (v - b d sqrt(p)/dt)
@@ -302,10 +302,10 @@ LINEAR_FORCE = 0.02  # d: the relative force below which a tendon is linear
 
 
 class Tendon(NamedTuple):
-    """A tendon: the largest ``force`` of its muscle (N), the ``lever`` arm and the ``slack`` length (m)."""
+    """A tendon: the largest ``force`` of its muscle (N), the moment ``arm`` and the ``slack`` length (m)."""
 
     force: float
-    lever: float
+    arm: float
     slack: float
 
 
@@ -330,7 +330,7 @@ def stretch_slope(p: ca.SX) -> ca.SX:
 
 def springs(person: Person) -> Array:
     """Return the largest torque (N m) and stretch (rad) of each of ``EXTENSORS`` (2, 2), scaled to a person."""
-    torques = np.array([sum(tendon.force * tendon.lever for tendon in tendons) for tendons in EXTENSORS.values()])
+    torques = np.array([sum(tendon.force * tendon.arm for tendon in tendons) for tendons in EXTENSORS.values()])
     work = np.array([sum(tendon.force * STRAIN * tendon.slack for tendon in tendons) for tendons in EXTENSORS.values()])
     size = person.mass / MASS * person.height / HEIGHT
     return np.stack([size * torques, work / torques], axis=1)

@@ -158,7 +158,7 @@ class Clearance:
         return float(value), np.einsum("tp,tpj->tj", by_distance, distances.gradient[:, self._moving]) / len(q)
 
     def distances(self, q: Array) -> Array:
-        """Return the minimum distance (T,) in m of postures q (T, n): infinite without pairs, a lower bound if far."""
+        """Return the minimum distance (T,) in m of postures q (T, n): infinite without pairs, a bound if large."""
         if not self.model.pairs:
             return np.full(len(q), np.inf)
         return np.asarray(self.model(q).distance[:, self._moving].min(axis=1, initial=np.inf))
@@ -169,7 +169,7 @@ class Clearance:
         return np.asarray(self.model.depends.any(axis=1))
 
 
-CHECKS_PER_HARMONIC = 40  # instants per harmonic at which limits are checked during the search
+CHECKS_PER_HARMONIC = 40  # instants per harmonic at which the search checks limits
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ BARRIERS = (0.1, 0.01, 0.001)  # barrier weights; each starts from the solution 
 CANDIDATES = 30  # random motions; the best one is the initial guess
 SCALES = (1.0, 0.5, 0.2)  # scales of each motion: smaller motions may need less force
 CLEARANCE_SCALES = (*SCALES, 0.1, 0.05, 0.02)  # candidates if shapes must stay apart
-MAX_CENTRE_TRIALS = 100  # random centres that are tried until shapes are apart
+MAX_CENTRE_TRIALS = 100  # random centres that are tried to find one without collisions
 PERIOD_RANGE = (1e-3, 1e6)  # s, minimum and maximum
 RATE_RANGE = (1e-3, 1e9)  # Hz, minimum and maximum
 NOISE_RANGE = (1e-12, 1e12)  # N m and N, minimum and maximum
@@ -268,7 +268,7 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
 
 
 def _middle(design: Design, rng: np.random.Generator) -> Array:
-    """Return the centre (n,) of a random motion, relative to the half ranges, with shapes apart if possible."""
+    """Return the centre (n,) of a random motion, relative to the half ranges, without collisions if possible."""
     n = design.robot.nv
     middle = rng.uniform(-0.3, 0.3, size=n)
     if design.clearance is None:
@@ -383,7 +383,7 @@ def _check_same(robot: Robot, other: MeasuredRobot) -> None:
         regressors, others = (model.to(dtype="float64").inertial.regressor(q, 0 * a, a) for model in (robot, other))
         same = np.allclose(regressors, others, rtol=1e-6, atol=1e-6 * np.abs(regressors).max(initial=0.0))
     if not same:
-        message = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
+        message = f"measured belongs to {other.name!r}, whose links, geometry or gravity differ from {robot.name!r}"
         fix = "pass the measured robot, or measurements of this robot"
         raise ModelError(message, where=f"{robot.name}: excite", fix=fix)
 

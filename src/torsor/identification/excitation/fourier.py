@@ -69,7 +69,7 @@ class Series:
 POINTS_PER_PERIOD = 401  # instants per period in figures and tables
 LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
-FORCES_TITLE = "Forces of the robot as given"
+FORCES_TITLE = "Forces of the given robot"
 
 
 class ExcitationInstants:
@@ -309,7 +309,7 @@ class Excitation(Result):
             "status": self.status,
         }
         if self.settings.get("distance") is not None:
-            facts["least distance of shapes"] = f"{self.settings['distance']:.4g} m"
+            facts["minimum distance of shapes"] = f"{self.settings['distance']:.4g} m"
         ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, POINTS_PER_PERIOD))[1:]]
         rates = units(self.robot)[1]
         rows = [

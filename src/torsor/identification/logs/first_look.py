@@ -45,8 +45,8 @@ class Signal(NamedTuple):
     """One coordinate of a log: span of q, maximum v, a and force, encoder step and noise, in SI units.
 
     ``force`` is the total force, including measured environment wrenches. ``left`` is the part of it (%, root mean
-    square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for a
-    coordinate without a position of its own, as for quaternions.
+    square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for
+    coordinates without their own position, such as those of quaternions.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Signal(NamedTuple):
     left: float
 
 
-HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")
+HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "unexplained %")
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +358,7 @@ def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Ite
         np.divide(100 * rest, drives, percents, where=drives > 0)
     if percents.any():
         k = int(np.argmax(percents))
-        text += f"; of the drives alone, the model leaves {percents[k]:.3g} % at most, of {robot.coordinate_names[k]!r}"
+        text += f"; for the drives alone, the model leaves at most {percents[k]:.3g} % ({robot.coordinate_names[k]!r})"
     yield text
 
 
@@ -395,7 +395,7 @@ def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left
     for j, name in enumerate(robot.coordinate_names):
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
         percent = 100 * math.sqrt(left[j]) if np.isfinite(left[j]) else math.nan
-        ends, step, deviation = (math.nan, math.nan), 0.0, math.nan  # a coordinate without a position of its own
+        ends, step, deviation = (math.nan, math.nan), 0.0, math.nan  # a coordinate without its own position
         if j in places:
             q = np.concatenate([log.q[:, places[j]] for log in logs])
             ends, step, deviation = (float(q.min()), float(q.max())), quantum(q), float(noise[places[j]])

@@ -1,6 +1,6 @@
-"""How well a motion explains the measured forces with free parameters, fitted for each coordinate separately.
+"""Fit of the measured forces with free parameters along a motion, for each coordinate separately.
 
-    tau_j = known_j(q, v, a) + Y_j(q, v, a) x + c        x: base parameters with friction, c: the offset of a sensor
+    tau_j = known_j(q, v, a) + Y_j(q, v, a) x + c        x: base parameters with friction, c: sensor offset
 
 Only the robot geometry enters. The unexplained part of the force ranks delays, cutoffs, signs and column orders.
 x reveals impossible signs, such as a negative inertia.
@@ -74,7 +74,7 @@ class ForceModel:
         return self.of(q, v, a, used).fit(tau)
 
     def scores(self, segment: Segment, cutoffs: Array) -> Array:
-        """Return how well the model fits a segment differentiated with each of ``cutoffs`` (Hz, decreasing).
+        """Return scores of the model fit for a segment differentiated with each of ``cutoffs`` (Hz, decreasing).
 
         Lower scores are better. All scores use the same samples, at least one period of the lowest cutoff from the
         ends.

@@ -29,10 +29,10 @@ from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, un
 #     force = ["Fx", "Fy", "Fz"]      columns, N
 #     moment = ["Mx", "My", "Mz"]     columns, N m
 #     axes = "local"                  axes of the link or frame; "world": axes of the robot base
-#     origin = [0.3, 0.1, 0.0]        of a plate, m in base axes: moments are about it
-#
-# Moments are about the place, or about the origin of the plate. Without ``moment``, as of sensors with three axes, they
-# are zero there. For other units, use factors: ``scale = {wrenches = ...}``.
+#     origin = [0.3, 0.1, 0.0]        reference point of the moments of a plate, m in base axes
+
+# # Moments are about the place, or about the origin of the plate. Without ``moment`` (three-axis sensors), they are
+# zero there. For other units, use factors: ``scale = {wrenches = ...}``.
 
 WRENCH_KEYS = ("force", "moment", "axes", "origin")
 WRENCHES = "wrenches"
@@ -75,7 +75,7 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 
     Rows with missing numbers are NaN.
     """
-    assert isinstance(robot, Robot)  # ``wrench_columns`` raises for others
+    assert isinstance(robot, Robot)  # ``wrench_columns`` raises ModelError for others
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
     external = np.full((len(q), len(robot.links), 6), np.nan)
     external[whole] = 0.0
@@ -89,7 +89,7 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
         force, at = values[whole, at : at + 3], at + 3
         if "origin" in own:
             if axes != "world":
-                raise ModelError("a force plate with an origin has local axes", where=where, fix='write axes = "world"')
+                raise ModelError("a plate with an origin needs world axes", where=where, fix='write axes = "world"')
             arm = frozen_array(own["origin"], (3,), where, "origin") - robot.pose(q[whole], place)[:, :3, 3]
             moment = moment + np.cross(arm, force)
         external[whole] += robot.wrench_at(q[whole], place, moment, force, axes=axes)
@@ -302,7 +302,7 @@ def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array |
 
 
 class _Base(NamedTuple):
-    """The times (N,) of a signal, whether the file has them, and the lines of its file."""
+    """The times (N,) of a signal, whether the file contains them, and the line numbers."""
 
     source: str
     times: Array
@@ -430,9 +430,9 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
     if free and "current" not in columns:
         return ""
     if ("tau" in columns) == ("current" in columns):
-        message, fix = "there are no columns of 'tau' or 'current'", "add the force columns"
+        message, fix = "there are no columns for 'tau' or 'current'", "add the force columns"
         if "tau" in columns:
-            message, fix = "there are columns of both 'tau' and 'current'", "remove one of them"
+            message, fix = "there are columns for both 'tau' and 'current'", "remove one of them"
         raise ModelError(message, where=where, allowed="one of them", fix=fix)
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
@@ -440,8 +440,8 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
             "contain 'current', but there are no torque constants", argument="columns", where=given.source, fix=fix
         )
     if "tau" in columns and drives.constants is not None:
-        fix = "name the columns 'current' in place of 'tau', or remove the constants"
-        raise ModelError("there are torque constants, but no columns of 'current'", where=given.source, fix=fix)
+        fix = "name the columns 'current' instead of 'tau', or remove the constants"
+        raise ModelError("there are torque constants, but no columns for 'current'", where=given.source, fix=fix)
     if "current" in columns and drives.sides["tau"] == "joint" and (drives.matrix != np.eye(len(drives.matrix))).any():
         fix = 'write side = {q = ..., tau = "motor"}: currents times torque constants are forces of the motors'
         raise ModelError("currents are given at the motors, but forces at the joints", where=given.source, fix=fix)
@@ -453,7 +453,7 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
     if own.source == main.source and np.array_equal(own.times, main.times, equal_nan=True):
         return values
     if not own.has_times and not main.has_times and len(own.times) != len(main.times):
-        found = f"{len(own.times)} rows, and {len(main.times)} in {main.source}"
+        found = f"there are {len(own.times)} rows, but {len(main.times)} in {main.source}"
         raise ModelError(found, where=own.source, allowed="the same number of rows in all files of a run")
     if np.array_equal(own.times, main.times, equal_nan=True):
         return values

@@ -96,7 +96,7 @@ class Gears:
     def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the motors that drive several joints, as in ``identify(couplings=...)``.
 
-        Each has the rates of the joints ``names`` (n) relative to its own joint: R[k, j] / R[k, k].
+        Each contains the rates of the joints ``names`` (n) relative to its own joint: R[k, j] / R[k, k].
         """
         motors = {}
         for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):
@@ -167,7 +167,7 @@ ESTIMATED = "estimate"
 
 @dataclass(frozen=True)
 class LogMap:
-    """The location of the signals of a log, and their conversion to measurements.
+    """The location of the signals in a log, and their conversion to measurements.
 
     ``columns`` maps "time", "q", "v", "a", "tau" or "current" to column headers, or to column numbers from 0, in
     coordinate order. The time may be a table {"q": header, "tau": header}. "temperature" is one column, or one for each

@@ -17,7 +17,7 @@ from torsor.identification.logs.sampling import longest_of
 
 NEGATIVE_DEVIATIONS = 5.0  # deviations by which an inertia or friction must be negative
 POSITIVE_DEVIATIONS = 3.0  # deviations by which the other one may be positive
-# A delay is reported above all three: fraction of a step, s, decrease of the sum of log(variance).
+# A delay is reported if it exceeds all three: fraction of a step, s, decrease of the sum of log(variance).
 MIN_DELAY_STEPS, MIN_DELAY, MIN_DELAY_GAIN = 0.2, 5e-4, 0.1
 MIN_SPEED_SPAN = 1e-3  # rad/s or m/s: minimum speed span for an inertia estimate
 MAX_FORCE_RATIO = 20.0  # ratio between measured and expected forces
@@ -52,8 +52,8 @@ def delay_findings(
 
 def _left(after: float, before: float, name: str) -> str:
     """Return text on the residual fractions of a force's variance ``after`` and ``before`` a correction."""
-    text = f"then the model leaves {100 * math.sqrt(after):.3g} % of the force of {name!r}"
-    return f"{text}, and {100 * math.sqrt(before):.3g} % as it is"
+    text = f"with this correction, the model leaves {100 * math.sqrt(after):.3g} % of the force of {name!r}"
+    return f"{text}, without it {100 * math.sqrt(before):.3g} %"
 
 
 def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
@@ -99,7 +99,7 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
 
 
 def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force is mostly unexplained by the model with any parameters."""
+    """Yield coordinates whose force the model mostly does not explain with any parameters."""
     for name, part in zip(model.robot.coordinate_names, left, strict=True):
         if part > MAX_UNEXPLAINED_PART:
             percent = 100 * math.sqrt(part)
@@ -115,18 +115,18 @@ def together_findings(model: ForceModel, motion: Motion, left: Array, source: st
     if common[worst] > max(MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO * left[worst]):
         name = model.robot.coordinate_names[worst]
         message = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
-        message += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
+        message += f"{name!r} unexplained, separate parameters {100 * math.sqrt(left[worst]):.3g} %"
         fix = "check the joint zeros, the direction of gravity, the force units and the robot geometry"
         yield LogFinding("together", source, message, fix, float(common[worst]))
 
 
-# Column errors that a force fit reveals: another order, sign, offset or unit explains much more.
+# Column errors that a force fit reveals: a different order, sign, offset or unit explains much more.
 #
 # Each hypothesis changes the motion or the forces; each coordinate is then fitted with unknown parameters
 # (``force_model``). The best one is reported if the residual decreases clearly, and the search continues from it.
 
 TRIAL_SAMPLES = 800
-MAX_COLUMN_ERRORS = 3  # errors that are searched, one after the other
+MAX_COLUMN_ERRORS = 3  # maximum number of errors that are searched for, one after the other
 # Minimum decrease of the sum of log(residual variance), and of one residual variance.
 MIN_TOTAL_GAIN, MIN_SINGLE_GAIN = 1.5, 2.5
 EQUIVALENCE_TOLERANCE = 0.1  # mean log(residual variance): hypotheses that differ by less are equivalent
@@ -217,7 +217,7 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
         words = QUARTER_OFFSETS.get(shift, f"about {shift:.3g}")
-        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are hard to distinguish
+        offsets = tried(_offsets(model.robot, {shift: words}))  # the zeros of parallel axes are hard to distinguish
         candidates = [
             *(each for each in candidates if each.what.kind != "offset"),
             *(offset for offset in offsets if offset.clear),

@@ -22,12 +22,12 @@ from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, lo
 # The cutoff of the differentiation filter, from the signal spectra.
 #
 # Sensor noise is assumed to be white. Its power N per frequency is that of the spectrum at the highest
-# frequencies, where no robot moves. Power clearly above it is the motion, S(f). The filter H of a cutoff
-# leaves the expected squared error of the k-th derivative
+# frequencies, where no robot moves. Power clearly above it is the motion, S(f). The filter H with a given cutoff
+# causes the expected squared error of the k-th derivative
 #
 #     J = sum over f of (2 pi f)^2k [(1 - H)^2 S + H^2 N]        k = 2 for positions, 1 for velocities
 #
-# and the cutoff minimises the sum of J over all moving coordinates, each relative to sum (2 pi f)^2k S. This is a
+# The cutoff minimises the sum of J over all moving coordinates, each relative to sum (2 pi f)^2k S. This is a
 # Wiener filter of a given shape.
 
 CANDIDATES = 60  # number of cutoffs that are compared
@@ -118,9 +118,9 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
 # the noise of their coordinate:
 #
 #     shift - truth = sum of g_t r_t / sum of g_t^2
-#
-# with the sum over t of what is correlated in time (``covariance.py``): forces are smooth, and so is the noise that the
-# filter of the motion leaves.
+
+# # with correlation in time taken into account (``estimation.meat``), because forces are smooth, and so is the noise
+# that the motion filter leaves.
 
 MAX_DELAY = 0.1  # s, range of the delay search
 SHIFT_COUNT = 21  # initial number of shifts
@@ -150,7 +150,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     q, v, a = (x[thin] for x in motion)
     fits = model.of(q, v, a)
 
-    # Interpolation that averages noise would favour shifts between samples; quintics of smooth forces do not.
+    # Interpolation that averages noise would favour shifts between samples; quintics through smoothed forces do not.
     smooth = differentiate(t, tau, FORCE_CUTOFF_RATIO / float(np.median(np.diff(t))), where=where)
 
     def left(shift: float) -> Array:
@@ -211,7 +211,7 @@ class Samples(NamedTuple):
     external: Array | None = None
 
     def every(self, step: int) -> Samples:
-        """Return every so many samples."""
+        """Return every ``step``-th sample."""
         cut: dict[str, Any] = {name: None if x is None else x[::step] for name, x in self._asdict().items()}
         return Samples(**cut)
 

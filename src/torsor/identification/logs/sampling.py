@@ -1,8 +1,8 @@
 """Sampling: the segments of a log between gaps, and equal steps within each of them.
 
 Time stamps that are rounded equal steps are replaced by the equal steps. Other unequal steps are resampled:
-positions and rates by the cubic through the four nearest samples, forces linearly, which does not overshoot where
-friction jumps.
+positions and rates by the cubic through the four nearest samples, forces by linear interpolation, which does not
+overshoot where friction jumps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_SEGMENT_SAMPLES = 8  # minimum samples per segment, required by the filter
 
 
 class Sampling(NamedTuple):
-    """How a log is sampled: the median ``step`` (s), ``gaps`` (k,) as first samples of segments, and ``how``.
+    """The sampling of a log: the median ``step`` (s), ``gaps`` (k,) as first samples of segments, and ``how``.
 
     ``how`` is "equal", "rounded" (equal steps with rounded stamps) or "unequal". ``spread`` is the largest deviation of
     a step within a segment, as a fraction of the median step.

@@ -107,7 +107,7 @@ def _slow(log: Log) -> Iterator[LogFinding]:
     if step >= MAX_TIME_STEP and (log.v is None or log.a is None):
         unit = next((unit for unit, longest in TIME_UNITS.items() if step < longest), "ns")
         message = f"the usual step is {step:.4g} s: is the time in {unit}?"
-        fix = f'write units = {{time = "{unit}"}} in the map, or the head "time [{unit}]"; none, if the log is so slow'
+        fix = f'write units = {{time = "{unit}"}} in the map, or the header "time [{unit}]", unless it is this slow'
         yield LogFinding("time", log.source, message, fix, step)
 
 
@@ -252,7 +252,7 @@ def rate_findings(
     """
     x, y = measured - measured.mean(axis=0), derived - derived.mean(axis=0)
     sizes = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))
-    alike = (x.T @ y) / np.where(sizes > 0, sizes, 1.0)  # of measured column i with derived coordinate j
+    alike = (x.T @ y) / np.where(sizes > 0, sizes, 1.0)  # correlation of measured column i with derived coordinate j
     rate = {"v": "velocities", "a": "accelerations"}[what]
     for j, name in enumerate(robot.coordinate_names):
         place, own_correlation = f"{source}: {what} of {name!r}", float(alike[j, j])
@@ -264,7 +264,7 @@ def rate_findings(
                 f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
             )
             message, fix = (
-                f"{message}, with its own {own_correlation:.3f}",
+                f"{message}, and {own_correlation:.3f} with its own",
                 f"correct the order of the columns of {what}",
             )
             yield LogFinding("swapped", place, message, fix, float(alike[j, other]))
@@ -384,9 +384,9 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
 
     An error requires a revolute joint beyond three times its limits and more than one turn, while all joints would be
     within their limits in degrees. Twice the limits cause a warning. So does a joint without limits that spans more
-    than three turns, but at most one turn in degrees.
+    than three turns, but at most one turn if they are degrees.
     """
-    angles = [  # of joints with one coordinate, and of their motors
+    angles = [  # the angles of joints with one coordinate, and of their motors
         (at.q.start, at.v.start)
         for joint, at in zip(robot.joints, robot.coordinates, strict=True)
         if joint.nv == 1 and joint.nq == 1 and joint.kind.turns[0] and not joint.follows

@@ -1,4 +1,4 @@
-"""Flexible links: beams by assumed modes, and rods by strain modes (docs/compute/flexible.md)."""
+"""Flexible links: beams with assumed modes, and rods with strain modes (docs/compute/flexible.md)."""
 
 from torsor.mechanism.flexible import Modes
 from torsor.mechanism.flexible_links.beams import beam

@@ -1,9 +1,10 @@
 """Modes of a uniform beam from its properties, by the Ritz method with polynomials.
 
-Bending along y and z has the trial functions x^2 P_j, torsion x P_j, with the Legendre polynomials P_j on the length of
-the beam: they are clamped at x = 0 and free at the tip. The lowest eigenvectors with a load on the tip span the modes.
-Within this span the modes of the beam alone are orthogonal. Second-order displacements follow from strains that are
-linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second order),
+The trial functions are x^2 P_j for bending along y and z, and x P_j for torsion, with the Legendre polynomials P_j on
+the length of the beam. They are clamped at x = 0 and free at the tip. The lowest eigenvectors with a load on the tip
+span the modes. Within this span the modes of the beam alone are orthogonal. Second-order displacements follow from
+strains that are linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second
+order),
 
     r2 = integral of ([theta]^2 / 2 + [theta2]) e_x,      theta2 = integral of theta x kappa / 2
 
@@ -49,8 +50,8 @@ def beam(
     - ``torsion`` GJ (N m^2) and ``axial_inertia`` (kg m^2) of the whole beam about its axis, for torsion modes.
     - ``damping``: the damping ratio of every mode.
     - ``tip_mass`` (kg) and ``tip_inertia`` (kg m^2, about y and z): a load at the tip that is part of the beam.
-    - ``carries``: approximate mass and inertia of what will be attached to the tip. They only select suitable modes, so
-      that fewer are needed.
+    - ``carries``: approximate mass and inertia of the bodies that will be attached to the tip. They only select
+      suitable modes, so that fewer are needed.
 
     With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) or angle (rad)
     of its mode. With "tip" the first two coordinates of a direction are the deflection (m) of the tip and its slope
@@ -113,9 +114,9 @@ def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, w
 
 
 class _Trial:
-    """Trial functions of a beam: mass and stiffness matrices, values and slopes at the tip.
+    """Trial functions of a beam: mass and stiffness matrices, and values and slopes at the tip.
 
-    ``clamped`` is 2 for bending, whose energy is in the second derivative, and 1 for torsion.
+    ``clamped`` is 2 for bending, whose energy depends on the second derivative, and 1 for torsion.
     """
 
     def __init__(
@@ -204,7 +205,7 @@ def _modes(
 ) -> Modes:
     """Return the modes at the nodes of a Gauss quadrature that integrates all products exactly, and at the tip.
 
-    ``whole`` holds mass and axial inertia of the beam, ``tip`` mass and inertia at its tip.
+    ``whole`` holds the mass and axial inertia of the beam, ``tip`` the mass and inertia at its tip.
     """
     ratio = number(damping, "beam", "damping", least=0)
     nodes, weights = leggauss(max(field.shape.degree() for field in fields) + 2)
@@ -234,7 +235,7 @@ def _modes(
     made = Modes(**parts)
     J = made.body[2].diagonal()
     if J[0] > J[1] + J[2]:
-        allowed = f"{J[1] + J[2]:.3g} at most: no body of this length and mass has more"
+        allowed = f"{J[1] + J[2]:.3g} at most, because no body of this length and mass has more"
         raise ModelError(f"is {whole[1]:.3g}", argument="axial_inertia", where="beam", allowed=allowed)
     # The damping matrix with one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
     X = _eigenvectors(K, made.mass_matrix)

@@ -19,7 +19,7 @@ from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import make_pose, move_inertia
 
-# Robots with rods by strain modes: slender bodies with large deflections, such as eel-like and continuum robots.
+# Robots with rods: slender bodies with large deflections and strain modes, such as eel-like and continuum robots.
 
 M = TypeVar("M", bound=Mechanism)
 MAX_SECTIONS = 100
@@ -48,9 +48,9 @@ def with_rod(
     - ``torsion`` is GJ (N m^2), ``stretch`` is EA (N).
     - ``modes``: the number of polynomials of each strain: (bending along y, along z, torsion, stretch); the last ones
       may be omitted.
-    - ``radius`` (m) of a round rod, which gives its sections inertia.
-    - ``damping`` (s): the time that multiplies the stiffness.
-    - ``curvature`` (3,) rad/m: that of the rod at rest, about x, y, z.
+    - ``radius`` (m) of a round rod, which determines the inertia of its sections.
+    - ``damping`` (s): factor of the stiffness in the damping.
+    - ``curvature`` (3,) rad/m: curvature of the rod at rest, about x, y, z.
     - ``sections``: the number of small bodies at the points of a Gauss quadrature, the links ``name/1`` to ``name/N``;
       ``name/tip`` is the end.
 

@@ -13,9 +13,9 @@ from torsor.base.errors import ModelError, shortened, warn
 from torsor.base.files import LARGEST_FILE, reading_npz, write_npz
 from torsor.mechanism.flexible import Modes
 
-# Distance of nodes from a straight line, relative to its length.
+# Largest distance of nodes from a straight line, relative to its length.
 _LINE_TOLERANCE = 1e-9
-# Relative change of a natural frequency by lumped masses that causes no warning.
+# Largest relative change of a natural frequency, due to lumped masses, that causes no warning.
 _FREQUENCY = 0.01
 ALLOWED_MODES = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
 
@@ -147,7 +147,7 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
 
 
 def _count(modes: int | None, held: int, where: str) -> int:
-    """Return how many of the modes in a file to use."""
+    """Return the number of modes to use from a file."""
     if modes is None:
         return held
     count = whole_number(modes, where, "modes")

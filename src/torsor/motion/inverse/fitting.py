@@ -26,8 +26,8 @@ from torsor.optimisation import SOLVERS, Iteration, Settings, Watch
 from torsor.optimisation.optimum import free_directions
 
 # Weights from the data alone, without solving for optima: the smallest gradient of the Lagrangian at the data.
-#
-# At an optimum the weighted gradients of the objectives are balanced by the active constraints: with Z a basis of the
+
+# # At an optimum, the active constraints balance the weighted gradients of the objectives: if Z is a basis of the
 # directions that these leave free, sum_k w_k Z^T grad f_k = 0. At the motion nearest to measured data, the weights with
 # the smallest residual of this equation are a linear least-squares problem (Keshavarz, Wang and Boyd 2011). Data errors
 # have more effect here than in ``fit_weights``, so the result only starts that search.
@@ -42,8 +42,8 @@ OBJECTIVE_WEIGHT = 1e-8
 class NearestMotion:
     """The program of the motion nearest to data that satisfies the constraints of a weighted program.
 
-    The objective is half the sum of squared distances, plus a slight part of the weighted objective for where the data
-    do not determine the motion. Second derivatives are Gauss-Newton approximations.
+    The objective is half the sum of squared distances, plus a small part of the weighted objective in case the data do
+    not determine the motion. Second derivatives are Gauss-Newton approximations.
     """
 
     def __init__(self, program: WeightedProgram, residuals: Residuals):
@@ -128,11 +128,11 @@ def fit_weights(
     each f_k is a term with its own weight, which sets its unit. Terms of one of the ``groups`` {name: titles} share a
     w_k. The w_k are positive, and their sum is that of ``weights``, from which the search starts, or 1. Without
     ``weights``, the search starts from those with the smallest gradient at the motion nearest to the data, and also
-    from equal ones unless the first search ends near the data. The optimum is a local one: try other weights too.
+    from equal weights unless the first search ends near the data. The optimum is local: try other weights too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
-    the data. ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends; the
-    result then has the best weights so far. ``progress`` shows the iterations on stderr.
+    the data. ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends;
+    the result then contains the best weights so far. ``progress`` shows the iterations on stderr.
 
     Example:
         >>> from torsor import motion
@@ -156,7 +156,7 @@ def fit_weights(
     with threadpool_limits(1):
         program = WeightedProgram(problem, shared, np.full(len(shared), 1.0 / len(shared)))
         x = read_start(problem, start)
-        program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0), residuals.jacobian(x)  # compiled here
+        program.jacobian(x), program.hessian(x, np.zeros(program.m), 1.0), residuals.jacobian(x)  # compiles
         setup = perf_counter() - began
         with Watch(progress, where) as watch:
             optima = Optima(program, solver, SOLVER_ITERATIONS, watch, began + seconds)
@@ -287,7 +287,7 @@ class _Search:
         w = self.at.weights
         J = self.by_weights * w
         gradient = J.T @ self.r
-        kept = ~((w <= 1.01 * MIN_WEIGHT * self.total) & (gradient > 0))  # not those at a bound that push outwards
+        kept = ~((w <= 1.01 * MIN_WEIGHT * self.total) & (gradient > 0))  # not those at a bound that would leave it
         u, s, vt = np.linalg.svd(J[:, kept], full_matrices=False)
         good = s > ZERO_SINGULAR_VALUE * max(s.max(initial=0.0), np.finfo(float).tiny)
         s, v, along = s[good], vt[good].T, (u.T @ self.r)[good]

@@ -43,7 +43,7 @@ class Measured:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            allowed = "a name of the data, for the result"
+            allowed = "a name for the data in the result"
             raise ModelError(argument="name", value=self.name, where="measured data", allowed=allowed)
         if not callable(self.of) and self.of not in QUANTITIES:
             allowed = f"{', '.join(QUANTITIES)}, or a function of a node"
@@ -173,7 +173,7 @@ class Residuals:
 
     @property
     def spread(self) -> float:
-        """The sum of squares of the data about their means over time, in their scales: the most that a fit explains."""
+        """The sum of squares of the data about their means over time, in their scales: a fit explains at most this."""
         total = 0.0
         for data_set, batch in zip(self.sets, self._batches, strict=True):
             scale = by_name(data_set.scale, batch.kernels.rows[0].labels, np.inf, data_set.name)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNCLEAR_DEVIATION = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
-# Change of the data, in scales, for a factor of e in a combination, below which they do not depend on it.
+# Change of the data, in scales, for a factor of e in a combination; below it, the data do not depend on the
+# combination.
 UNSEEN_CHANGE = 1e-6
 TEXT_FIELDS = ("names", "data", "status")
 
@@ -214,7 +215,7 @@ class WeightFit(Result):
             "status": f"{self.status}, {self.iterations} steps",
         }
         if self.unclear:
-            facts["the data cannot tell"] = "; ".join(
+            facts["not determined by the data"] = "; ".join(
                 f"{combination} (+-{combination.deviation:.2g})" for combination in self.unclear
             )
         if self.flat or self.weak:

@@ -26,7 +26,7 @@ from torsor.optimisation.optimum import Optimum, estimated, polished
 class WeightedProgram:
     """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, with rows in the same order.
 
-    ``groups`` has the terms of each f_k, with their own weights. ``weights`` (k,) may be replaced at any time.
+    ``groups`` contains the terms of each f_k, with their own weights. ``weights`` (k,) may be replaced at any time.
     """
 
     def __init__(self, problem: ProblemStatement, groups: Mapping[str, Sequence[Cost]], weights: Array):
@@ -89,7 +89,7 @@ class WeightedProgram:
 def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
     """Return the objective terms that share a weight, by the name of the weight.
 
-    ``groups`` has {name of a weight: titles of its terms}; by default each term has its own weight. Raises ModelError
+    ``groups`` is {name of a weight: titles of its terms}; by default each term has its own weight. Raises ModelError
     if a term is in no group or in two, or if the problem has fewer than two weights.
     """
     where, titles = f"{problem.name}: weights", [cost.title for cost in problem.costs]
@@ -147,7 +147,7 @@ class Optima:
     until: float = np.inf
 
     def check(self, iteration: Iteration, x: Array) -> None:
-        """Stop the solver after Ctrl-C or when the time is over."""
+        """Stop the solver after Ctrl-C or at the time limit."""
         if self.watch.interrupted or perf_counter() > self.until:
             raise StoppedError
 

@@ -61,7 +61,7 @@ def archive(result: Solution) -> Archive:
         "solver": result.solver,
         "robot": as_bytes(robot_text(result.robot)),
     }
-    if result.passes:  # a problem that is passed to ``load`` has other knots and nodes
+    if result.passes:  # a problem that is passed to ``load`` lacks the knots and nodes that refinement added
         for k, phase in enumerate(result.problem.stages):
             arrays |= {f"knots_{k}": phase.spline.inner, f"nodes_{k}": phase.nodes}
     problem, why = _written(result.problem)
@@ -113,7 +113,7 @@ def _problem(archive: Archive, read_problem: Callable[[Path], P]) -> ProblemStat
     if "problem_json" in result:
         return decoded(as_text(result["problem_json"]))
     if "problem" not in result:
-        why = archive.settings.get(REASON_KEY) or "it has Python functions"
+        why = archive.settings.get(REASON_KEY) or "it contains Python functions"
         raise ValueError(f"the file does not contain its problem ({str(why)[:LONGEST]}); fix: pass problem=...")
     with tempfile.TemporaryDirectory() as folder:
         for key, name in PROBLEM_FILES.items():
@@ -144,7 +144,7 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     if not (0 <= iterations <= MAX_ITERATIONS and tolerance > 0):
         raise ValueError(f"the file has {iterations:g} iterations and a tolerance of {tolerance:g}")
     if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MAX_ITERATIONS).all()):
-        raise ValueError("the log has numbers that are not finite or too large")
+        raise ValueError("the log contains numbers that are not finite or too large")
     log = [Iteration(int(number), *rest) for number, *rest in found["log"].tolist()]
     multipliers = found["multipliers"], found["bound_multipliers"]
     if (np.maximum(program.lower - found["x"], found["x"] - program.upper) > MAX_BOUND_VIOLATION).any():
@@ -198,7 +198,7 @@ def several_of_archive(
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
-    """Return the results of ``packed``; ``problems`` has the problem of each, or None if the file contains it."""
+    """Return the results of ``packed``; ``problems`` contains the problem of each, or None if the file contains it."""
     solutions = list[Solution]()
     for k, problem in enumerate(problems):
         part = found.part(f"{k}/")
@@ -242,7 +242,7 @@ def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
 
 
 def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | None) -> "Figure":
-    """Plot the objectives, the best first; hollow markers are not solved."""
+    """Plot the objectives, best first; hollow markers are results that are not solved."""
     figure = new_figure(8.0, 4.0)
     axes = figure.subplots()
     values = np.array([result.outcome.objective for result in results])
@@ -259,7 +259,7 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
     axes.locator_params("x", integer=True)
     axes.ticklabel_format(axis="y", useOffset=False)
     known = values[np.isfinite(values)]
-    if known.size and np.ptp(known) < ALIKE_TOLERANCE * np.abs(known).max():  # so that starts that agree look alike
+    if known.size and np.ptp(known) < ALIKE_TOLERANCE * np.abs(known).max():  # so that equal results look equal
         half = ALIKE_TOLERANCE * float(np.abs(known).max())
         axes.set_ylim(float(known.mean()) - half, float(known.mean()) + half)
     if axes.lines:

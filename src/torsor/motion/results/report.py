@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Title of each quantity, and its unit, derived from the unit of the coordinate or of its force.
+# Title of each quantity, and its unit, where {} is the unit of the coordinate or of its force.
 QUANTITIES = {
     "q": ("Positions", "{}"), "v": ("Velocities", "{}/s"), "a": ("Accelerations", "{}/s²"), "j": ("Jerks", "{}/s³"),
     "tau": ("Forces", "{}"), "tau_rate": ("Force rates", "{}/s"),
@@ -125,7 +125,7 @@ def _figures(result: Solution) -> dict[str, str]:
 
 
 def _second_order(result: Solution) -> str:
-    """Return what was checked about the curvature at the optimum, and the result."""
+    """Return the result of the curvature check at the optimum."""
     curvature = result.curvature
     if curvature is None:
         return "not checked"
@@ -166,7 +166,7 @@ def _sensitivities(result: Solution) -> Table:
 
 def tables(result: Solution) -> Group:
     """Return the report tables of a result."""
-    shown = [titled_table(f"Motion {escape(result.problem.name)}", "what", "value")]
+    shown = [titled_table(f"Motion {escape(result.problem.name)}", "quantity", "value")]
     for name, value in _figures(result).items():
         shown[0].add_row(name, value)
     if result.constraints:

@@ -47,7 +47,7 @@ class Group:
     """All rows with one name: their number, the number of active ones, and their largest violation.
 
     ``violation`` is in the units of the rows, ``scaled`` is relative to their scales, and ``fine`` is the scaled
-    violation on a grid ten times finer. ``label`` and ``time`` state where it occurs. ``sensitivity`` has {(label,
+    violation on a grid ten times finer. ``label`` and ``time`` state where it occurs. ``sensitivity`` is {(label,
     side): dJ/d(bound)} for a bound that changes at all times at once.
     """
 
@@ -71,7 +71,7 @@ def time_of(program: Program, x: Array, row: Row) -> float | None:
 
 
 def on_finer_grid(program: Program) -> tuple[Program, Flags]:
-    """Return the program with ten times as many nodes, and flags (m,) of the rows that have to hold.
+    """Return the program with ten times as many nodes, and flags (m,) of the rows that must hold.
 
     Terms that hold only at given moments (``at``) are not checked between them.
     """
@@ -95,7 +95,8 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
     """Return the rows and variables at their bounds.
 
     With L = f + multipliers . rows, df/d(bound) = -multiplier, here per unit of the unscaled row. A row is active if it
-    is at its bound, or if its multiplier exceeds its distance from it, because interior-point methods leave a distance.
+    is at its bound, or if its multiplier exceeds its distance from it, because interior-point methods stop at a small
+    distance from bounds.
     """
     g, lower, upper, scales = program.value(x)[1], program.row_lower, program.row_upper, program.scales
     rows_at_bounds = []

@@ -1,4 +1,4 @@
-"""Bounds of a retimed motion: those of the robot unless given, with an error where a bound is missing."""
+"""Bounds of a retimed motion: those of the robot unless given; missing bounds are errors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ SOURCES = SOURCE_GIVEN, SOURCE_ROBOT, SOURCE_NONE = "given", "of the robot", "no
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Lower and upper bounds (2, n) of each kind, infinite where there is none, and their sources.
+    """Lower and upper bounds (2, n) of each kind, infinite if there is none, and their sources.
 
     ``reactions`` are tuples (joint, index of its link, "force" or "moment", bound in N or N m).
     """
@@ -73,7 +73,7 @@ class Bounds:
         return f"{high:g}" if low == -high else f"{low:g} to {high:g}"
 
     def used(self) -> str:
-        """Return the bounds that hold and their sources, in one line."""
+        """Return the active bounds and their sources in one line."""
         kinds = {source: [one.replace("_", " ") for one in KINDS if self.sources[one] == source] for source in SOURCES}
         kinds[SOURCE_GIVEN] += [f"reaction {kind} of {joint}" for joint, _, kind, _ in self.reactions]
         parts = [f"{', '.join(kinds[source])} {source}" for source in (SOURCE_ROBOT, SOURCE_GIVEN) if kinds[source]]
@@ -148,7 +148,7 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
 # Gibson 1985). Joint reactions have the same form. Friction depends on the velocity q' sqrt(x): its tangent at a known
 # x is part of b and of the bounds.
 
-# Of the polygon inscribed in the circle of a reaction's magnitude, which costs 1 - cos(pi / 16) = 1.9 %.
+# Sides of the polygon inscribed in the circle of a reaction's magnitude, which loses 1 - cos(pi / 16) = 1.9 %.
 POLYGON_SIDES = 16
 POLYGON_FRACTION = float(np.cos(np.pi / POLYGON_SIDES))  # fraction of the circle that the polygon reaches everywhere
 LARGEST_BOUND = 1e15  # stands for an infinite bound
@@ -161,7 +161,7 @@ class RowKernel:
     """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x at given places.
 
     There are rows for bounded ``accelerations`` and ``torques`` (coordinate indices) and ``reactions`` (link and kind).
-    ``names`` has (kind, coordinate or joint) of each row.
+    ``names`` contains (kind, coordinate or joint) of each row.
     """
 
     robot: Robot
@@ -200,7 +200,7 @@ class RowKernel:
             shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
             kernel = self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
             self._kernels[powers] = kernel
-        # The arrays have the form that the kernel takes; only several paths are divided among threads.
+        # The arrays have the form that the kernel needs; threads are used only for several paths.
         call = kernel.unchecked if isinstance(kernel, Kernel) and len(way) == 1 else kernel
         result: tuple[Array, Array] = call(pieces, way, self.numbers)
         return result
@@ -242,8 +242,8 @@ class RowKernel:
     def with_friction(self, rows: Array, d1: Array, x: Array, turning: Flags | None = None) -> Array:
         """Return rows (..., 4, r) with friction at x (...): its value there and its slope in x.
 
-        Dry friction opposes the motion along the path, with q' = d1 (..., n), also where that is just starting. For
-        coordinates that reverse (``turning``, (..., n)), it acts in both directions.
+        Dry friction opposes the motion along the path, with q' = d1 (..., n), even where the motion is just starting.
+        For coordinates that reverse (``turning``, (..., n)), it acts in both directions.
         """
         first, coordinates = len(self.accelerations), list(self.torques)
         torque_rows = slice(first, first + len(coordinates))

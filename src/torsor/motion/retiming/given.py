@@ -40,7 +40,7 @@ def check_retimable(robot: Any) -> None:
         raise ModelError("the positions contain quaternions", where=where, allowed="robots with nq = nv", fix=fix)
     if robot.elastic:
         message = f"joint {robot.elastic[0].name!r} is elastic: its motor does not follow a joint path"
-        raise ModelError(message, where=where, fix="use robot.without_motor(...), the arm with stiff joints")
+        raise ModelError(message, where=where, fix="use robot.without_motor(...), which makes the joints rigid")
 
 
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
@@ -102,7 +102,7 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
 
 
 def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointPath]:
-    """Return the paths (B, K, n) with straight lines between waypoints, without waypoints very near to others."""
+    """Return the paths (B, K, n) with straight lines between waypoints, without waypoints very close to others."""
     kept = [_kept(points, tolerance) for points in q]
     wrong = next((b for b, (indices, _) in enumerate(kept) if len(indices) == 2 and (q[b, 0] == q[b, -1]).all()), None)
     if wrong is not None:
@@ -114,7 +114,7 @@ def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointP
         if len(indices) < q.shape[1]
     }
     b = next(iter(out), None)
-    if b is None:  # by rounding
+    if b is None:  # none are omitted except by rounding
         return [JointPath.blended(q, tolerance)]
     of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
     message = (

@@ -81,7 +81,7 @@ def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
     elif parabola:
         lower, middle, upper = ca.SX(1), ca.SX(1), ca.SX(1)
         right = 2 * (d0 if point == FIRST_POINT else d1)
-    else:  # h, d of the interval at the end, and of the one beside it
+    else:  # h, d of the interval at the end, and of its neighbour
         h, beside, d, other = (h0, h1, d0, d1) if point == FIRST_POINT else (h1, h0, d1, d0)
         lower, middle, upper = h + beside, beside, h + beside
         right = ((3 * h + 2 * beside) * beside * d + h**2 * other) / (h + beside)
@@ -120,7 +120,7 @@ def _back(n: int, width: int | None) -> Kernel:
 # third power of p, so that a constant p' starts with a constant jerk.
 
 _SERIES_ANGLE = 1e-3  # angle below which a series is exact to rounding
-_BISECTIONS = 54  # bisections to the rounding of p
+_BISECTIONS = 54  # bisections until p is exact to rounding
 _MAX_NEWTON_STEPS = 20  # Newton steps to the end of an interval; three or four are enough
 
 

@@ -54,7 +54,7 @@ def peak(use: Array) -> float:
 CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions at which bounds are checked
 ACTIVE_USE = 1 - 1e-6  # use from which a bound is active
 PLOT_POINTS = 401  # points of a plotted curve
-LIMIT_TOLERANCE = 1e-9  # rad, m beyond a position limit that count as rounding
+LIMIT_TOLERANCE = 1e-9  # rad, m: excess over a position limit that counts as rounding
 
 
 class RetimedInstants:
@@ -77,7 +77,7 @@ class RetimedInstants:
 
     @cached_property
     def jerk(self) -> Array:
-        """Jerks (..., n), not including acceleration steps."""
+        """Jerks (..., n), without acceleration jumps."""
         (rate, u, jerk), at = self._rates, self._on_path
         return np.asarray(jerk * at[..., 1, :] + 3 * rate * u * at[..., 2, :] + rate**3 * at[..., 3, :])
 
@@ -95,8 +95,8 @@ class Retimed(Result):
     """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
 
     ``times`` (G + 1) are the knots in s and ``duration`` the last of them. ``bounds`` are the bounds that hold, with
-    their sources, and ``active`` (G + 1) the bound that is active at each knot. Where accelerations step, knots have
-    the values after the step (the last knot before it); the bounds hold on both sides.
+    their sources, and ``active`` (G + 1) the bound that is active at each knot. Where accelerations jump, the values
+    at knots are those after the jump (at the last knot, before it); the bounds hold on both sides.
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
@@ -145,7 +145,7 @@ class Retimed(Result):
 
     @property
     def jerk(self) -> Array:
-        """Jerks (G + 1, n) at the knots, not including acceleration steps."""
+        """Jerks (G + 1, n) at the knots, without acceleration jumps."""
         return self._knots.jerk
 
     @property
@@ -407,7 +407,7 @@ class Retimed(Result):
         beyond = np.any((q < robot.lower - LIMIT_TOLERANCE) | (q > robot.upper + LIMIT_TOLERANCE), axis=0).tolist()
         if any(beyond):
             outside = [name for name, is_beyond in zip(robot.coordinate_names, beyond, strict=True) if is_beyond]
-            facts["beyond their position limits"] = ", ".join(outside)
+            facts["outside position limits"] = ", ".join(outside)
         kinds = [kind for kind in KINDS if self.bounds.has(kind)]
         rows = []
         for k, name in enumerate(self.robot.coordinate_names):

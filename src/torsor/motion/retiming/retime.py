@@ -34,7 +34,7 @@ from torsor.robot.robot import Robot
 # hi'. So the backward pass is a minimum of affine functions of two numbers, and so is the forward pass, which takes the
 # largest u of the controllable set.
 
-LARGEST_X = 1e30  # x where it is not bounded
+LARGEST_X = 1e30  # stands for an unbounded x
 TINY = 1e-300
 NO_BOUND_OFFSET = LARGEST_X * TINY  # added to a number that is divided by TINY, so that 0 <= 0 is no bound
 MIN_INERTIA_RATIO = 1e-11  # a relative to 2 h b below which a row bounds x but not u
@@ -215,7 +215,7 @@ def _timing() -> ca.Function:
 def cause(
     rows: RowKernel, table: Array, most: Array, found: Profile, s: Array, speeds: tuple[float, float], where: str
 ) -> ModelError:
-    """Return the error for a path without a timing; ``table`` (G + 1, 4, r) and the other arrays are of this path."""
+    """Return the error for a path without a timing; ``table`` (G + 1, 4, r) and other arrays belong to this path."""
     if len(found.u) == 1 and not any(speeds):
         message = "the grid has only one interval from rest to rest"
         return ModelError(message, where=where, allowed="2 or more", fix="use more knots")
@@ -251,12 +251,12 @@ def cause(
 
 
 MAX_CACHED_BOUNDS = 64  # sets of bounds per robot
-MAX_FRICTION_ROUNDS = 20  # timings in a row, each with friction at the speeds of the previous one
+MAX_FRICTION_ROUNDS = 20  # successive timings, each with friction at the speeds of the previous one
 CONVERGENCE_TOLERANCE = 1e-10  # change relative to the largest x
 MAX_REFINEMENTS = 6  # of the grid
 CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions that decide whether to divide the interval
 TARGET_EXCESS = 2e-3  # fraction of a bound by which it may be exceeded between knots
-# Margin of a bound that is not reached, and largest share of the time of such intervals.
+# Margin below a bound that counts as not reached, and largest share of the time of such intervals.
 IDLE_MARGIN, MAX_IDLE_SHARE = 1e-3, 5e-4
 MAX_PARTS = 6  # of an interval, in one refinement
 SLOWDOWN_DIVISOR = 4.0  # divisor of x if friction at that speed leaves no timing
@@ -292,7 +292,7 @@ def retime(
     trajectory, and with a tolerance also its times, are not used.
 
     Bounds are one number, one per coordinate, {name: number}, or (n, 2) lower and upper bounds. ``velocity`` (rad/s,
-    m/s) and ``torque`` (N m, N) are by default those of the robot, also for names that a table omits.
+    m/s) and ``torque`` (N m, N) default to those of the robot, also for names that a table omits.
     ``acceleration``, ``jerk`` and ``torque_rate`` are unbounded by default. A coordinate without a velocity limit, or
     without both torque and acceleration bounds, is an error; np.inf declares it unbounded. ``reactions`` are
     {joint: {"force": N, "moment": N m}}, bounds on the magnitudes that the joint transmits (``Robot.joint_wrenches``).
@@ -437,7 +437,7 @@ def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike
 
 
 def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> Indices:
-    """Return the number of parts (G,) into which each interval is to be divided.
+    """Return the number of parts (G,) into which each interval should be divided.
 
     The excess between two knots falls with the square of their distance. An interval in which no bound is reached
     contains a switch, where s'' should change; without it, time is lost.

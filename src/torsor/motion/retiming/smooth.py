@@ -1,8 +1,9 @@
 """Timings within jerk and torque-rate bounds: s'' is continuous, and an interior-point method minimises the time.
 
 With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s is the
-derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. So both are the loads
-of ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the full path at once.
+derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. Both have the form of
+the loads in ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the full path
+at once.
 
 The splines are those of the progress p of ``path.stretched``: near rest, where x(s) would be the power 4/3 of s, the
 rate of p is nearly constant.
@@ -26,7 +27,7 @@ from torsor.control.scaling.window import Kernels, Sampled, Window, kernels, sol
 from torsor.motion.retiming.bounds import LARGEST_BOUND, POLYGON_SIDES, TINY, Bounds, RowKernel, on_path
 from torsor.motion.retiming.path import BLEND_COEFFICIENTS, JointPath, Timing, progress, stretched
 
-# Loads in each piece of a path, which the places of a grid with equal intervals may miss.
+# Loads in each piece of a path, which a grid with equal intervals may miss.
 #
 # Jerks and torque rates jump at the breaks of a spline, and a blended corner may be shorter than an interval.
 
@@ -55,7 +56,7 @@ def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]
 class PathWindow(Window):
     """A window over a full path, whose ``uses`` include those at some further places.
 
-    ``at`` (P, parts * r + 2) are the coefficients at the fractions ``parts`` (P,) of the progress.
+    ``at`` (P, parts * r + 2) contains the coefficients at the fractions ``parts`` (P,) of the progress.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, parts: Array, at: Array):
@@ -97,24 +98,24 @@ def _use(r: int, parts: int) -> AnyKernel:
     return compile(ca.Function("use", [at, ratio, w, u, x], [ca.if_else(x > 0, most, np.inf)]))
 
 
-INTERVAL_MULTIPLE = 200  # of a path, or a multiple of it
+INTERVAL_MULTIPLE = 200  # the number of intervals of a path is a multiple of this
 # For splines: default and fewest intervals per piece, most per path.
 INTERVALS_PER_PIECE, MIN_INTERVALS_PER_PIECE, MAX_INTERVALS = 24, 12, 6000
 # For blends: intervals of the shortest piece, and most intervals per path.
 INTERVALS_PER_BLEND, MAX_BLEND_INTERVALS = 8.0, 4000
 CHECKED_PLACES = np.array([0.0, *CHECKED_FRACTIONS, 1.0])  # interval fractions: its ends, and where bounds are checked
 MAX_ITERATIONS, MAX_SEARCHES = 120, 10  # of a search, and largest number of searches with tighter bounds
-GAP_TOLERANCE = 1e-4  # fraction of the time that may be left to gain
-CENTERING_FACTORS = 0.1, 0.5, 3.0  # as ``window.CENTERING_FACTORS``; after very short steps, away from the bounds
+GAP_TOLERANCE = 1e-4  # fraction of the time by which the motion may still be improved
+CENTERING_FACTORS = 0.1, 0.5, 3.0  # as in ``window``; 3.0 moves away from the bounds after very short steps
 ALLOWED_EXCESS = 1e-3  # fraction by which a bound may be exceeded between the places where it is checked
-# Of the factor of x that slows a timing down until it is within all bounds.
+# Tolerance of the factor of x that slows a timing down until it is within all bounds.
 ENOUGH_FACTOR, FACTOR_PRECISION = 0.999, 1e-3
 MAX_X_FACTOR = 30.0  # largest x relative to that of the mean rate
 FIRST_X_FACTOR = 0.3  # the same for the initial guess
 SMOOTHING_PARTS = 30  # parts of the path; the initial guess changes smoothly over two of them
 INSIDE_FRACTION = 1e-9  # fraction of half an interval
 FIRST_USE = 0.7  # largest use of a bound by the initial guess, relative to what standing still leaves
-# Factors of x of the initial guess: that of standing still, and the smallest local one.
+# Factors of x in the initial guess: that of standing still, and the smallest local factor.
 STILL_FACTOR, MIN_X_FACTOR = 1e-6, 1e-3
 
 
@@ -171,7 +172,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
 
 
 def _begin(window: Window, mean: float, fastest: Array) -> bool:
-    """Take an initial guess away from the bounds, but not far; return whether there is one."""
+    """Set an initial guess slightly inside the bounds; return whether there is one."""
     window.begin(np.full(window.count + 2, FIRST_X_FACTOR * mean))
     moving = _finish(window.uses())
     window.take(STILL_FACTOR * window.points)
@@ -299,7 +300,7 @@ def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, pa
 
 
 def _trace(rows: RowKernel, powers: int) -> ca.Function:
-    """Return the coefficients by the progress p, where ``shape`` has the derivatives of s with respect to p.
+    """Return the coefficients by the progress p, where ``shape`` contains the derivatives of s with respect to p.
 
     With u = s'' and x = s'^2 of the place, u = g1 u_p + g2 x_p and x = g1^2 x_p of the progress.
     """

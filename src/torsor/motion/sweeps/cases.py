@@ -135,20 +135,20 @@ def _plain_parameter(value: Any, where: str, name: str) -> Any:
     if value is None or is_exact or (isinstance(value, float) and math.isfinite(value)):
         return value
     allowed = "finite numbers, text, booleans, and lists of them"
-    fix = "create other objects within the function, from such values"
+    fix = "create other objects inside the function from such values"
     raise ModelError(argument=name, value=value, where=where, allowed=allowed, fix=fix)
 
 
 # The results of a case: a row of numbers, text, booleans and arrays, each under a column name.
 
-VALUE_COLUMN = "value"  # the column of a function that returns one number or array
+VALUE_COLUMN = "value"  # the column for functions that return one number or array
 Kind = str  # "number", "truth", "text", or "array1", "array2", ... with the number of axes
 
 
 class Row(NamedTuple):
     """A computed case: its ``number``, ``digest`` and ``values``, the ``results``, and the ``error`` if it failed.
 
-    ``warning`` has the warnings, ``elapsed`` the computing time (s), ``units`` the known units of results.
+    ``warning`` contains the warnings, ``elapsed`` is the computing time (s), ``units`` are the known units of results.
     """
 
     number: int

@@ -75,7 +75,7 @@ def run_parcel(parcel: Parcel, case: Case, attempt: int = 0) -> Row:
     """Return the row of a case in a worker; ``attempt`` makes a second attempt a different task for a cluster."""
     try:
         subject = parcel.open()
-    except (Exception, SystemExit) as error:  # for example of a module that this process imports
+    except (Exception, SystemExit) as error:  # for example, raised by a module that this process imports
         reason = f"the function cannot be unpacked in a worker: {type(error).__name__}: {error}"
         return Row(case.number, case.digest, case.values, {}, _encodable(reason), units={})
     return run_case(subject, case)
@@ -115,14 +115,15 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
-# Processes on this machine, as an executor: a killed one is replaced, and only its own case ends with an error.
+# Processes on this machine, as an executor: a killed process is replaced, and only its own case ends with an error.
 #
-# Processes are spawned, so that threads and locks of this process have no effect, and use one BLAS thread each. Kernels
-# come from the disk cache: the first process that needs one compiles it while the others wait.
+# Processes are spawned, so that threads and locks of this process do not affect them, and use one BLAS thread each.
+# Kernels come from the disk cache: the first process that needs one compiles it while the others wait.
 
 # Linear-algebra threads in a new process.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")}
-# Largest numbers of processes in a row that end before they are ready, by a recurring error or because they are killed.
+# Largest number of successive processes that end before they are ready, due to a recurring error or because they are
+# killed.
 MAX_FAILED_STARTS, MAX_KILLED_STARTS = 3, 100
 _starting = threading.Lock()  # the environment is shared by all threads
 
@@ -210,7 +211,7 @@ class Processes(Executor):
                     continue
                 worker = worker or self._started()
                 if worker is None:
-                    fix = 'call it under if __name__ == "__main__": in a script, and see the errors above'
+                    fix = 'in a script, call it under if __name__ == "__main__":, and see the errors above'
                     job.future.set_exception(CannotStartError("new processes end immediately", where="sweep", fix=fix))
                     continue
                 try:
@@ -244,7 +245,7 @@ class Processes(Executor):
         return None
 
     def _ended(self, worker: "_Worker") -> str:
-        """Return a text that describes how a process ended."""
+        """Return text that describes how a process ended."""
         worker.close()
         self._processes.discard(worker.process)
         code = worker.exit_code
@@ -303,7 +304,7 @@ class _Worker:
 
 
 def _work(pipe: Connection) -> None:
-    """Compute what arrives through a pipe until it is closed; the parent process handles Ctrl-C."""
+    """Compute calls that arrive through a pipe until it is closed; the parent process handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     be_silent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -437,7 +438,7 @@ class Pool:
         return False
 
     def renew(self) -> None:
-        """Create another executor in place of a broken one."""
+        """Replace a broken executor by a new one."""
         self.renewed += 1
         if self._is_given or self.renewed > MAX_RENEWED:
             message = "the executor is broken: a worker ended" if self._is_given else "new workers end immediately"
@@ -454,7 +455,7 @@ class Pool:
                 self.executor.shutdown(wait=not at_once, cancel_futures=True)
             else:
                 with contextlib.suppress(OSError):
-                    client.close()  # which also cancels its cases
+                    client.close()  # this also cancels its cases
 
 
 # Errors of dask.distributed by name, because it may not be installed: a worker that died repeatedly with a task, and

@@ -124,7 +124,7 @@ class _Reader:
         for key in ("from", "to"):
             if type(axis[key]) not in (int, float):
                 raise error(where, f"{key} is {short(axis[key])}", "a number")
-        # Rounded to what a person would write: 1.6, not 1.6000000000000001.
+        # Rounded as a person would write it: 1.6, not 1.6000000000000001.
         return [float(f"{value:.12g}") for value in np.linspace(axis["from"], axis["to"], count)]
 
     def _random(self, given: Any) -> Cases:

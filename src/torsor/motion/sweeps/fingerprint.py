@@ -1,8 +1,8 @@
-"""Fingerprints of what a sweep computes, so that a resumed study notices changed code.
+"""Fingerprints of the functions and problems of a sweep, with which a resumed study detects changed code.
 
 A fingerprint covers the bytecode of a function, the functions of the study that it calls, and the constants, robots and
-motion problems that it uses, but neither comments nor other code in its file. It also has the version of Torsor, on
-which all results depend, and that of Python, on which bytecode depends.
+motion problems that it uses, but neither comments nor other code in its file. It also contains the version of
+Torsor, on which all results depend, and that of Python, on which bytecode depends.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from torsor.robot.archived import robot_text
 from torsor.robot.robot import Robot
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-# Code in these folders belongs to no study; the version of Torsor stands for its own.
+# Code in these folders does not belong to a study; the version of Torsor stands for Torsor's own code.
 _LIBRARIES = (str(Path(__file__).parents[2]), *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(...))
 
@@ -45,7 +45,7 @@ def fingerprint(function: Any, settings: Mapping[str, Any]) -> str:
 
 
 def check_code(path: Path, subject: str, found: str, now: str) -> None:
-    """Warn if results in a file have another fingerprint; older files have none."""
+    """Warn if results in a file have a different fingerprint; older files have none."""
     if not found or found == now:
         return
     after = json.loads(now)
@@ -53,16 +53,16 @@ def check_code(path: Path, subject: str, found: str, now: str) -> None:
         before = {key: str(json.loads(found)[key]) for key in after}
     except (ValueError, KeyError, TypeError):
         raise ModelError("its fingerprint of the code is damaged", where=str(path), fix="choose another file") from None
-    changes = [f"by Torsor {before['torsor']}, and this is {after['torsor']}"] * (before["torsor"] != after["torsor"])
+    changes = [f"by Torsor {before['torsor']} (this is {after['torsor']})"] * (before["torsor"] != after["torsor"])
     if before["python"] == after["python"] and before["code"] != after["code"]:
         changes.append(f"before the code, data or settings of {subject!r} changed")
     if changes:
         fix = "choose another file, so that all results are computed in the same way"
-        warn(f"it has results that were computed {' and '.join(changes)}", where=str(path), fix=fix)
+        warn(f"it contains results that were computed {' and '.join(changes)}", where=str(path), fix=fix)
 
 
 def _parts(value: Any, seen: dict[int, Any]) -> Iterator[str]:
-    """Yield the parts of a value as text. ``seen`` keeps the objects that may contain themselves, by id."""
+    """Yield the parts of a value as text. ``seen`` holds the objects that may contain themselves, by id."""
     yield type(value).__name__
     if isinstance(value, _CONSTANTS):
         yield repr(value)
@@ -103,7 +103,7 @@ def _parts_of_object(value: Any, seen: dict[int, Any]) -> Iterator[str]:
 
 
 def _used(function: FunctionType) -> tuple[Any, ...]:
-    """Return what a function consists of: its code, defaults and constants in cells, and the globals that it uses."""
+    """Return the parts of a function: its code, defaults and constants in cells, and the globals that it uses."""
     code, cells, names = function.__code__, list[Any](), list(_names(function.__code__))
     for cell in function.__closure__ or ():
         try:  # a cell may be empty, and lists in cells often collect results
@@ -114,7 +114,7 @@ def _used(function: FunctionType) -> tuple[Any, ...]:
     variables = list[Any]()
     for name in names:
         value = function.__globals__.get(name)
-        if isinstance(value, ModuleType):  # of its attributes, those that are named
+        if isinstance(value, ModuleType):  # only the attributes that the code names
             variables += [vars(value)[key] for key in names if key in vars(value)] if _is_own(value) else []
         else:
             variables.append(value)

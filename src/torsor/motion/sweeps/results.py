@@ -42,7 +42,7 @@ class Results:
     """The table of a study, which is read from its file on access.
 
     ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN for failed cases), booleans or
-    text. Arrays of equal shape are stacked. ``units`` has the units by name. ``status`` tells whether the study
+    text. Arrays of equal shape are stacked. ``units`` maps names to units. ``status`` tells whether the study
     is complete.
 
     Example:

@@ -1,7 +1,7 @@
 """Results files: rows arrive as cases end, in any order, and each case is stored once.
 
 A file has columns, each with its role ("parameter", "result" or "own"), its kind (``cases.Kind``) and its unit.
-``KINDS`` has the file kinds by suffix.
+``KINDS`` maps suffixes to file kinds.
 """
 
 import io
@@ -111,7 +111,7 @@ class Store(ABC):
 
 
 class Writing:
-    """The right to write to a file, which one study at a time has and loses when its process ends.
+    """The right to write to a file; one study at a time holds it, and loses it when its process ends.
 
     It is a lock on an empty SQLite file beside the results, because SQLite can lock files on all systems.
     """
@@ -128,7 +128,7 @@ class Writing:
         try:
             self._connection.execute("PRAGMA journal_mode=MEMORY")
             self._connection.execute("BEGIN EXCLUSIVE")
-            # The previous owner of the lock may have removed the file since.
+            # The previous owner of the lock may have removed the file in the meantime.
             is_mine = os.path.samestat(before, self._lock.stat())
         except (sqlite3.OperationalError, FileNotFoundError):
             is_mine = False
@@ -304,10 +304,10 @@ def _restored(value: Any, kind: str) -> Any:
 
 
 # Results in Parquet: a folder of files, each written atomically, as in Parquet data sets.
-#
-# A Parquet file cannot be appended to. So finished cases become a new file in the folder every half minute, or when
-# there are many. Cases that were not written when a study is killed are computed again. Parquet readers treat the
-# folder as one table.
+
+# # A Parquet file cannot be appended to. Finished cases are therefore written to a new file in the folder every half
+# minute, or when there are many. Cases that were not written when a study is killed are computed again. Parquet readers
+# treat the folder as one table.
 
 _ABOUT = b"torsor"  # metadata key of the columns and the function
 
@@ -331,7 +331,7 @@ class ParquetStore(Store):
                 path.mkdir(exist_ok=True)
             self._known, self._states = self._scan()
             if subject is not None:
-                others = sorted(self._codes - {code}, reverse=True)  # older parts have none, which comes last
+                others = sorted(self._codes - {code}, reverse=True)  # older parts have none ("", which comes last)
                 check_code(path, subject, others[0] if others else code, code)
         except BaseException:
             self.close()
@@ -396,7 +396,7 @@ class ParquetStore(Store):
         return dict(self._states)
 
     def forget_failed(self) -> None:
-        """Remove the rows of failed cases by rewriting the files that have some."""
+        """Remove the rows of failed cases by rewriting the files that contain some."""
         for part in self._parts():
             about = _about(part)
             names = [fields["name"] for fields in about["columns"]]
@@ -498,7 +498,7 @@ KINDS: dict[str, _Kind] = dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteSt
 def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume: bool, code: str) -> Store:
     """Open a results file for writing, or a table in memory for None; an existing file is continued if ``resume``.
 
-    ``code`` is the fingerprint of what is computed, which a continued file should have.
+    ``code`` is the fingerprint of the function or problem, which a continued file should have.
     """
     if path is None:
         return SqliteStore(None, units, subject)

@@ -67,7 +67,7 @@ class Variation:
             self._with_free((name,))
 
     def _with_free(self, names: tuple[str, ...]) -> Parametric[Robot]:
-        """Return the robot with these numbers free, in addition to those that are free already."""
+        """Return the robot with these numbers free, in addition to those that are already free."""
         if names not in self._robots:
             robot = self.problem.robot
             free: dict[str, Any] = {} if isinstance(robot, Robot) else dict(robot.paths)
@@ -84,7 +84,7 @@ class Variation:
 
 
 class _Place(NamedTuple):
-    """The place of a value: a field of the problem, the number of a part of it (-1: a table), and a field of that."""
+    """The place of a value: a field of the problem, the index of a part of it (-1: a table), and its field."""
 
     field: str
     part: int
@@ -197,7 +197,7 @@ class Subject:
             result = result.solve(**({"check": False} | dict(self.settings)))
         if not isinstance(result, MotionResult):
             return Found(results_of(result))
-        if result.status.startswith(CTRL_C):  # the solver returns a result, which the study must not store
+        if result.status.startswith(CTRL_C):  # the solver returns a partial result, which the study must not store
             raise KeyboardInterrupt
         solved = result.is_solved and result.is_feasible
         units = _MOTION_UNITS | {name: KEEPABLE_ARRAYS[name] for name in self.keep}

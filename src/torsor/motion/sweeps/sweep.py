@@ -50,9 +50,9 @@ def sweep(
     - one of ``motion.sweeps.PROBLEMS``, such as "walk"
 
     ``cases`` are tables {parameter: value} of numbers, text, booleans and lists of them: a list, a generator,
-    ``motion.sweeps.grid`` or ``motion.sweeps.samples``. ``fixed`` has parameters that all cases share. Motions are
+    ``motion.sweeps.grid`` or ``motion.sweeps.samples``. ``fixed`` contains parameters that all cases share. Motions are
     solved with ``settings`` of ``MotionProblem.solve``; their figures are stored, and the arrays named in ``keep``
-    ("q", "tau", ...). ``units`` has units by name.
+    ("q", "tau", ...). ``units`` maps names to units.
 
     Cases run in processes of this machine, one per core or ``workers`` of them, each with one thread, or in this
     process with ``workers=0``. Alternatively, ``executor`` is an executor of ``concurrent.futures``, a function that
@@ -62,11 +62,11 @@ def sweep(
     Results are written to ``output`` as they arrive: .sqlite or .db (SQLite), or .parquet (Parquet, a folder; needs the
     extra ``parquet``). None keeps them in memory. With ``resume``, an existing file is continued: its cases are not
     computed again, except failed ones with ``retry_failed``, and new cases may be added at the end. A ``ModelWarning``
-    states that the function, its data, the problem, ``settings`` or Torsor has changed since. Ctrl-C ends the study and
-    returns the finished cases; the ``status`` then states this.
+    is issued if the function, its data, the problem, ``settings`` or Torsor has changed since. Ctrl-C ends the study
+    and returns the finished cases; the ``status`` then states this.
 
     A case that raises an error, or a motion that is not solved, is a row with the error. A case whose worker is killed
-    is computed again, and counts as failed after ``attempts`` times. ``progress`` shows a bar, by default on a
+    is computed again, and counts as failed after ``attempts`` attempts. ``progress`` shows a bar, by default on a
     terminal.
 
     Example:
@@ -154,7 +154,7 @@ class _Sweep:
         self._given = self._capacity = 0  # cases submitted so far, and the number submitted at a time
         self._running: dict[Future[Any], _Job] = {}
         self._again: deque[_Job] = deque()  # cases that lost their worker
-        self._alone: deque[_Job] = deque()  # cases that lost it together; running them alone shows which is the cause
+        self._alone: deque[_Job] = deque()  # cases that lost it together; running each alone shows which is the cause
         self._rows: list[Row] = []
         self._written, self._count = monotonic(), sum(store.counts().values())
 
@@ -184,7 +184,7 @@ class _Sweep:
         return STOPPED
 
     def _fill(self, todo: Iterator[_Job], pool: Pool) -> None:
-        """Submit as many cases as the executor takes, or one at a time if a case may break all workers."""
+        """Submit as many cases as the executor accepts, or one at a time if a case may break all workers."""
         if self._alone:
             if not self._running:
                 self._submit(self._alone.popleft(), pool)
@@ -228,7 +228,7 @@ class _Sweep:
                 self._fail(self._running.pop(future).case, f"{type(error).__name__}: {error}")
             elif isinstance(error, WorkerDiedError) or not isinstance(error, BrokenExecutor) or future.cancelled():
                 self._lose(self._running.pop(future), error)
-            else:  # the executor is unusable and all its cases are lost, whichever is the cause
+            else:  # the executor is unusable and all its cases are lost, whichever case is the cause
                 self._break(pool, error)
 
     def _take(self, row: Row) -> None:

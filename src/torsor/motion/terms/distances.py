@@ -153,8 +153,8 @@ class Clearance(Constraint):
 
     ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
     on links or frames, or in the world. They may also be names of links, frames or shapes, which stand for the robot's
-    own collision shapes. Of these, boxes and cylinders keep clear of planes and spheres; other pairs need capsules in
-    their place (``torsor.geometry.enclosing_capsule``).
+    own collision shapes. Of these, boxes and cylinders can avoid planes and spheres; for other pairs, replace them by
+    capsules (``torsor.geometry.enclosing_capsule``).
 
     Between spheres and capsules, a row is (distance of their axes / D)^2 >= 1 with D = both radii + ``least``. Against
     a half-space, it is the height of the centre, or of both ends, minus the radius. For other shapes, it is the
@@ -192,7 +192,7 @@ class Clearance(Constraint):
         return bodies
 
     def _shaped(self, a: "Body | Placed", b: "Body | Placed", node: Node) -> list[tuple[ca.SX, float]]:
-        """Return rows of a pair with a box, cylinder, ellipsoid or mesh: their contact points keep the distance."""
+        """Return rows of a pair with a box, cylinder, ellipsoid or mesh: the distances of their contact points."""
         shapes = _as_shape(a), _as_shape(b)
         # Contact points of two boxes describe their overlap; for separate boxes they do not give the distance.
         if not has_contact_points(*shapes) or shapes[0].shape == shapes[1].shape == "box":

@@ -23,7 +23,7 @@ def _orders(value: Any, where: str) -> list[tuple[int, str]]:
 
 
 def _moving(names: Sequence[str]) -> int:
-    """Return the number of profiles that move the robot; conditions on the others name them."""
+    """Return the number of profiles that move the robot; conditions on other profiles name them."""
     return names.moving if isinstance(names, Profiles) else len(names)
 
 
@@ -79,7 +79,7 @@ class EndState(Ends):
         """Return the index of the phase: by default the first for a start, the last for an end."""
         if self.phase is None:
             return 0 if self.s == 0 else phases - 1
-        index = self.phase  # the problem has replaced a name by the index
+        index = self.phase  # the problem has replaced names by indices
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < phases:
             allowed = f"0 to {phases - 1}, or the name of a phase"
             raise ModelError(argument="phase", value=self.phase, where=self.title, allowed=allowed)
@@ -153,10 +153,10 @@ class Linked(Ends):
 class Symmetric(Ends):
     """The end of the motion mirrors its start: y_i(end) = sign_i y_k(start) + shift_i, with k = partner of i.
 
-    ``partners`` has {name: name}, ``signs`` {name: -1.0} and ``shifts`` {name: number}; their defaults are the profile
-    itself, 1 and 0. Derivatives up to ``order`` are mirrored too, without the shift. ``only`` restricts the condition
-    to some names. ``paces`` has {name: speed}: the duration times the speed is added to the shift. With ``paced_by``,
-    the speed is multiplied by the shared number of that name.
+    ``partners`` is {name: name}, ``signs`` is {name: -1.0} and ``shifts`` is {name: number}; the defaults are the
+    profile itself, 1 and 0. Derivatives up to ``order`` are mirrored too, without the shift. ``only`` restricts the
+    condition to some names. ``paces`` is {name: speed}: the duration times the speed is added to the shift. With
+    ``paced_by``, the speed is multiplied by the shared number of that name.
 
     Example:
         >>> mirror = Symmetric(partners={"left": "right", "right": "left"}, order=0)

@@ -122,7 +122,7 @@ class Orientation(Constraint):
 
     where the angle is that between the two directions, or that of the rotation between the two frames. With zero
     tolerance, where this has no gradient, rows are the two components of 2 sin(angle / 2) across the direction, or the
-    vector 2 sin(angle / 2) u of the rotation. These are zero, and grow up to half a turn.
+    vector 2 sin(angle / 2) u of the rotation. These rows must be zero; they grow with the angle up to half a turn.
 
     Example:
         >>> Orientation(frame="hand", axis=[0, 0, 1], direction=[0, 0, -1], tolerance=0.1).tolerance
@@ -286,7 +286,7 @@ class Manipulability(Cost):
         rows = [k + 3 for k in which] if self.part != "rotation" else []
         rows += which if self.part != "translation" else []
         J = node.jacobian(self.frame)[rows, :]
-        # The rank at a random configuration is the structural one.
+        # The rank at a random configuration is the structural rank.
         symbols = ca.symvar(J)
         values = [ca.DM(value) for value in np.random.default_rng(0).uniform(0.3, 1.2, len(symbols))]
         free = np.linalg.matrix_rank(ca.Function("J", symbols, [J]).call(values)[0].full())
@@ -294,7 +294,7 @@ class Manipulability(Cost):
             message = f"{self.frame} can move along at most {free} of the {len(rows)} axes"
             raise ModelError(message, where=self.title, fix="name only axes along which it can move")
         A, log_det = J @ J.T, ca.SX(0)
-        for k in range(len(rows)):  # by the factors L D L^T
+        for k in range(len(rows)):  # by L D L^T factorisation
             log_det += ca.log(A[k, k])
             column = A[k + 1 :, k]
             A[k + 1 :, k + 1 :] -= column @ column.T / A[k, k]

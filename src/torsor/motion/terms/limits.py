@@ -69,8 +69,8 @@ class Reaction(_Reacting, Cost):
 
     - "squared": the integral of the sum of x^2 (the default)
     - "mean": the same divided by the duration
-    - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8: a
-      reaction of 0.8 of the scale counts a sixth of one at the scale.
+    - "power": the integral of the sum of x^power, dominated by the largest x. ``power`` is even, by default 8:
+      a reaction of 0.8 times the scale contributes a sixth as much as one equal to the scale.
     - "peak": the exact largest x of all nodes, a shared number that no x exceeds
 
     Example:
@@ -107,7 +107,7 @@ class Reaction(_Reacting, Cost):
         return np.zeros(1) if self._is_peak else super().moments(phase)
 
     def holds_in(self, index: int, phase: Phase) -> bool:
-        """Return whether it belongs to a phase; a peak over all phases is counted in the first."""
+        """Return whether the term belongs to a phase; a peak over all phases is counted in the first."""
         return index == 0 if self._is_peak and self.phase is None else super().holds_in(index, phase)
 
     def integrand(self, node: Node) -> ca.SX:
@@ -143,8 +143,8 @@ class _Limits(Constraint):
     """Bounds ``lower`` and ``upper`` on a quantity of every coordinate.
 
     Bounds are one number, one per coordinate, or {coordinate: number}, where coordinates that are not named are free.
-    If both are None, the robot's limits hold; otherwise a lower bound of None is minus the upper one. ``only`` has the
-    names of the bounded coordinates.
+    If both are None, the robot's limits hold; otherwise a lower bound of None means minus the upper bound. ``only``
+    lists the names of the bounded coordinates.
     """
 
     lower: Any = None
@@ -200,8 +200,8 @@ class Positions(_Limits):
     """Bounds on positions of the coordinates (rad, m), by default the robot's ``lower`` and ``upper``.
 
     A bound of None is that of the robot. ``hull`` bounds control points instead of the curve at nodes. The curve stays
-    within their convex hull, so the bounds are proven to hold at every moment and need no rows. However, the motion may
-    stay farther from a bound than necessary.
+    within their convex hull, so the bounds provably hold at every moment and need no rows. However, the motion may stay
+    farther from a bound than necessary.
 
     Example:
         >>> Positions(upper={"joint2": 1.5}, hull=True).hull

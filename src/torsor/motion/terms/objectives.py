@@ -43,7 +43,7 @@ def _magnitude(x: ca.SX, width: ca.SX | float) -> ca.SX:
 SMOOTHING = 3e-2  # default width of smoothed powers, relative to their mean
 SMOOTHER_FACTOR = 10.0  # factor of the default width in the problem that provides the warm start
 EXACT_POINTS = 2000  # integration points of powers without smoothing, which have kinks
-DEFAULT_POWER = 3.0  # W: mean power until a motion gives it
+DEFAULT_POWER = 3.0  # W: assumed mean power until a motion is known
 # Factor by which the mean power has to decrease before the width follows it, and the largest decrease at once: with
 # much narrower kinks, solvers would chatter.
 MIN_RESCALING, MAX_RESCALING = 2.0, 4.0
@@ -53,7 +53,7 @@ MIN_RESCALING, MAX_RESCALING = 2.0, 4.0
 class _SmoothedPower(Cost):
     """Magnitudes of powers, smoothed with ``width`` (W), by default 3 % of the mean ``power`` (W).
 
-    The width is data, so that another one needs no compilation.
+    The width is data, so that changing it needs no compilation.
     """
 
     width: float | None = None
@@ -90,7 +90,7 @@ class _SmoothedPower(Cost):
         return replace(self, power=power if self.power is None else max(power, self.power / MAX_RESCALING))
 
     def smoother(self) -> Self:
-        """Return the term with a wider smoothing, unless its width is given."""
+        """Return the term with wider smoothing, unless its width is given."""
         if self.width is not None or self.power is None:
             return self
         return replace(self, power=SMOOTHER_FACTOR * self.power)
@@ -104,8 +104,8 @@ class Effort(Cost):
     """The integral of forces, each divided by its entry of ``scale`` (one number, one per force, or {name: number}).
 
     ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", magnitudes
-    sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale). Coordinates with an
-    infinite scale, or that a table omits, do not count.
+    sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale). Coordinates that
+    have an infinite scale, or that a table omits, are ignored.
     """
 
     kind: str = "squared"
@@ -160,7 +160,8 @@ class MechanicalEnergy(_SmoothedPower):
 
     ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2, without
     energy recovery. Both are smooth and at most ``width`` (W) below the exact values. By default, the width is 3 % of
-    ``power`` (W), the mean magnitude of the powers, which ``solve`` computes. ``MotionResult.parts`` has exact values.
+    ``power`` (W), the mean magnitude of the powers, which ``solve`` computes. ``MotionResult.parts`` contains exact
+    values.
     """
 
     kind: str = "absolute"

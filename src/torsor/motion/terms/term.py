@@ -154,7 +154,7 @@ class Cost(Term):
         return 0 if model.path is None else 12 * model.path.spline.count
 
     def smoother(self) -> Self:
-        """Return a smoother term of the same functions, from whose optimum the search starts, or the term itself."""
+        """Return a smoother version of the term, from whose optimum the search starts, or the term itself."""
         return self
 
     def exact(self) -> Self:
@@ -166,7 +166,7 @@ class Cost(Term):
         return self
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the integrand, 0 for a cost that only has ``squares``."""
+        """Return the integrand; 0 for a cost that consists only of ``squares``."""
         return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
@@ -200,7 +200,8 @@ def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
 class ExpressionCost(Cost):
     """The integral of ``function(node)``, a CasADi SX scalar, or its sum over the moments ``at``.
 
-    A node has q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more: see ``Node``.
+    A node provides q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more (see
+    ``Node``).
     """
 
     function: Callable[[Node], Any]

@@ -5,7 +5,7 @@ Profiles and their time derivatives at a node are w_d = T^-d B_d c, with few con
     dw_d/dc = T^-d B_d      dw_d/dT = -d/T w_d      d2w_d/dc dT = -d/T T^-d B_d      d2w_d/dT2 = d (d + 1)/T^2 w_d
 
 give derivatives with respect to control points and the duration (Barman 2020, eq. 4.15, which omits T). The kernels
-contain the factors of T and give derivatives by B_d c; ``ChainRule`` does the rest.
+contain the factors of T and return derivatives with respect to B_d c; ``ChainRule`` does the rest.
 """
 
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
 
 # The chain rule from node derivatives to derivatives with respect to control points, with constant matrices.
-#
-# At node k, profile i has the derivatives B_dk c_i by s of order d = 0, 1, ..., which depend on few control points c_i.
-# Derivatives J_kd by these become J_kd B_dk by control points. Nodes between the same knots have the same control
-# points, so only the sum of second derivatives over such nodes matters, and
+
+# # At node k, profile i has the s derivatives B_dk c_i of order d = 0, 1, ..., which depend on few control points c_i.
+# Derivatives J_kd with respect to these become J_kd B_dk with respect to control points. Nodes between the same knots
+# have the same control points, so only the sum of second derivatives over such nodes matters, and
 #
 #     sum_kde H_kde B_dk^T B_ek
 #
@@ -42,7 +42,7 @@ class SplineGroup(NamedTuple):
 
 
 class ScatterSum(NamedTuple):
-    """A scatter-add: the indices of entries that are ``taken``, and the places ``to`` which they are added."""
+    """A scatter-add: the indices of the entries that are ``taken``, and the places ``to`` which they are added."""
 
     taken: Indices
     to: Indices
@@ -259,7 +259,7 @@ class Batch:
     phase: int
     s: Array
     weights: Array
-    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last positions that closed.
+    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last positions at which the loops closed.
     _before: list[Array] = field(default_factory=list, init=False)
     # The last x and its inputs (values and derivatives are evaluated at the same x in turn), and their Jacobian.
     _last: list[Any] = field(default_factory=lambda: [None, {}], init=False)
@@ -340,7 +340,7 @@ class Batch:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
-        """Rows and columns of the entries of ``jacobian``: by control points, then T, then the numbers.
+        """Rows and columns of the entries of ``jacobian``: with respect to control points, then T, then the numbers.
 
         The column is -1 if a control point or T is known.
         """

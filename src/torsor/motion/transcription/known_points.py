@@ -22,8 +22,8 @@ class KnownPoints:
     """The conditions at the ends of all phases, solved for control points where possible.
 
     ``extras`` are profiles that terms add after those that move the robot, with their first and last values.
-    ``extra_phases`` are the indices of the phases in which each is used. ``known`` has, for each phase, the control
-    points that are not variables, and ``equations`` the remaining conditions.
+    ``extra_phases`` are the indices of the phases in which each is used. ``known`` contains, for each phase, the
+    control points that are not variables, and ``equations`` the remaining conditions.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class KnownPoints:
                     added = [part for part in one.parts if part.profile >= names.moving]
                     if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
                         self.equations.append(one)  # its profiles are used in the phases that it refers to
-        # The first and last values of extra profiles are known, and all points of phases that do not use them.
+        # The first and last values of extra profiles are known, as are all their points in phases that do not use them.
         first = names.moving
         for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):
             for index, known in enumerate(self.known):

@@ -173,7 +173,7 @@ class MotionModel:
         robot = self.robot
         if robot.nq != robot.nv and not robot.loops:
             turning = [joint.name for joint in robot.joints if joint.kind.nq != joint.kind.nv]
-            fix = "describe it by revolute and prismatic joints in series"
+            fix = "replace it by revolute and prismatic joints in series"
             message = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
             raise ModelError(
                 message, where=robot.name, allowed="joints with as many positions as degrees of freedom", fix=fix

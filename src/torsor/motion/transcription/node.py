@@ -1,8 +1,8 @@
 """The symbolic quantities of one node, from which terms build their expressions, and their derivatives.
 
 The inputs of a node are u = (y, y', y'', y''', T, numbers): profiles and their time derivatives, the duration of the
-phase, and the shared numbers. Forces are separate symbols, with derivatives by the recursions of ``dynamics``. With
-f(u, tau) the terms and J = d tau/du,
+phase, and the shared numbers. Forces are separate symbols, whose derivatives come from the recursions of
+``dynamics``. With the terms f(u, tau) and J = d tau/du,
 
     df  = f_u + f_tau J
     d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
@@ -25,7 +25,7 @@ from torsor.spatial import cross
 
 
 class _Derivatives(NamedTuple):
-    """Derivatives of values (m x 1) by u (m x u), and the Hessian (u x u) of weights . values."""
+    """Derivatives of values (m x 1) with respect to u (m x u), and the Hessian (u x u) of weights . values."""
 
     jacobian: ca.SX
     hessian: Callable[[ca.SX], ca.SX]
@@ -143,7 +143,7 @@ class Node:
         return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in names))
 
     def data(self, name: str, count: int) -> ca.SX:
-        """Return values (count x 1) of a term at each moment (``Term.data``); new values need no compilation."""
+        """Return values (count x 1) of a term at each moment (``Term.data``); changing them needs no compilation."""
         if name not in self.all_data:
             self.all_data[name] = ca.SX.sym(name, count)
         elif self.all_data[name].numel() != count:
@@ -225,7 +225,7 @@ class Node:
             return sx(within)
         link_pose = self._compute("poses", self.q)[
             4 * link : 4 * link + 4, :
-        ]  # all links at once, because terms use many
+        ]  # all links at once, because terms use many of them
         return link_pose if np.array_equal(within, np.eye(4)) else link_pose @ sx(within)
 
     def position(self, place: str) -> ca.SX:
@@ -298,7 +298,7 @@ class Node:
 
     @cached_property
     def u(self) -> ca.SX:
-        """The inputs by which terms are differentiated."""
+        """The inputs with respect to which terms are differentiated."""
         return ca.vertcat(*self.y, self.T, self.numbers)
 
     @cached_property
@@ -306,7 +306,7 @@ class Node:
         return ca.SX(0, 0) if self.Q is None else self.model.follow(self.Q, self.y[1])
 
     def _by_u(self, expression: ca.SX) -> ca.SX:
-        """Return the Jacobian of a column by u, including the dependence of closed loops on the profiles."""
+        """Return the Jacobian of a column with respect to u, including the dependence of closed loops on profiles."""
         if self.Q is None:
             return ca.jacobian(expression, self.u)
         n, count = self.y[0].numel(), self.u.numel()
@@ -352,7 +352,7 @@ class Node:
         return _Derivatives(jacobian @ W, hessian)
 
     def _curvature(self, w: ca.SX, weights: ca.SX) -> ca.SX:
-        """Return the Hessian by u of weights . w with constant weights, zero without a path, where w is linear."""
+        """Return the Hessian with respect to u of weights . w (constant weights); zero without a path (w is linear)."""
         constant = ca.SX.sym("constant", weights.numel())
         jacobian = ca.jacobian(constant.T @ w, self.u)
         return ca.substitute(ca.jacobian(jacobian.T, self.u), constant, ca.densify(weights))

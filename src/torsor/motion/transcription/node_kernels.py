@@ -84,9 +84,9 @@ class NodeHessian(NamedTuple):
     """Second derivatives of a node in the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j with nonzero second derivatives. The kernel returns "blocks"
-    (orders of i x orders of j x blocks), "mixed" (orders x N x specials) by a profile and a special, and "corner"
-    (specials x specials). Squares are included without the products of their first derivatives; these derivatives are
-    "squares" (orders x squares x N, then squares x specials).
+    (orders of i x orders of j x blocks), "mixed" (orders x N x specials) with respect to a profile and a special,
+    and "corner" (specials x specials). Squares are included without the products of their first derivatives; these
+    derivatives are "squares" (orders x squares x N, then squares x specials).
     """
 
     blocks: Indices
@@ -110,7 +110,8 @@ class NodeKernels:
     """Terms at one kind of node: their rows (m) and their integrand.
 
     Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` of them), T, the
-    shared numbers, s, and with closed loops the positions Q. u has the first ``orders`` x N, then T, then the numbers.
+    shared numbers, s, and with closed loops the positions Q. u contains the first ``orders`` x N, then T, then the
+    numbers.
     """
 
     def __init__(self, node: Node, constraints: Sequence[Constraint], costs: Sequence[Cost]):
@@ -119,7 +120,7 @@ class NodeKernels:
         expression = ca.vertcat(ca.SX(0, 1), *(row.expression for row in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for cost in costs:
-            # An integrand is multiplied by dt/ds, a constant one by the mean, T.
+            # An integrand is multiplied by dt/ds; a constant one by the mean of dt/ds, T.
             is_uneven = node.clock.harmonics and not cost.is_even
             weight = (1 if cost.is_sum else node.T * node.clock_rate if is_uneven else node.T) * cost.weight
             column = cost.squares(node)
@@ -203,7 +204,7 @@ class NodeKernels:
         return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
-        """Return the columns by u, without those of unused orders."""
+        """Return the columns of derivatives with respect to u, without those of unused orders."""
         kept = [*range(self.profiles), *range(ORDERS * self.count, self.node.u.numel())]
         return matrix[:, kept]
 
@@ -271,7 +272,7 @@ class NodeKernels:
         return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
 
     def _unscaled(self, column: ca.SX) -> ca.SX:
-        """Return derivatives with respect to B c, order by order, given those in time derivatives of profiles."""
+        """Return derivatives with respect to B c, order by order, given those with respect to time derivatives."""
         N, T = self.count, self.node.T
         return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
@@ -291,7 +292,7 @@ class NodeKernels:
         return lower, jacobian
 
     def hessian(self, by_T: bool) -> NodeHessian:
-        """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
+        """Return second derivatives of weight . integrand + multipliers . rows with respect to (B c, T, numbers)."""
         name = "hessian" if by_T else "hessian_given_T"
         (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
         return NodeHessian(blocks, call)

@@ -20,7 +20,8 @@ from torsor.motion.transcription.splines import Spline
 #     t = T h(s)      h = s + sum_k (a_k sin 2 pi k s + b_k (1 - cos 2 pi k s)) / (2 pi k)
 #
 # with variables a_k, b_k, so the durations between the events are results of the optimisation. The rate dh/ds and its
-# derivative are the same at both ends, so states that are equal there by s are equal by t.
+# derivative are the same at both ends, so derivatives that are equal there with respect to s are equal with respect to
+# t.
 
 SLOWEST = 0.25  # smallest rate dh/ds, so that time runs forward
 MAX_CLOCK_VARIABLE = 0.7  # bound of each variable
@@ -77,7 +78,7 @@ EVEN_CLOCK = Clock()
 
 
 POINTS = 12  # control points of a phase without ``points``, before refinement
-MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase; more would not fit into memory
+MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase; more would not fit in memory
 MAX_HARMONICS = 6  # of a clock
 FAR_APART_RATIO = 100.0  # ratio of duration bounds above which the initial guess is their geometric mean
 MIN_GAUSS_POINTS = 20  # Gauss points of an integral; with fewer, solvers find motions that are fast between them
@@ -90,13 +91,13 @@ class Phase:
     ``duration`` (s) is a number, or bounds (least, most) within which it is a variable. ``points`` is the number of
     control points of each profile and ``degree`` the spline degree. If ``points`` is None, there are 12 and ``solve``
     adds more where they reduce the objective. ``knots`` between 0 and 1 may be given instead of ``points`` if they are
-    not equidistant. ``own`` has {coordinate: Spline} for coordinates with other splines.
-    ``nodes`` is the number of equidistant moments from start to end at which terms are evaluated (by default ten per
-    control point), or these moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 degree - 2
-    Gauss points between knots, and at least 20 in total (12 per control point of a path that is followed, 8 per row of
-    a reference), or the nodes with ``quadrature="trapezoid"``.
+    not equidistant. ``own`` is {coordinate: Spline} for coordinates with other splines. ``nodes`` is the number of
+    equidistant moments from start to end at which terms are evaluated (by default ten per control point), or these
+    moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 degree - 2 Gauss points between knots,
+    and at least 20 in total (12 per control point of a path that is followed, 8 per row of a reference), or the nodes
+    with ``quadrature="trapezoid"``.
 
-    With a ``clock`` of 1 to 6 harmonics, with two variables each, the time at which each s is reached is free. Terms at
+    With a ``clock`` of 1 to 6 harmonics (two variables each), the time at which each s is reached is free. Terms at
     given s, such as contacts, then occur at free times (``Clock``). A clock needs a motion of one phase.
 
     Example:
@@ -123,7 +124,7 @@ class Phase:
         instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         whole_number(self.clock, where, "clock", least=0, most=MAX_HARMONICS)
-        # More control points or nodes than fit into memory are rejected before any are created.
+        # More control points or nodes than fit in memory are rejected before any are created.
         counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
         for name, (count, most) in (counts | {"knots": (self.knots, MAX_POINTS)}).items():
             if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
@@ -182,7 +183,7 @@ class Phase:
         return math.sqrt(least) * math.sqrt(most) if most > FAR_APART_RATIO * least else (least + most) / 2
 
     def integral(self, first: float, last: float, fewest: int = MIN_GAUSS_POINTS) -> tuple[Array, Array]:
-        """Return moments s (K,) and weights (K,) of the integral from the first to the last s.
+        """Return the moments s (K,) and weights (K,) of the integral from the first to the last s.
 
         There are at least ``fewest`` Gauss points.
         """

@@ -24,8 +24,8 @@ from torsor.optimisation.standard import BlockMatrix, RowBlocks
 #     phi_x  = A^T (2 c d) + phi_p                 c_k = weight / (T^2 dh_k)      A = dd/dx
 #     phi_xx = A^T 2 c A + A^T M + M^T A + phi_pp + sum_k (phi_g)_k d2g_k/dx2      M = d(2 c d)/dp
 #
-# where p are T, the clock variables and the number by which the cost is divided, and the last term is the Hessian of
-# the rows with multipliers phi_g.
+# where p consists of T, the clock variables and the number by which the cost is divided, and the last term is the
+# Hessian of the rows with multipliers phi_g.
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class Program:
         return self.layout.size
 
     def __reduce__(self) -> Any:
-        """Raise PicklingError and say why."""
+        """Raise PicklingError with the reason."""
         message = "a nonlinear program cannot be pickled: its functions are compiled for one process"
         raise pickle.PicklingError(f"{message}; fix: pickle the MotionProblem, which rebuilds its program")
 

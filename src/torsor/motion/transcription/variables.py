@@ -1,7 +1,7 @@
 """The layout of the variables x of a motion problem: control points, durations and shared numbers.
 
-Known quantities are not variables: the first control points if the start is given and at rest, the last ones likewise,
-and given durations.
+Known quantities are not variables: the first control points if the start is given and at rest, the last ones if the
+end is, and given durations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class PhaseLayout:
         return self._timed(result, x, s) if self.ticks else result
 
     def _timed(self, y: Array, x: Array, s: Array) -> Array:
-        """Return time derivatives (orders, K, N), given those by s T."""
+        """Return time derivatives (orders, K, N), given derivatives with respect to s T."""
         h1, h2, h3 = (self.phase.timing.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
         T, result = self.seconds(x), y.copy()
         h2, h3 = h2 / T, h3 / T**2
@@ -88,7 +88,7 @@ class Layout:
         known: Sequence[Mapping[tuple[int, int], float]],
         numbers: Sequence[str],
     ) -> "Layout":
-        """Return the layout of phases; ``known`` has {(profile, control point): value} for each."""
+        """Return the layout of phases; ``known`` contains {(profile, control point): value} for each phase."""
         layouts, size = list[PhaseLayout](), 0
         for phase, fixed in zip(phases, known, strict=True):
             splines = tuple((phase.own or {}).get(name, phase.spline) for name in names)

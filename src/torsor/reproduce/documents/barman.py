@@ -254,11 +254,11 @@ def _recursion() -> list[Row]:
     data, robot, state, load, external = standard()
     tau, Fp, Tp = barman.inverse_dynamics(data, *state, load)
     wrenches = robot.joint_wrenches(*state, external=external)
-    levers = np.array([barman.Link(data, j, state[0]).Dx for j in range(len(data.m))])
+    arms = np.array([barman.Link(data, j, state[0]).Dx for j in range(len(data.m))])
     return [
         same("τ_j, f_j (3.92, 3.94)", tau, robot.inverse_dynamics(*state, external=external), unit="N m, N"),
         same("internal forces F_jp (3.74, 3.78)", Fp, wrenches[:, 3:], unit="N"),
-        same("internal torques τ_jp (3.82 to 3.90)", Tp - np.cross(levers, Fp), wrenches[:, :3], unit="N m"),
+        same("internal torques τ_jp (3.82 to 3.90)", Tp - np.cross(arms, Fp), wrenches[:, :3], unit="N m"),
     ]
 
 

@@ -187,7 +187,7 @@ def inertial(
     return FG, tG
 
 
-def levered(D: Vector, D_q: Matrix, F: Sensitive) -> Sensitive:
+def moment_of(D: Vector, D_q: Matrix, F: Sensitive) -> Sensitive:
     """Return D x F."""
     return Sensitive(cross(D, F.x), cross(D, F.q) + cross(D_q, F.x), cross(D, F.qd), cross(D, F.qdd))
 
@@ -230,8 +230,8 @@ def sensitivities(
     for j in reversed(range(n)):  # tip to root
         link, (FG, tG) = links[j], wrenches[j]
         Fp = Fd + FG  # 3.74, 3.75
-        Dx_q = form("3.83", link.Dx_q, 0 * link.Dx_q)  # the levers of a prismatic joint vary also
-        Tp = Td + tG + levered(link.Dx, Dx_q, Fd) + levered(link.DxG, Dx_q, FG)  # 3.82, 3.83
+        Dx_q = form("3.83", link.Dx_q, 0 * link.Dx_q)  # the moment arms of a prismatic joint also vary
+        Tp = Td + tG + moment_of(link.Dx, Dx_q, Fd) + moment_of(link.DxG, Dx_q, FG)  # 3.82, 3.83
         wrenches[j] = Fp, Tp
         Fd, Td = link.up(Fp), link.up(Tp)  # 3.72, 3.73, 3.80, 3.81
     if load is not None:
@@ -265,12 +265,13 @@ def add_load(
         return Sensitive(R0.T @ x, np.array([each.T @ x for each in R0_q]).T, *np.zeros((2, 3, n)))
 
     Fe, moment = in_link(load.F), in_link(load.tau)
-    Fe = replace(Fe, x=form("3.76", Fe.x, R0_q[load.k].T @ load.F))
-    lever = levered(load.r, np.zeros((3, n)), Fe)  # 3.84, 3.85: r_k in both
-    of_force = replace(lever, q=form("3.85", lever.q, 0 * lever.q))
+    if "3.76" in form.printed:
+        Fe = replace(Fe, x=R0_q[load.k].T @ load.F)
+    at_load = moment_of(load.r, np.zeros((3, n)), Fe)  # 3.84, 3.85: r_k in both
+    of_force = replace(at_load, q=form("3.85", at_load.q, 0 * at_load.q))
     for j in reversed(range(load.k + 1)):
         link, (Fp, Tp) = links[j], wrenches[j]
-        of_force = of_force + levered(link.Dx, link.Dx_q, Fe)  # 3.84, 3.85
+        of_force = of_force + moment_of(link.Dx, link.Dx_q, Fe)  # 3.84, 3.85
         Fp, Tp = (form("3.79", each, each.at_rest()) for each in (Fp, Tp))
         wrenches[j] = Fp + Fe, Tp + of_force + moment  # 3.78, 3.86, 3.90
         both = of_force + moment  # tau^e, which stands in 3.84, 3.85, 3.88 and 3.89 for one of the two

@@ -82,14 +82,14 @@ def inverse_dynamics(
     for i in reversed(range(N)):
         body, rc, inertia = i + 1, robot.rc[i], robot.I[i]
         f_b[i] = force + robot.m[i] * (pc[i] - gravity[body])  # (19)
-        levers = np.cross(rc, f_b[i]) - np.cross(rc - ahead[i], force)
+        arm_moments = np.cross(rc, f_b[i]) - np.cross(rc - ahead[i], force)
         momentum = inertia @ wd[body] + np.cross(w[body], inertia @ w[body])
         spin = np.zeros(3)
         for k in range(N):
             if robot.carrier[k] == body:
                 turned = phidd[k] * robot.zm[k] + phid[k] * np.cross(w[body], robot.zm[k])
                 spin = spin + robot.eta[k] * robot.Iz[k] * turned  # (23)
-        tau_b[i] = moment + form("21 levers", levers, 0 * levers) + momentum + form("21", spin, -spin)  # (25)
+        tau_b[i] = moment + form("21 levers", arm_moments, 0 * arm_moments) + momentum + form("21", spin, -spin)  # (25)
         force, moment = R[i] @ f_b[i], R[i] @ tau_b[i]
     load = np.array([tau_b[i] @ R[i].T @ Z for i in range(N)])
     motors = np.zeros(N)

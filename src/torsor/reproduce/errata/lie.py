@@ -95,9 +95,9 @@ def _torque() -> Decision:
 def _cross() -> Decision:
     (one, two), (Rz1, z2, b2, Rb1, p) = _vectors()
     v = np.cross(p, one * Rz1) + one * Rb1 + two * b2
-    lever = np.cross(np.cross(p, Rz1), z2)
-    corrected = one * lever + one * np.cross(Rb1, z2) + two * np.cross(b2, z2)
-    printed = one * two * lever + one * two * np.cross(Rz1, z2) + two**2 * np.cross(b2, z2)
+    product = np.cross(np.cross(p, Rz1), z2)
+    corrected = one * product + one * np.cross(Rb1, z2) + two * np.cross(b2, z2)
+    printed = one * two * product + one * two * np.cross(Rz1, z2) + two**2 * np.cross(b2, z2)
     return decide(np.cross(v, z2), corrected, printed)
 
 
@@ -132,9 +132,9 @@ def _force() -> Decision:
     data, theta, (one, _) = two_links()
     x, m2 = expansion(data, theta), data.m[1]
     motion = lie.compact(data, theta, np.array([one, 0.0]), np.zeros(2))
-    lever = np.cross(x.p, x.Rz1)
-    first = np.cross(x.Rz1, lever)
-    corrected, printed = first + x.R @ np.cross(x.z1, x.b1), first + lever
+    product = np.cross(x.p, x.Rz1)
+    first = np.cross(x.Rz1, product)
+    corrected, printed = first + x.R @ np.cross(x.z1, x.b1), first + product
     return decide(motion.F[1, 3:] @ x.b2, *(m2 * one**2 * each @ x.b2 for each in (corrected, printed)))
 
 

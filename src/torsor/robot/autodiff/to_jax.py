@@ -51,7 +51,7 @@ def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
     def on_host(*values: Any) -> Any:
         return tuple(item.astype(values[0].dtype) for item in node(*values))
 
-    def on_card(context: Any, out: Any, *values: Any) -> None:
+    def on_gpu(context: Any, out: Any, *values: Any) -> None:
         kernel: Any = node.kernel
         xp = kernel.xp
         result = node.call_on(context.stream, [xp.asarray(value) for value in values])
@@ -66,7 +66,7 @@ def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
         shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
         result: tuple[Any, ...]
         if node.device == "cuda":
-            result = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*arrays)
+            result = _buffer_callback()(on_gpu, shapes, vmap_method="expand_dims")(*arrays)
         else:
             result = jax.pure_callback(on_host, shapes, *arrays, vmap_method="expand_dims")
         return result

@@ -60,7 +60,7 @@ class Letters:
         return results
 
     def inputs(self, shapes: Mapping[str, tuple[int, ...]], rates: bool) -> dict[str, list[Any]]:
-        """Return the symbols of an algorithm's inputs; ``rates``: velocities are the time derivatives of positions."""
+        """Return the symbols of an algorithm's inputs; if ``rates``, velocities are time derivatives of positions."""
         results = {}
         for name, shape in shapes.items():
             letter = (_MOTION.get(name) if rates or name not in "vaj" else None) or _letter(name)

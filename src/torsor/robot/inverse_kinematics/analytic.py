@@ -113,8 +113,8 @@ def three_turns(axes: list[Axis], x: Array, p: Array) -> Iterator[tuple[float, f
     """Yield the angles about three axes that move the point x to p, last axis first (Pieper 1968)."""
     first, second = closest_points(axes[0], axes[1])
     third = axes[2]
-    lever = x - third.o
-    middle = third.o + (lever @ third.w) * third.w
+    offset = x - third.o
+    middle = third.o + (offset @ third.w) * third.w
     u, v = x - middle, np.cross(third.w, x - middle)  # x after a turn: middle + u cos + v sin
     apart = second.o - first.o
     reach = float((p - first.o) @ (p - first.o))

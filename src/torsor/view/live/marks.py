@@ -52,7 +52,7 @@ def along(vectors: Array) -> Array:
     return np.asarray(quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True)) + 0.0
 
 
-MOMENT_ARM = 0.25  # lever arm of the weight whose moment has a long arrow, in sizes of the robot
+MOMENT_ARM = 0.25  # moment arm of the weight whose moment has a long arrow, in sizes of the robot
 LONG_ARROW = 0.35  # length of a long arrow, in sizes of the robot
 INERTIA_COLOR: Color = (0.95, 0.6, 0.1, 0.45)
 ARROW_COLORS = {

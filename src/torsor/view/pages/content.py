@@ -46,7 +46,7 @@ class Numbers:
         return {"type": type_, "at": self._known[key], "shape": list(array.shape)}
 
     def base64(self) -> str:
-        """Return the block as text."""
+        """Return the block as Base64 text."""
         return base64.b64encode(self._block).decode()
 
     def read(self, reference: dict[str, Any]) -> NDArray[Any]:

@@ -135,7 +135,9 @@ def _connection(actor: int, module: str) -> str:
 
 def _subtitle(data: dict[str, Any]) -> str:
     robots, actors = data["robots"], data["actors"]
-    links = " and ".join(dict.fromkeys(f"{len(robot['links'])} links" for robot in robots[:2]))
+    # Joints with several axes have massless links between the axes, which are no bodies.
+    counts = dict.fromkeys(len(robot["labels"]) for robot in robots[:2])
+    bodies = " and ".join(f"{count} bod{'y' if count == 1 else 'ies'}" for count in counts)
     moving = sum("times" in actor for actor in actors)
     motions = f", {moving} motion{'s' if moving > 1 else ''}" if moving else ""
-    return f"{links}{motions}. Drag to turn, right drag to move, wheel to zoom."
+    return f"{bodies}{motions}. Drag to turn, right drag to move, wheel to zoom."

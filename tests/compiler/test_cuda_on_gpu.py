@@ -1,4 +1,4 @@
-"""Kernels on an NVIDIA card: every method, both types, against the machine code of the processor."""
+"""Kernels on an NVIDIA GPU: every method, both types, against the machine code of the processor."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ try:
     _COUNT = cupy.cuda.runtime.getDeviceCount()
 except cupy.cuda.runtime.CUDARuntimeError:
     _COUNT = 0
-pytestmark = pytest.mark.skipif(not _COUNT, reason="needs an NVIDIA card")
+pytestmark = pytest.mark.skipif(not _COUNT, reason="needs an NVIDIA GPU")
 
 LAYOUTS = ("rows", "columns", "slices")
 MANY = 1_000_007
@@ -36,7 +36,7 @@ def free_memory() -> Iterator[None]:
 
 
 def arranged(array: Any, layout: str) -> Any:
-    """Return an array on the card: row by row, coordinate by coordinate, or as a part of larger rows."""
+    """Return an array on the GPU: row by row, coordinate by coordinate, or as a part of larger rows."""
     if layout == "rows" or array.ndim == 1:
         return cupy.asarray(array)
     if layout == "columns":
@@ -53,8 +53,8 @@ def results(found: Any) -> list[Any]:
 def agree(robot: torsor.Robot, name: str, dtype: str, count: int, layout: str) -> None:
     request = request_of(robot, name)
     inputs = [each.astype(dtype) for each in states_of(robot, request, count)]
-    card = robot.to(device="cuda", dtype=dtype)
-    found = results(card.kernels.compiled(request)(*(arranged(each, layout) for each in inputs)))
+    gpu = robot.to(device="cuda", dtype=dtype)
+    found = results(gpu.kernels.compiled(request)(*(arranged(each, layout) for each in inputs)))
     exact = robot.kernels.compiled(request)(*(each.astype("float64") for each in inputs))
     exact = exact if isinstance(exact, tuple) else (exact,)
     single = robot.to(dtype=dtype).kernels.compiled(request)(*inputs)
@@ -87,9 +87,9 @@ def test_a_million_states_agree_in_every_layout(name: str, dtype: str, layout: s
 
 def test_inputs_broadcast_as_those_of_numpy() -> None:
     arm = torsor.library.six_axis_arm()
-    card, rng = arm.to(device="cuda"), np.random.default_rng(2)
+    gpu, rng = arm.to(device="cuda"), np.random.default_rng(2)
     q, v, a = rng.normal(size=(5, 1, 6)), rng.normal(size=(7, 6)), rng.normal(size=6)
-    found = card.inverse_dynamics(cupy.asarray(q), cupy.asarray(v), a)
+    found = gpu.inverse_dynamics(cupy.asarray(q), cupy.asarray(v), a)
     assert found.shape == (5, 7, 6)
     np.testing.assert_allclose(cupy.asnumpy(found), arm.inverse_dynamics(q, v, a), rtol=1e-11, atol=1e-11)
 
@@ -127,7 +127,7 @@ def test_the_current_stream_is_used_and_graphs_are_captured() -> None:
 def test_tensors_of_pytorch_are_used_where_they_are() -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
-        pytest.skip("PyTorch does not see the card")
+        pytest.skip("PyTorch does not see the GPU")
     arm = torsor.library.six_axis_arm().to(device="cuda", dtype="float32")
     given = torch.randn(3, 1000, 6, device="cuda")
     found = torch.from_dlpack(arm.inverse_dynamics(*given))
@@ -138,7 +138,7 @@ def test_tensors_of_pytorch_are_used_where_they_are() -> None:
 def test_arrays_of_jax_are_used_where_they_are() -> None:
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":
-        pytest.skip("JAX does not see the card")
+        pytest.skip("JAX does not see the GPU")
     arm = torsor.library.six_axis_arm().to(device="cuda", dtype="float32")
     given = jax.random.normal(jax.random.key(0), (3, 1000, 6))
     found = jax.dlpack.from_dlpack(arm.inverse_dynamics(*given))
@@ -160,7 +160,7 @@ def test_huge_and_special_numbers_are_those_of_the_processor() -> None:
 def test_gradients_of_pytorch_stay_on_the_card() -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
-        pytest.skip("PyTorch does not see the card")
+        pytest.skip("PyTorch does not see the GPU")
     arm = torsor.library.six_axis_arm()
     values = np.random.default_rng(5).normal(size=(3, 50, 6))
     found = []
@@ -178,7 +178,7 @@ def test_gradients_of_pytorch_stay_on_the_card() -> None:
 def test_gradients_of_jax_stay_on_the_card() -> None:
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":
-        pytest.skip("JAX does not see the card")
+        pytest.skip("JAX does not see the GPU")
     arm = torsor.library.six_axis_arm()
     values = np.random.default_rng(6).normal(size=(3, 50, 6)).astype("float32")
     found = []
@@ -208,10 +208,10 @@ def test_rollouts_and_their_gradients_stay_on_the_card() -> None:
 
 
 def test_a_batch_is_shared_among_cards() -> None:
-    from torsor.compiler.cuda.shards import on_cards
+    from torsor.compiler.cuda.shards import on_gpus
 
     arm, values = torsor.library.six_axis_arm(), np.random.default_rng(9).normal(size=(3, 101, 6))
-    parts = on_cards(arm.to(device="cuda").inverse_dynamics, values, (1, 1, 1), cards=(0, _COUNT - 1, 0))
+    parts = on_gpus(arm.to(device="cuda").inverse_dynamics, values, (1, 1, 1), gpus=(0, _COUNT - 1, 0))
     assert [len(each) for each in parts] == [33, 34, 34]
     whole = np.concatenate([cupy.asnumpy(each) for each in parts])
     np.testing.assert_allclose(whole, arm.inverse_dynamics(*values), rtol=1e-11, atol=1e-11)

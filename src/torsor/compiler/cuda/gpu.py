@@ -19,14 +19,14 @@ _MIN_DRIVER = 11080
 
 
 @dataclass(frozen=True)
-class Card:
+class GpuModel:
     """A GPU model: its compute capability and the PTX version to generate for it, both times ten."""
 
     capability: int
     version: int
 
     @classmethod
-    def of(cls, capability: int, driver: int) -> "Card":
+    def of(cls, capability: int, driver: int) -> "GpuModel":
         """Return the model of a GPU with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8)."""
         if driver < _MIN_DRIVER:
             message = f"the GPU driver is for CUDA {driver // 1000}.{driver % 1000 // 10}"
@@ -54,5 +54,5 @@ class Card:
         return str(machine.emit_assembly(parsed))
 
 
-H200 = Card(90, 78)
+H200 = GpuModel(90, 78)
 """Hopper: H100 and H200."""

@@ -1,7 +1,7 @@
-"""Kernels on this machine's processor, one thread of a card after the other: for tests where there is no card.
+"""GPU kernels on the CPU, one thread after the other, for tests on machines without a GPU.
 
-The LLVM module is that of the card but for the number of the thread and the kind of pointers: indices, strides,
-staging and the numbers that are computed are checked with it.
+The LLVM module is that of the GPU except for the thread number and the kind of pointers. Tests therefore check indices,
+strides, staging and results.
 """
 
 import ctypes
@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import real_numbers
-from torsor.compiler.cuda.card import H200, WARP
 from torsor.compiler.cuda.device import Device, Launch
+from torsor.compiler.cuda.gpu import H200, WARP
 from torsor.compiler.cuda.layout import PHASES, PROCESSOR
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.target import host
 
 
 class ProcessorDevice(Device):
-    """A card whose threads run one after the other on this machine, with arrays of NumPy."""
+    """A GPU whose threads run one after the other on the CPU, with NumPy arrays."""
 
-    form, card = PROCESSOR, H200
+    form, gpu = PROCESSOR, H200
 
     def __init__(self) -> None:
         super().__init__(np)
