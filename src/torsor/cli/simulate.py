@@ -214,7 +214,7 @@ def _run(arguments: Namespace, console: Console) -> int:
 
 
 def _start_of(robot: Robot, file: Path) -> tuple[list[float], list[float] | None]:
-    """Return the initial positions and velocities of a reference; with elastic joints, motors in equilibrium at rest."""
+    """Return the initial state of a reference; the motors of elastic joints are in equilibrium and at rest."""
     q, v, _ = reference(robot, file)(0.0)
     if robot.elastic:
         return motor_equilibrium(robot, q).tolist(), None

@@ -110,7 +110,6 @@ def number(
     unit: str = "",
     tolerance: float | None = None,
     predicted: float | None = None,
-    explained: float = 0.0,
 ) -> Row:
     """Return a row that compares a printed number with the computed one.
 
@@ -124,7 +123,7 @@ def number(
     state = Verdict.FAILS
     if abs(difference) <= limit:
         state = Verdict.AGREES
-    elif abs(difference) <= explained * abs(value) or (predicted is not None and abs(predicted - value) <= limit):
+    elif predicted is not None and abs(predicted - value) <= limit:
         state = Verdict.DIFFERS
     relative = f"{100 * difference / value:+.2g} %" if value else f"{difference:+.2g}"
     expected = "" if predicted is None else _with(_digits(predicted, printed), unit)
@@ -177,15 +176,13 @@ def numbers(
     return row._replace(basis=Basis.NUMBER)
 
 
-def claim(
-    what: str, printed: str, ours: str, holds: bool, predicted: bool | None = None, is_explained: bool = False
-) -> Row:
+def claim(what: str, printed: str, ours: str, holds: bool, predicted: bool | None = None) -> Row:
     """Return a row about a statement in the document.
 
     ``predicted`` is whether the statement holds if the item's reason applies, as computed by the item. It explains a
     statement that does not hold.
     """
-    other = Verdict.DIFFERS if predicted or is_explained else Verdict.FAILS
+    other = Verdict.DIFFERS if predicted else Verdict.FAILS
     expected = "" if predicted is None else printed if predicted else f"not {printed}"
     return Row(what, printed, ours, "", Verdict.AGREES if holds else other, Basis.PROPERTY, expected)
 

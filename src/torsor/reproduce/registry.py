@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torsor.base.errors import ModelError
-from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie, structures, systems, work
+from torsor.reproduce.documents import barman, gait, ground, guarino, hua, khalil, lie, structures, systems, work
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.errata.erratum import Category, read_rows
 from torsor.reproduce.item import Basis, Item, Kind, Row, Verdict
@@ -59,7 +59,7 @@ ALIASES = {
     **dict.fromkeys(("guarino-2009", "guarino-lo-bianco", "guarino-lo-bianco-2009"), "guarino"),
 }  # fmt: skip
 _LISTS = (
-    lie.ITEMS, barman.ITEMS, work.ITEMS, barman.ARM_ITEMS, gait.ITEMS, gait.EQUATION_ITEMS, guarino.ITEMS, khalil.ITEMS,
+    lie.ITEMS, barman.ITEMS, work.ITEMS, barman.ARM_ITEMS, gait.ITEMS, ground.ITEMS, guarino.ITEMS, khalil.ITEMS,
     khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, systems.ITEMS, structures.ITEMS, hua.ITEMS, ERRATUM_ITEMS,
 )  # fmt: skip
 ITEMS = tuple(item for items in _LISTS for item in items)

@@ -182,7 +182,7 @@ class PrintedGait(Result):
             [1e3 * stage.slip for stage in feasible], [stage.outcome.objective for stage in feasible], "o-", color="C0"
         )
         left.axvline(1e3 * TOLERANCE, color="0.4", linestyle=":")
-        styled(left, f"effort of walks; dotted: {1e3 * TOLERANCE:g} mm/s, accepted by the thesis", "effort (eq. 5.1)")
+        styled(left, f"effort of walks; dotted: {1e3 * TOLERANCE:g} mm/s", "effort (eq. 5.1)")
         left.set_xlabel("largest velocity in contact (mm/s)")
         shown = {name: value for name, value in self.conflict.items() if value > 0}
         right.barh(list(shown), list(shown.values()), color="C1")
@@ -202,7 +202,8 @@ class PrintedGait(Result):
         for stage in self.stages:
             effort = f"{stage.outcome.objective:.3f}" if stage.is_feasible else ""
             stages.add_row(f"{1e3 * stage.slack:g}", f"{1e3 * stage.slip:g}", effort, _status(stage))
-        stages.caption = f"Least violation found: {self.least_violation:g}; Barman 2020 accepts {TOLERANCE:g} (m, m/s)."
+        accepted = f"Barman 2020 accepts {TOLERANCE:g} times the norm of the variables (SNOPT)"
+        stages.caption = f"Least violation found: {self.least_violation:g} (m, m/s). {accepted}."
         stages.caption_justify = "left"
         title = "Equations that act against eq. 5.4 in the nearest walk"
         conflict = titled_table(title, "equation", "sum of |dJ/d(bound)|, relative to 5.4")

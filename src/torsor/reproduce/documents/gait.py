@@ -1,23 +1,25 @@
 """Barman 2020, chapter V: the skeleton and the predicted walk, with its numbers and figures."""
 
-import math
-import warnings
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from torsor import library
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelWarning
-from torsor.human import Stride, joint_torques, printed_gait, walking
+from torsor.human import REFERENCES, Stride, ground_reaction
 from torsor.human.body.coordinates import GLOBAL, SIDES, frozen_joints, mirror
 from torsor.human.body.drawing import landmarks, skeleton
-from torsor.human.gait.printed_constraints import TOLERANCE
-from torsor.human.gait.settings import VERSIONS
+from torsor.human.contact.support import support_sides
+from torsor.human.terms.habits import MIN_HAND_DISTANCE
+from torsor.human.terms.places import POINTS as POINTS_OF_FOOT
+from torsor.human.terms.problem import sampled, walk_of
+from torsor.motion import Phase
+from torsor.motion.terms.term import TOUCHING
 from torsor.reproduce.documents.drawing import peaks, tidy
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, only
+from torsor.reproduce.documents.printed_walk import KNEE, POINTS, TOLERANCE, cpu_seconds, habitual_walk, printed_walk
+from torsor.reproduce.item import Basis, Item, Kind, Outcome, Row, claim, lacking, number, only, power, zero
 
 JOINTS = ("hip", "knee", "ankle")
 AXES = ("lateral", "vertical", "fore-aft")
@@ -29,12 +31,7 @@ LIMBS = ("thigh", "shank", "foot", "upper_arm", "forearm")
 ACTIVE = ("pelvis", "spine1", "spine2", "spine3", *(f"{side}_{each}" for side in SIDES for each in LIMBS))
 SPREAD, ROOM, MARK = 0.6, np.array([0.09, 0.1]), "#d97a00"  # rad of the shoulders; m around a joint
 POSTURES = 7
-
-
-@cache
-def stride() -> Stride:
-    """Return the stride of the walk, starting from q = 0 in the two phases of the thesis."""
-    return Stride(walking(version="thesis").solve(feasible_first=True))
+WALKS: dict[str, Callable[[], Stride]] = {"printed equations": printed_walk, "with habits": habitual_walk}
 
 
 def _model() -> Outcome:
@@ -75,230 +72,280 @@ def _draw_model(figure: Any) -> None:
 
 
 def _numbers() -> list[Row]:
-    result = stride().result
-    body, problem = library.human(), result.problem
-    points = VERSIONS["thesis"].points
+    result = printed_walk().result
+    program, frozen = result.problem.program, library.human().nv - len(result.problem.model.names)
     return [
-        number("design variables, 55 x 6", "330", body.nv * points),
-        only("design variables that are not frozen", f"{problem.program.n}"),
-        number("constraints", "1726", problem.program.m, explained=0.3),
-        number("active constraints", "244", len(result.active), explained=1.0),
-        number("walking velocity", "1.2", stride().step.speed, "m/s"),
-        number("step length", "0.6", stride().step.length, "m"),
-        number("CPU time of the optimisation", "34.10", result.solve_seconds, "s", explained=math.inf),
-        only("iterations", f"{result.iterations}, {result.status}"),
+        lacking("constraints", "1726", f"{program.m}"),
+        lacking("active constraints", "244", f"{len(result.active)}, including bounds of variables"),
+        only("variables", f"{program.n}; {program.n + POINTS * frozen} with those of the {frozen} frozen coordinates"),
+        lacking("CPU time of the optimisation", f"{CPU} s", "shorter" if cpu_seconds() < float(CPU) else "longer"),
     ]
+
+
+def _both(what: str, printed: str, judge: Callable[[Stride], tuple[str, bool]]) -> list[Row]:
+    """Return the rows of a statement about the printed walk, which the data that the thesis lacks may explain.
+
+    The walk with habits has other data, such as narrower joint limits. If the statement holds for it, such data explain
+    why it does not hold for the printed walk.
+    """
+    (words, holds), (others, predicted) = (judge(walk()) for walk in WALKS.values())
+    return [claim(what, printed, words, holds, predicted=predicted), only(f"{what}, walk with habits", others)]
 
 
 def _snapshots() -> Outcome:
-    walk = stride()
-    half = np.searchsorted(walk.s, 0.5)
-    places = np.linspace(0, half, POSTURES).round().astype(int)
-    q = walk.samples.q
-    step = float(landmarks(walk.body, q[half])["pelvis"][2] - landmarks(walk.body, q[0])["pelvis"][2])
-    knee = float(np.interp((1 + walk.step.knee) / 2, walk.s, walk.angle("knee_flexion")))  # of the second step
-    rows = [
-        number("pelvis advance per step", "0.6", step, "m", 1e-3),
-        claim("knee flexion in mid-swing", "60 ± 5 degrees (5.9)", f"{knee:.1f} degrees", 54.99 <= knee <= 65.01),
-    ]
+    def spine(walk: Stride) -> tuple[str, bool]:
+        R, T = (walk.body.pose(walk.samples.q, link)[:, :3, :3] for link in ("pelvis", "spine4"))
+        angle = float(np.degrees(np.arccos((np.einsum("kij,kij->k", R, T).min() - 1) / 2)))
+        return f"bends by up to {angle:.0f} degrees", angle < STRAIGHT
 
     def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        points = landmarks(walk.body, q[places])
-        for k in range(POSTURES):
-            skeleton(axes, {name: each[k] for name, each in points.items()}, "side", 0.6 * k, scale=0.6)
-        axes.axhline(0.0, color="0.5", linewidth=1.0)
-        axes.set(aspect="equal")
-        tidy(axes, "Figure 5.2: one step, postures moved apart by 0.6 m", "m", "m")
+        for axes, (name, walk) in zip(figure.subplots(2, 1), WALKS.items(), strict=True):
+            places = np.linspace(0, np.searchsorted(walk().s, 0.5), POSTURES).round().astype(int)
+            points = landmarks(walk().body, walk().samples.q[places])
+            for k in range(POSTURES):
+                skeleton(axes, {link: each[k] for link, each in points.items()}, "side", 0.6 * k, scale=0.6)
+            axes.axhline(0.0, color="0.5", linewidth=1.0)
+            axes.set(aspect="equal")
+            tidy(axes, f"Figure 5.2: one step, {name}; postures moved apart by 0.6 m", "m", "m")
 
-    return Outcome(rows, draw, (9.0, 4.0))
+    return Outcome(_both("spine", "straight", spine), draw, (9.0, 7.5))
 
 
 def _angles() -> Outcome:
-    walk, rows = stride(), list[Row]()
-    likeness = walk.likeness()
-    for joint in JOINTS:
-        comparison = likeness[f"{joint}_flexion"]
-        words = f"correlation {comparison.correlation:.2f}, RMS {comparison.rms:.1f} degrees"
-        rows.append(claim(f"{joint} angle", "consistent with the literature", words, comparison.correlation > 0.8))
-    return _three_panels(rows, {f"{joint} angle": walk.angle(f"{joint}_flexion") for joint in JOINTS}, "5.3", "degrees")
-
-
-def _three_panels(rows: list[Row], shown: Mapping[str, Array], number: str, unit: str) -> Outcome:
-    """Return an outcome with a figure of three curves over the stride, by title."""
+    rows = [
+        lacking(
+            "magnitudes and trends",
+            "consistent with Xiang et al. 2009b",
+            "not compared: its curves are not available as data",
+            Basis.PROPERTY,
+        )
+    ]
+    for name, walk in WALKS.items():
+        likeness = walk().likeness()
+        found = [likeness[f"{joint}_flexion"] for joint in JOINTS]
+        rows.append(only(f"correlation with people, {name}", ", ".join(f"{each.correlation:.1f}" for each in found)))
+        rows.append(only(f"RMS difference, {name}", ", ".join(f"{each.rms:.0f}" for each in found) + " degrees"))
+    panels = _three_panels(lambda walk: [walk.angle(f"{joint}_flexion") for joint in JOINTS], JOINTS, "5.3", "degrees")
 
     def draw(figure: Any) -> None:
-        for axes, letter, (title, values) in zip(figure.subplots(1, 3), "abc", shown.items(), strict=True):
-            axes.plot(100 * stride().s, values, linewidth=1.8)
-            tidy(axes, f"Figure {number}({letter}): {title}", "% of the stride", unit if letter == "a" else "")
+        panels(figure)
+        for axes, joint in zip(figure.axes, JOINTS, strict=True):
+            people = REFERENCES[f"{joint}_flexion"].mean
+            axes.plot(np.linspace(0, 100, len(people)), people, ":", color="0.4", label="people")
+            axes.legend(fontsize="small", frameon=False)
 
-    return Outcome(rows, draw, (11.0, 3.4))
+    return Outcome(rows, draw, (11.0, 3.6))
+
+
+def _three_panels(
+    curves: Callable[[Stride], Sequence[Array]], titles: Sequence[str], number: str, unit: str
+) -> Callable[[Any], None]:
+    """Return a function that draws three curves of both walks over the stride."""
+
+    def draw(figure: Any) -> None:
+        panels = figure.subplots(1, 3)
+        for name, style in zip(WALKS, ("-", "--"), strict=True):
+            walk = WALKS[name]()
+            for axes, letter, title, values in zip(panels, "abc", titles, curves(walk), strict=True):
+                axes.plot(100 * walk.s, values, style, linewidth=1.6, label=name)
+                tidy(axes, f"Figure {number}({letter}): {title}", "% of the stride", unit if letter == "a" else "")
+
+    return draw
 
 
 def _forces() -> Outcome:
-    force = 100 * stride().force
-    stance = force[:, 1] > 1.0
-    count, forward = peaks(force[stance, 1], 0.05), force[stance, 2]
-    signs = "decelerates, then accelerates" if np.argmin(forward) < np.argmax(forward) else "accelerates first"
-    side = float(np.mean(force[stance, 0] > 0))
+    def stance(walk: Stride) -> Array:
+        force = 100 * walk.force
+        return np.asarray(force[force[:, 1] > 1.0])
+
+    def vertical(walk: Stride) -> tuple[str, bool]:
+        count = peaks(stance(walk)[:, 1], 0.05)
+        return f"{count} peaks", count == 2
+
+    def forward(walk: Stride) -> tuple[str, bool]:
+        low, high = (int(find(stance(walk)[:, 2])) for find in (np.argmin, np.argmax))
+        return "decelerates, then accelerates" if low < high else "accelerates first", low < high
+
+    def lateral(walk: Stride) -> tuple[str, bool]:
+        share = float(np.mean(stance(walk)[:, 0] > 0))
+        return f"{100 * share:.0f} % of the stance in one direction", share > SAME_SIDE
+
+    def jump(walk: Stride) -> str:
+        start, end = sampled(walk.result, np.array([0.0, 1.0])).forces[:, :, 1].sum(axis=1) / walk.weight
+        return f"{100 * abs(end - start):.0f} % of the weight, because eq. 5.8 omits accelerations"
+
     rows = [
-        claim("vertical force", "double peak", f"{count} peaks, {force[:, 1].max():.0f} % of the weight", count == 2),
-        claim("fore-aft force", "decelerating and accelerating", signs, signs.startswith("decel")),
-        claim("lateral force", "during the entire stance", f"{100 * side:.0f} % of it to one side", side > 0.8),
+        *_both("vertical force", "double peak", vertical),
+        *_both("fore-aft force", "decelerating and accelerating", forward),
+        *_both("lateral force", "during the entire stance", lateral),
+        *(only(f"jump of the vertical force between steps, {name}", jump(walk())) for name, walk in WALKS.items()),
     ]
-    shown = {f"{axis} ground force": column for axis, column in zip(AXES, force.T, strict=True)}
-    return _three_panels(rows, shown, "5.4", "% of the weight")
-
-
-def _reactions() -> Outcome:
-    walk, rows = stride(), list[Row]()
-    up = walk.force[:, 1]
-    norms = {joint: 100 * np.linalg.norm(walk.reaction(joint), axis=1) for joint in JOINTS}
-    stance = up > 0.01
-    for joint, norm in norms.items():
-        alike = float(np.corrcoef(norm[stance], up[stance])[0, 1])
-        words = f"correlation {alike:.2f} with the vertical force"
-        rows.append(claim(f"{joint}, stance phase", "similar to the vertical force", words, alike > 0.8))
-    swing = [float(norm[~stance].mean()) for norm in norms.values()]
-    words = ", ".join(f"{each:.0f} %" for each in swing)
-    rows.append(claim("in swing", "different at hip, knee and ankle", words, max(swing) - min(swing) > 2))
-    return _three_panels(rows, {f"force in the {each}": norms[each] for each in JOINTS}, "5.5", "% of the weight")
-
-
-def _printed() -> Outcome:
-    """Narrow the bounds of eq. 5.4, with all other equations as printed, until no motion is found."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # of violations between the nodes, which the last row has
-        gait = printed_gait()
-    program = walking(version="printed").program
-    equations = int((program.row_lower == program.row_upper).sum())
-    conflict = ", ".join(f"{name}: {share:.2g}" for name, share in list(gait.conflict.items())[1:4])
-    near = f"{1e3 * VERSIONS['nearest'].slack:g} mm and {1e3 * VERSIONS['nearest'].slip:g} mm/s"
-    words = f"5.4 to {gait.least_violation:g} (m, m/s), all others to rounding"
-    is_accepted = gait.least_violation <= TOLERANCE
-    feasible = [stage for stage in gait.stages if stage.is_feasible]
-    fine = f" (between the nodes, violated by {gait.nearest.max_violation_fine:.2g} of a scale)"
-    between = fine if gait.nearest.is_only_at_nodes else ""
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        axes.loglog([1e3 * each.slip for each in feasible], [each.outcome.objective for each in feasible], "o-")
-        tidy(axes, "Effort of walks with a band for eq. 5.4", "largest velocity in contact (mm/s)", "effort (eq. 5.1)")
-
+    titles = [f"{axis} ground force" for axis in AXES]
     return Outcome(
-        [
-            claim("eqs. 5.2 to 5.10 hold together", f"to {TOLERANCE:g}", words, is_accepted, is_explained=True),
-            only("narrower bands for 5.4", "no motion found" if not gait.stages[-1].is_feasible else "not tried"),
-            number("constraints", "1726", program.m, explained=0.05),
-            only("equations, variables", f"{equations}, {program.n}"),
-            only("constraints that conflict with 5.4 (5.4 itself: 1)", conflict),
-            only(f"effort with 5.4 within {near}", f"{gait.nearest.parts[0].value:.4f}{between}"),
-        ],
-        draw,
-        (6.0, 3.6),
+        rows, _three_panels(lambda walk: list(100 * walk.force.T), titles, "5.4", "% of the weight"), (11.0, 3.6)
     )
 
 
+def _reactions() -> Outcome:
+    def norms(walk: Stride) -> list[Array]:
+        return [100 * np.linalg.norm(walk.reaction(joint), axis=1) for joint in JOINTS]
+
+    def similar(k: int, walk: Stride) -> tuple[str, bool]:
+        up, norm = walk.force[:, 1], norms(walk)[k]
+        alike = float(np.corrcoef(norm[up > STANCE], up[up > STANCE])[0, 1])
+        return f"correlation {alike:.2f} with the vertical force", alike > 0.8
+
+    def swing(walk: Stride) -> tuple[str, bool]:
+        means = [float(norm[walk.force[:, 1] <= STANCE].mean()) for norm in norms(walk)]
+        return ", ".join(f"{each:.0f} %" for each in means), max(means) - min(means) > 2
+
+    rows = list[Row]()
+    for k, joint in enumerate(JOINTS):
+        rows += _both(f"{joint}, stance phase", "similar to the vertical force", partial(similar, k))
+    rows += _both("mean in swing", "different at hip, knee and ankle", swing)
+    return Outcome(
+        rows, _three_panels(norms, [f"force in the {each}" for each in JOINTS], "5.5", "% of the weight"), (11.0, 3.6)
+    )
+
+
+# Eqs. 5.1 to 5.10, evaluated at the nodes of the printed walk without the terms of the problem.
+
+
+def _equations() -> Outcome:
+    walk = printed_walk()
+    result, body = walk.result, walk.body
+    s = _nodes(walk)
+    at, names, first = sampled(result, s), body.coordinate_names, len(GLOBAL)
+    used = np.abs(at.torques[:, first:]) / np.asarray(body.effort_limit)[first:]
+    active = [k for k, name in enumerate(names[first:]) if name in result.problem.model.names]
+    squares = (used[:, active] ** 2).sum(axis=1)
+    effort = float((squares[1:] + squares[:-1]) @ np.diff(s)) / 2 * result.T
+    contact, others = (
+        max(map(np.max, _contact(each(), _nodes(each())).values())) / np.linalg.norm(each().result.x)
+        for each in WALKS.values()
+    )
+    fine = _contact(walk, np.linspace(0.0, 1.0, FINE))
+    rows = [
+        zero("5.1: objective, minus the integral of squared relative torques", result.objective - effort),
+        only("the integral", f"{effort:.3f}"),
+        _within("5.2: coordinates within their limits", np.maximum(body.lower - at.q, at.q - body.upper).max()),
+        _within("5.3: torques of active joints within their limits", used[:, active].max() - 1),
+        _within("5.4: heights and velocities, relative to the norm of the variables", contact, TOLERANCE),
+        only("the same, walk with habits", power(others)),
+        only("5.4 between the nodes", f"{1e3 * fine['height'].max():.0f} mm, {1e3 * fine['speed'].max():.0f} mm/s"),
+        _within("5.4: other points above the ground", -_lowest(walk)),
+        _within("5.5: zero-moment point within the support", _outside(walk)),
+        *_postures(walk),
+    ]
+
+    def draw(figure: Any) -> None:
+        for axes, (what, unit) in zip(figure.subplots(1, 2), (("height", "mm"), ("speed", "mm/s")), strict=True):
+            for name, each in WALKS.items():
+                axes.semilogy(100 * _nodes(each()), 1e3 * _contact(each(), _nodes(each()))[what], ".-", label=name)
+            tidy(axes, f"Largest {what} of points in contact (eq. 5.4: 0)", "% of the step", unit)
+
+    return Outcome(rows, draw, (10.0, 3.6))
+
+
+def _nodes(walk: Stride) -> Array:
+    """Return the times s at which the constraints hold."""
+    phase = walk.result.problem.phases
+    assert isinstance(phase, Phase)
+    return np.asarray(phase.nodes)
+
+
+def _within(what: str, excess: float, limit: float = 1e-6) -> Row:
+    """Return the row of an equation that holds up to a limit."""
+    words = f"below {power(limit)}" if excess <= limit else f"violated by {power(excess)}"
+    return claim(what, "yes" if limit < TOLERANCE else f"{limit:g}", words, bool(excess <= limit))
+
+
+def _contact(walk: Stride, s: Array) -> dict[str, Array]:
+    """Return the largest height (m) and velocity (m/s) of points in contact at times s (K,), (K,) each.
+
+    The velocities are the independent ones, six for a foot that stands on several points.
+    """
+    at, (term, support) = sampled(walk.result, s), walk_of(walk.result.problem)
+    largest = {"height": np.zeros(len(s)), "speed": np.zeros(len(s))}
+    for stance in support.stances:
+        inside = (s > stance.first - TOUCHING) & (s < stance.last + TOUCHING)
+        for point, axes in stance.points:
+            place, q, held = f"{stance.side}_{point}", at.q[inside], [3 + "xyz".index(axis) for axis in axes]
+            speed = np.abs(term.body.velocity(q, at.v[inside], place, axes="aligned")[:, held]).max(axis=1)
+            height = np.abs(term.body.pose(q, place)[:, 1, 3])
+            for what, values in (("height", height), ("speed", speed)):
+                largest[what][inside] = np.maximum(largest[what][inside], values)
+    return largest
+
+
+def _lowest(walk: Stride) -> float:
+    """Return the smallest height (m) of heels, balls and toes that are not in contact, at the nodes."""
+    s = _nodes(walk)
+    q, support = sampled(walk.result, s).q, walk_of(walk.result.problem)[1]
+    heights = [np.inf]
+    for side in SIDES:
+        for point in POINTS_OF_FOOT:
+            for first, last in support.free(side, point):
+                inside = (s > first + TOUCHING) & (s < last - TOUCHING)
+                heights.append(walk.body.pose(q[inside], f"{side}_{point}")[:, 1, 3].min(initial=np.inf))
+    return float(min(heights))
+
+
+def _outside(walk: Stride) -> float:
+    """Return the largest distance (m) of the zero-moment point from the support polygon, at the nodes."""
+    s = _nodes(walk)
+    at, (term, support) = sampled(walk.result, s), walk_of(walk.result.problem)
+    zmp = ground_reaction(term.body, at.q, at.v, at.a).zmp
+    sides = support_sides(term.body, support, s)
+    return float(-(np.einsum("kei,ki->ke", sides[..., :2], zmp) + sides[..., 2]).min())
+
+
+def _postures(walk: Stride) -> list[Row]:
+    """Return the rows of eqs. 5.6 to 5.10."""
+    result, body, names = walk.result, walk.body, walk.body.coordinate_names
+    s, step = _nodes(walk), walk.step
+    at, ends = sampled(result, s), sampled(result, np.array([0.0, 1.0]))
+    points = landmarks(body, at.q)
+    arm = points["left_hand"] - points["left_upper_arm"]
+    leg = points["right_foot"] - points["right_thigh"]
+    hips = [np.linalg.norm(points[f"{side}_hand"] - points[f"{side}_thigh"], axis=1).min() for side in SIDES]
+    order, signs = mirror(names)
+    ahead = np.zeros(len(names))
+    ahead[names.index("tz")] = step.length
+    apart = [ends.q[1][order] * signs - ends.q[0] - ahead, ends.v[1][order] * signs - ends.v[0]]
+    knee = sampled(result, np.array([(step.toe_off + 1) / 2])).q[0, names.index("left_knee_flexion")]
+    feet = landmarks(body, ends.q)
+    strides = feet["left_heel"][1] - feet["right_heel"][0] - [step.width, 0.0, step.length]
+    return [
+        _within("5.6: left arm and right leg swing together", -(arm[:, 2] * leg[:, 2]).min()),
+        _within("5.7: wrists at least 0.17 m from the hips", MIN_HAND_DISTANCE - min(hips)),
+        _within("5.8: the end is the mirror image of the start", max(np.abs(each).max() for each in apart)),
+        _within("5.9: knee at mid-swing 60 ± 5 degrees", max(KNEE[0] - knee, knee - KNEE[1])),
+        _within("5.10: places of the feet", np.abs(strides[[0, 2]]).max()),
+    ]
+
+
+CPU = "34.10"  # s
+FINE = 181  # instants of a step, ten times the intervals between nodes
+STRAIGHT, SAME_SIDE, STANCE = 15.0, 0.95, 0.01  # degrees; fraction of the stance; vertical force in body weights
 DATA = (
-    "inertias, lengths, limits, strengths and contact points of the body are not given; the library uses those of "
-    "de Leva 1996"
+    "inertias, lengths, limits, strengths, contact points and contact times are not printed: those of de Leva 1996 and "
+    "of the library are used. Statements that do not hold for this walk hold for the walk with habits (narrower joint "
+    "limits, an upright chest, a posture weight, feet that slip at up to 0.25 m/s)"
 )
 COUNTED = (
-    "the thesis does not state which rows it counts; the library also bounds friction and slip of each foot, at "
-    "more instants. Computer and solver (SNOPT) differ"
+    "the thesis does not state which rows it counts, nor how many instants there are. Times are not comparable: all of "
+    "these differ: body and contacts; tolerance (1e-5, thesis 1e-3); derivatives (exact second ones, thesis "
+    "first ones); solver (interior point, thesis SNOPT); computer"
 )
 A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
-LONG: dict[str, Any] = {"seconds": 6.0, "first": 60.0}
+LONG: dict[str, Any] = {"seconds": 15.0, "first": 90.0}
 ITEMS = [
     Item("barman/fig-5.1", "the skeleton and its frozen coordinates", F, "Figure 5.1, section 5.1", _model, seconds=1),
-    Item("barman/gait", "size and results of the walking problem", N, "section 5.2.2", _numbers, COUNTED, **LONG),
+    Item("barman/gait", "size of the walking problem", N, "section 5.2.2", _numbers, missing=COUNTED, **LONG),
     Item("barman/fig-5.2", "snapshots of the walk", F, "Figure 5.2", _snapshots, missing=DATA, **LONG),
     Item("barman/fig-5.3", "joint angles", F, "Figure 5.3", _angles, missing=DATA, **LONG),
     Item("barman/fig-5.4", "ground reaction forces", F, "Figure 5.4", _forces, missing=DATA, **LONG),
     Item("barman/fig-5.5", "internal joint forces", F, "Figure 5.5", _reactions, missing=DATA, **LONG),
-]
-DIFFERENT = (
-    "six cubic control points cannot keep points at rest on the ground: no motion is known that satisfies eq. 5.4 with "
-    "eqs. 5.8 and 5.10 exactly. The smallest violation results from searches for local optima, and rounding varies it "
-    "between 0.001 and 0.0014. Contact times, node times, limits and the body are not printed"
-)
-ITEMS.append(
-    Item("barman/gait-printed", "the walk of eqs. 5.1 to 5.10 alone", A, PLACE, _printed, DIFFERENT, "", 170.0, 200.0)
-)
-
-
-# Barman 2020, eqs. 5.1 to 5.10: objective and constraints of the walking problem, measured on the predicted walk.
-TIGHT = 1e-4  # scaled violation below which a constraint holds, as the solver has it
-
-
-def _equations() -> list[Row]:
-    walk = stride()
-    result, body = walk.result, walk.body
-    torques, q = joint_torques(result), result.at(result.times).q
-    limits, first = np.asarray(body.effort_limit), len(GLOBAL)
-    used = np.abs(torques[:, first:]) / limits[first:]
-    squares = (used**2).sum(axis=1)
-    effort = float((squares[1:] + squares[:-1]) @ np.diff(result.times)) / 2
-    parts = {part.title: part.weighted for part in result.parts}
-    version = VERSIONS["thesis"]
-    outside = float(np.maximum(body.lower - q, q - body.upper).max())
-    within = "all" if outside <= 0 else f"outside by {outside:.1e} rad"
-    bands = f"±{1e3 * version.slack:g} mm, at most {version.slip:g} m/s"
-    rows = [
-        only("5.1: integral of squared torques relative to their limits", f"{parts['effort']:.4f}"),
-        only("the same with the torques of the frozen joints", f"{effort:.4f}"),
-        only("posture term, not in eq. 5.1", f"{parts['posture']:.4f}"),
-        only("objective of the walk, sum of the first and third", f"{result.objective:.4f}"),
-        claim("5.2: coordinates within their limits", "all", within, outside <= 1e-6),
-        claim("5.3: torques within their limits", "yes", f"at most {100 * used.max():.0f} %", bool(used.max() <= 1)),
-        claim("5.4: height and velocity of contact points", "0, 0", bands, False, is_explained=True),
-        _family("5.4: other points above the ground", "above the ground"),
-        _family("5.5: zero-moment point within the support", "balance"),
-    ]
-    points = landmarks(body, q)
-    arm = points["left_hand"] - points["left_upper_arm"]
-    leg = points["right_foot"] - points["right_thigh"]
-    together = float(np.mean(arm[:, 2] * leg[:, 2] >= 0))
-    words = f"in {100 * together:.0f} % of the step"
-    rows.append(claim("5.6: left arm and right leg swing together", "always", words, together == 1, is_explained=True))
-    hips = [np.linalg.norm(points[f"{side}_hand"] - points[f"{side}_thigh"], axis=1) for side in ("right", "left")]
-    rows.append(only("5.7: minimum distance between wrist and hip", f"{np.min(hips):.3f} m"))
-    return [*rows, *_ends()]
-
-
-def _family(what: str, title: str) -> Row:
-    """Return the largest violation, at the nodes, of the constraints whose names contain these words."""
-    constraints = [each for name, each in stride().result.constraints.items() if title in name]
-    worst = max(constraint.scaled for constraint in constraints)
-    return claim(what, "yes", f"{sum(each.count for each in constraints)} rows, violated by {worst:.0e}", worst < TIGHT)
-
-
-def _ends() -> list[Row]:
-    """Compare the last posture with the mirror image of the first, eqs. 5.8 to 5.10."""
-    walk = stride()
-    result, names = walk.result, walk.body.coordinate_names
-    order, signs = mirror(names)
-    ends = result.at(np.array([0.0, result.T]))
-    ahead = np.zeros(len(names))
-    ahead[names.index("tz")] = walk.step.length
-    apart = [float(np.abs(ends.q[1][order] * signs - ends.q[0] - ahead).max())]
-    apart.append(float(np.abs(ends.v[1][order] * signs - ends.v[0]).max()))
-    words = ", ".join(f"{each:.0e}" for each in apart)
-    flexion = result.at(result.times).q[:, result.robot.coordinate_names.index("left_knee_flexion")]
-    knee = float(np.degrees(np.interp(walk.step.knee * result.T, result.times, flexion)))
-    feet = landmarks(walk.body, ends.q)
-    step = float(feet["left_heel"][1, 2] - feet["right_heel"][0, 2])
-    return [
-        claim("5.8: the end is the mirror image of the start", "yes", f"to {words} (rad, rad/s)", max(apart) < 1e-6),
-        claim("5.9: knee at mid-swing", "60 ± 5 degrees", f"{knee:.1f} degrees", 54.99 <= knee <= 65.01),
-        number("5.10: from heel strike to heel strike", "0.6", step, "m", 0.01),
-    ]
-
-
-BANDS = (
-    "contacts are bands, because six control points cannot keep points at rest on the ground, and the arms follow "
-    "the legs within a band. The objective has a posture weight in addition to eq. 5.1"
-)
-EQUATION_ITEMS = [
-    Item("barman/gait-equations", "objective and constraints of the walk", A, PLACE, _equations, BANDS, **LONG)
+    Item("barman/gait-equations", "objective and constraints of the walk", A, PLACE, _equations, **LONG),
 ]
