@@ -73,6 +73,12 @@ REFUSED = {
     "inside of a list": ('<link name="${[x.__class__ for x in [1]]}"/>', "uses '__class__'"),
     "a built-in function": ("""<link name="${open('/etc/passwd').read()}"/>""", "xacro rejects it"),
     "eval": ("""<link name="$(eval open('/etc/passwd').read())"/>""", "any Python function"),
+    "a macro that calls itself": (
+        '<xacro:macro name="m" params="n"><xacro:if value="${n > 0}">'
+        + 20 * '<xacro:m n="${n - 1}"/>'
+        + '</xacro:if></xacro:macro><xacro:m n="9"/>',
+        "more than 5,000 macro calls",
+    ),
     "a macro of itself": (
         '<xacro:macro name="a"><xacro:a/></xacro:macro><xacro:a/>',
         "xacro rejects it:",

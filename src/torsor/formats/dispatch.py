@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import itertools
 import re
 import sys
 import threading
@@ -76,6 +77,7 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
 # underscores and those of frames, through which an expression could reach them, are also rejected here. This is not a
 # sandbox: a .xacro file can use any time and memory, so it should come from a trusted source.
 
+MAX_MACRO_CALLS = 5_000
 _ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in global variables
 _ARGUMENTS = (str, bool, int, float)
 # Names without underscores through which an expression could reach names with underscores, or its callers.
@@ -137,7 +139,7 @@ class _Arguments(dict[str, str]):
 
 @contextmanager
 def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None]:
-    """Let $(find PKG) use our search path, and reject expressions with unsafe names."""
+    """Let $(find PKG) use our search path, reject expressions with unsafe names, and limit the macro calls."""
 
     def find(package: str) -> str:
         folder = finder.package(package)
@@ -146,6 +148,14 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         return str(folder)
 
     before = xacro.safe_eval, substitution_args._eval, substitution_args._eval_find
+    expand, calls = xacro.handle_macro_call, itertools.count(1)
+
+    def limited(node: Any, *others: Any) -> Any:
+        if node.tagName.startswith("xacro:") and next(calls) > MAX_MACRO_CALLS:
+            fix = "check for a macro that calls itself, or expand the file first: xacro FILE"
+            found = f"there are more than {MAX_MACRO_CALLS:,} macro calls"
+            raise ModelError(found, where=finder.path.name, fix=fix)
+        return expand(node, *others)
 
     def safe_eval(expression: str, symbols: Any, local: Any = None) -> Any:
         try:
@@ -163,10 +173,12 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         raise ModelError(message, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE")
 
     xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = safe_eval, no_eval, find
+    xacro.handle_macro_call = limited
     try:
         yield
     finally:
         xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = before
+        xacro.handle_macro_call = expand
 
 
 _SDF_MODEL = re.compile(r"\.(?:sdf|world)#")
