@@ -118,15 +118,14 @@ def test_a_reference_needs_samples(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "allowed: 2 or more increasing times" in capsys.readouterr().err
 
 
-def test_a_reference_of_many_samples_is_followed(tmp_path: Path) -> None:
+def test_a_reference_of_many_samples_is_followed_from_its_start(tmp_path: Path) -> None:
     times = np.linspace(0.0, 4.0, 4001)
     wave = np.sin(np.stack([10 * times, 15 * times + 1.0], axis=-1))  # more turns than 50 points can show
     rows = np.column_stack([times + 12.5, wave])  # a clock that runs since before
     np.savetxt(tmp_path / "wave.csv", rows, delimiter=",", header="time [s],joint1,joint2", comments="", fmt="%.12f")
     motion = simulated(
         tmp_path,
-        *("--controller", "computed-torque", "--bandwidth", "40", "--q0", f"{wave[0, 0]}", f"{wave[0, 1]}"),
-        *("--v0", "10", f"{15 * np.cos(1.0)}", "--duration", "4", "--step", "0.001"),
+        *("--controller", "computed-torque", "--bandwidth", "40", "--duration", "4", "--step", "0.001"),
         *("--reference", str(tmp_path / "wave.csv")),
     )
     assert np.abs(motion.q - wave).max() < 1e-6

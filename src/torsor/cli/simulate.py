@@ -194,7 +194,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         fewer, words = ((len(robot.active),), " of the active coordinates") if robot.loops else ((), "")
         check_numbers(robot, f"--{name}", getattr(arguments, name), count, *fewer, last=words)
     q0, v0 = arguments.q0, arguments.v0
-    if q0 is None and v0 is None and arguments.reference is not None and not robot.loops:
+    if q0 is None and v0 is None and arguments.reference and arguments.setpoint is None and not robot.loops:
         q0, v0 = _start_of(robot, arguments.reference)
     elif q0 is None:
         q0 = home_of(loaded).tolist()
