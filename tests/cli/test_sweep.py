@@ -62,6 +62,8 @@ def test_results_go_to_standard_output_as_json(capsys: pytest.CaptureFixture[str
         ('torsor = 1\nproblem = "walk"\ngrid = {}\nrandom = {}', "grid and random"),
         ('torsor = 1\nproblem = "wlak"\ngrid.mass = [1]', "there is no problem 'wlak'"),
         ('torsor = 1\nproblem = "walk"\ngrid.mass = 3', "a list of values"),
+        (f'torsor = 1\nproblem = "{300 * "<"}"\ngrid.mass = [1]', "there is no problem"),
+        ('torsor = 1\nproblem = "walk"\ngrid.mass = { from = 1, to = 1e308, count = 3 }', "up to 1e+300"),
         ('torsor = 1\nproblem = "walk"\ngrids.mass = 3', "unknown key 'grids'"),
         ('torsor = 1\nproblem = "walk"\nworkers = "2"\ngrid.mass = [1]', "a whole number"),
         ('torsor = 1\nproblem = "walk"\nrandom.count = 3', "add ranges"),

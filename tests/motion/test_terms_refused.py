@@ -97,6 +97,7 @@ TERMS = [
     ("link, name, radius, center", Clearance(first=BALL, second={"kind": "sphere", "size": 1.0})),
     ("add start", Clearance(first=BALL, second={"kind": "capsule", "end": [1, 0, 0], "radius": 1.0})),
     ("have no radius", Clearance(first=Sphere(link="link2", radius=0), second=Sphere(radius=0))),
+    ("up to 1e+50 m", Clearance(first=Sphere(link="link2", radius=1e200), second=Sphere(radius=0))),
     ("at", Torques(at=1.5)),
     ("during", Torques(during=(0.5, 0.2))),
     ("during", Effort(during=(0.7, 0.1))),

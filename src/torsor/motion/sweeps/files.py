@@ -20,6 +20,7 @@ from torsor.motion.sweeps.sweep import sweep
 
 VERSION = 1
 MAX_CASES = 10_000_000
+MAX_VALUE = 1e300  # of the ends of a range
 KEY_TYPES: dict[str, type] = {
     "torsor": int,
     "problem": str,
@@ -100,7 +101,11 @@ class _Reader:
             raise wrong if str(wrong).startswith(self.source) else wrong.inside(self.source) from None
         name = data["problem"]
         file = self.path.parent / name
-        if name not in NAMED_PROBLEMS and not file.is_file():
+        try:
+            is_there = file.is_file()
+        except OSError:  # a name that no file can have
+            is_there = False
+        if name not in NAMED_PROBLEMS and not is_there:
             allowed = f"a .toml file relative to this one, or one of {', '.join(NAMED_PROBLEMS)}"
             raise error(f"{self.source}: problem", f"there is no problem {short(name)}", allowed)
         problem = name if name in NAMED_PROBLEMS else file
@@ -122,10 +127,10 @@ class _Reader:
         if type(count) is not int or not 1 <= count <= MAX_CASES:
             raise error(where, f"count is {short(count)}", f"1 to {MAX_CASES}")
         for key in ("from", "to"):
-            if type(axis[key]) not in (int, float):
-                raise error(where, f"{key} is {short(axis[key])}", "a number")
+            if type(axis[key]) not in (int, float) or abs(axis[key]) > MAX_VALUE:
+                raise error(where, f"{key} is {short(axis[key])}", f"a number up to {MAX_VALUE:g}")
         # Rounded as a person would write it: 1.6, not 1.6000000000000001.
-        return [float(f"{value:.12g}") for value in np.linspace(axis["from"], axis["to"], count)]
+        return [float(f"{value:.12g}") for value in np.linspace(float(axis["from"]), float(axis["to"]), count)]
 
     def _random(self, given: Any) -> Cases:
         where = f"{self.source}: random"

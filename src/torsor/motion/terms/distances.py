@@ -25,6 +25,8 @@ from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.spatial import axis_frame, make_pose
 
+MAX_DISTANCE = 1e50  # m, whose square is finite
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Body:
@@ -222,4 +224,7 @@ class Clearance(Constraint):
         if not wide > 0:
             message = f"{a.title} and {b.title} have no radius"
             raise ModelError(message, where=self.title, fix="give a radius, or a positive least")
+        if wide > MAX_DISTANCE:
+            message = f"the radii and least add up to {wide:.3g} m"
+            raise ModelError(message, where=self.title, allowed=f"up to {MAX_DISTANCE:g} m")
         return [(segment_distance(_points(a, node), _points(b, node)) / wide**2, 1.0)]
