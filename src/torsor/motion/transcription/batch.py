@@ -238,13 +238,26 @@ class Blocks:
                 twice.append(np.where(known | alike, -1, columns * n + rows).ravel())
         return ScatterSum.of(once, twice)
 
-    def total(self, values: Array) -> Array:
-        """Return the matrix (n, n), given second derivatives (K, orders of i, orders of j, blocks)."""
-        flat, n = values.reshape(len(self.chain.s) * self.chain.orders**2, -1), self.chain.size
-        parts = [np.zeros(0)]
+    def parts(self, values: Array) -> Array:
+        """Return the sums (..., size) of second derivatives (..., K, orders of i, orders of j, blocks) over nodes."""
+        lead = values.shape[:-2]
+        flat = values.reshape(*lead, len(self.chain.s) * self.chain.orders**2, -1)
+        parts = [np.zeros((*lead, 0))]
         for node_orders, blocks, product in self._products:
-            parts.append(((flat[node_orders] if blocks is None else flat[node_orders][:, blocks]).T @ product).ravel())
-        return self.places.total(np.concatenate(parts), n * n).reshape(n, n)
+            own = flat[..., node_orders, :] if blocks is None else flat[..., node_orders, :][..., blocks]
+            parts.append((np.swapaxes(own, -1, -2) @ product).reshape(*lead, -1))
+        return np.concatenate(parts, axis=-1)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of parts."""
+        return sum(len(index) * product.shape[1] for _, blocks, product in self._products
+                   for index in [range(len(self.i)) if blocks is None else blocks])
+
+    def total(self, values: Array) -> Array:
+        """Return the matrix (n, n), given second derivatives (K, orders of i x orders of j x blocks)."""
+        n = self.chain.size
+        return self.places.total(self.parts(values), n * n).reshape(n, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,16 +284,17 @@ class Batch:
         return len(self.s) * self.kernels.m
 
     @cached_property
-    def _chain(self) -> ChainRule:
+    def chain(self) -> ChainRule:
+        """The chain rule from the nodes to the variables."""
         return ChainRule(self.layout.phases[self.phase], self.s, self.kernels.orders, self.layout.size)
 
     @cached_property
     def _specials(self) -> list[int]:
         """Indices in x of T (-1 if it is known) and of the shared numbers."""
-        return [self._chain.phase_layout.duration, *self.layout.numbers.values()]
+        return [self.chain.phase_layout.duration, *self.layout.numbers.values()]
 
     @cached_property
-    def _others(self) -> list[int]:
+    def others(self) -> list[int]:
         """Indices in x of T, if it is a variable, and of the shared numbers."""
         return [place for place in self._specials if place >= 0]
 
@@ -294,17 +308,18 @@ class Batch:
 
     def _inputs(self, x: Array) -> dict[str, Array]:
         """Return the kernel inputs: T, the profiles with their time derivatives (orders, K, N), and the others."""
-        T, w = self._chain.phase_layout.seconds(x), self._chain.rates(x)
+        T, w = self.chain.phase_layout.seconds(x), self.chain.rates(x)
         for d in range(1, len(w)):
             w[d] /= T**d
         Q = self._closed_positions(w[0]) if self.kernels.node.model.is_closed else None
         inputs: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
-        inputs |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self._data}
+        inputs |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self.data}
         inputs["held"] = np.array(list(self.kernels.node.held.values()))
         return inputs if Q is None else inputs | {"Q": Q}
 
     @cached_property
-    def _data(self) -> Array:
+    def data(self) -> Array:
+        """The data (K, count) of the terms."""
         return self.kernels.data(self.s)
 
     def _closed_positions(self, y: Array) -> Array:
@@ -336,7 +351,7 @@ class Batch:
 
     @cached_property
     def _pairs(self) -> Pairs:
-        return Pairs(self._chain, self._node_jacobian.pairs[1])
+        return Pairs(self.chain, self._node_jacobian.pairs[1])
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
@@ -361,8 +376,8 @@ class Batch:
             gradient = np.zeros(self.layout.size)
             if self.kernels.costs:  # the integrand has derivatives (K, orders N + specials)
                 weighted, profile_count = derivatives["cost"] * self.weights[:, None], self.kernels.profiles
-                gradient = self._chain.sums(weighted[:, :profile_count], 1)[0]
-                for place, value in zip(self._others, weighted[:, profile_count:].sum(axis=0), strict=True):
+                gradient = self.chain.sums(weighted[:, :profile_count], 1)[0]
+                for place, value in zip(self.others, weighted[:, profile_count:].sum(axis=0), strict=True):
                     gradient[place] += value
             self._last_jacobian[:] = inputs, (np.concatenate(values), gradient)
         entries, gradient = self._last_jacobian[1]
@@ -372,18 +387,23 @@ class Batch:
 
     @cached_property
     def _blocks(self) -> Blocks:
-        return Blocks(self._chain, *self._node_hessian.blocks)
+        return Blocks(self.chain, *self._node_hessian.blocks)
+
+    @cached_property
+    def condensed_blocks(self) -> Blocks:
+        """The blocks of second derivatives of the condensed matrix."""
+        return Blocks(self.chain, *self.kernels.condensed(self._specials[0] >= 0).blocks)
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight . integral + multipliers . rows."""
         weights = {"multipliers": multipliers.reshape(len(self.s), self.kernels.m), "weight": weight * self.weights}
         derivatives = self._node_hessian.call(**self._at(x), **weights)
-        n, others = self.layout.size, self._others
+        n, others = self.layout.size, self.others
         total = self._blocks.total(derivatives["blocks"]) if "blocks" in derivatives else np.zeros((n, n))
         if "squares" in derivatives:
-            total += self._chain.gram(derivatives["squares"], 2 * weights["weight"], others)
+            total += self.chain.gram(derivatives["squares"], 2 * weights["weight"], others)
         if others:
-            mixed = self._chain.sums(derivatives["mixed"], len(others))
+            mixed = self.chain.sums(derivatives["mixed"], len(others))
             for place, row in zip(others, mixed, strict=True):
                 total[place] += row
                 total[:, place] += row
@@ -393,7 +413,7 @@ class Batch:
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
-        n, others, seen = self.layout.size, self._others, self._chain.variables
+        n, others, seen = self.layout.size, self.others, self.chain.variables
         result = np.zeros((n, n), dtype=bool)
         result.ravel()[self._blocks.places.to] = True
         for other in others:

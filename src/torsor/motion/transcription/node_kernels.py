@@ -183,13 +183,9 @@ class NodeKernels:
                 name, list(used_inputs.values()), list(results.values()), list(used_inputs), list(results)
             )
 
-        def shapes(of: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-            sizes = zip(of.names_in, of.sizes_in, strict=True)
-            return [() if key in _SCALARS else (a * b,) for key, (a, b) in sizes], [(a * b,) for a, b in of.sizes_out]
-
         with working(f"building {name} of the motion problem"):
             result = self._kernels.patterns(name, lambda: made()[1])
-        kernel = self._kernels.kernel(name, trace, shapes, quick=True)
+        kernel = self._kernels.kernel(name, trace, _vectors, quick=True)
         names = kernel.signature.names_in, kernel.signature.names_out
 
         def call(**values: Array) -> dict[str, Array]:
@@ -201,7 +197,8 @@ class NodeKernels:
 
     @cached_property
     def _weights(self) -> dict[str, ca.SX]:
-        return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
+        symbols = {name: ca.SX.sym(name, self.m) for name in ("multipliers", "barrier")}
+        return symbols | {"weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
         """Return the columns of derivatives with respect to u, without those of unused orders."""
@@ -297,7 +294,14 @@ class NodeKernels:
         (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
         return NodeHessian(blocks, call)
 
-    def _make_hessian(self, by_T: bool) -> Made:
+    def condensed(self, by_T: bool) -> NodeHessian:
+        """Return the second derivatives of ``hessian`` plus J^T diag(barrier) J of the rows, squares included."""
+        name = "condensed" if by_T else "condensed_given_T"
+        make = lambda: self._make_hessian(by_T, is_condensed=True)
+        (blocks,), call = self._kernel(name, ("multipliers", "weight", "barrier"), make)
+        return NodeHessian(blocks, call)
+
+    def _make_hessian(self, by_T: bool, is_condensed: bool = False) -> Made:
         lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
@@ -305,8 +309,9 @@ class NodeKernels:
         touched = np.zeros((N, N), dtype=bool)
         touched[i[is_profile] % N, j[is_profile] % N] = touched[j[is_profile] % N, i[is_profile] % N] = True
         jacobians = ca.sparsify(self._u(self.node.derivatives(self._squares)))
-        k, at = _triplet(jacobians)
-        depends = np.zeros((jacobians.shape[0], N), dtype=bool)
+        products = ca.vertcat(self._jacobians[0], jacobians) if is_condensed else jacobians
+        k, at = _triplet(products)
+        depends = np.zeros((products.shape[0], N), dtype=bool)
         depends[k[at < U], at[at < U] % N] = True
         touched |= depends.T @ depends
         blocks = np.stack(np.nonzero(np.tril(touched)))
@@ -319,17 +324,55 @@ class NodeKernels:
             mixed = ca.horzcat(pulled[:U] - ca.DM(np.repeat(np.arange(D), N)) / T * jacobian[:U], mixed)
             top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
             corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
+        by_profiles = full[:U, :U]
+        timed = products @ self._rates if by_T else ca.SX(products.shape[0], 0)
+        others = ca.horzcat(timed, products[:, U + 1 :])
+        if is_condensed:
+            weights = ca.vertcat(self._weights["barrier"], ca.repmat(2 * self._weights["weight"], jacobians.shape[0]))
+            weighted = ca.diag(weights) @ ca.horzcat(products[:, :U], others)
+            by_profiles += products[:, :U].T @ weighted[:, :U]
+            mixed += products[:, :U].T @ weighted[:, U:]
+            corner += others.T @ weighted[:, U:]
         scaled = ca.horzcat(ca.SX(U, 0), *(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
         by_orders = [
-            _entries_of(full, blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e) for d in range(D) for e in range(D)
+            _entries_of(ca.densify(by_profiles), blocks[0] + d * N, blocks[1] + e * N) / T ** (d + e)
+            for d in range(D)
+            for e in range(D)
         ]
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
-        if self._squares.numel():
+        if self._squares.numel() and not is_condensed:
             by_rates = [ca.vec(jacobians[:, d * N : (d + 1) * N].T) / T**d for d in range(D)]
-            timed = jacobians @ self._rates if by_T else ca.SX(jacobians.shape[0], 0)
-            others = ca.horzcat(timed, jacobians[:, U + 1 :])
             outputs["squares"] = ca.vertcat(*by_rates, ca.vec(others.T))
         return outputs, [blocks]
+
+    def products(self, by_T: bool) -> tuple[Call, Call]:
+        """Return the kernels of J times a change and of J^T times rows, both given the results of ``jacobian``.
+
+        A change is in "change" (orders x N, then T, then numbers), and rows are in "given" (m,). The "result" is (m,) or
+        (orders x N, T, numbers).
+        """
+        pairs, timed, entries, _ = self.jacobian(by_T)
+        N, D, count = self.count, self.orders, self.node.numbers.numel()
+        J = ca.SX.sym("J", D * pairs.shape[1]), ca.SX.sym("by_T", len(timed)), ca.SX.sym("by_number", entries.shape[1])
+        change, rows = ca.SX.sym("change", D * N + by_T + count), ca.SX.sym("given", self.m)
+        matrix = ca.SX(self.m, change.numel())
+        for k in range(pairs.shape[1]):
+            for d in range(D):
+                matrix[int(pairs[0, k]), int(pairs[1, k]) + d * N] = J[0][d * pairs.shape[1] + k]
+        for k, row in enumerate(timed):
+            matrix[int(row), D * N] = J[1][k]
+        for k in range(entries.shape[1]):
+            matrix[int(entries[0, k]), D * N + by_T + int(entries[1, k])] = J[2][k]
+        inputs = {name: symbol for name, symbol in zip(("rows", "timed", "shared"), J, strict=True) if symbol.numel()}
+
+        def made(name: str, key: str, other: ca.SX, result: ca.SX) -> Call:
+            keys = [*inputs, key]
+            function = ca.Function(name, [*inputs.values(), other], [ca.densify(result)], keys, ["result"])
+            kernel = self._kernels.kernel(f"{name} {by_T}", lambda: function, _vectors, quick=True)
+            return lambda **values: {"result": kernel(*(values[key] for key in keys))}
+
+        times = made("times", "change", change, matrix @ change)
+        return times, made("transposed_times", "given", rows, matrix.T @ rows)
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""
@@ -355,6 +398,12 @@ class NodeKernels:
             what, fix = f"node.data needs {missing!r}, which no term provides", "return it from Term.data"
             raise ModelError(what, value=missing, where=titles, fix=fix)
         return np.hstack([np.zeros((len(s), 0)), *(result[name] for name in self._data)])
+
+
+def _vectors(of: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Return the shapes of the arrays of one node: scalars and vectors."""
+    sizes = zip(of.names_in, of.sizes_in, strict=True)
+    return [() if key in _SCALARS else (a * b,) for key, (a, b) in sizes], [(a * b,) for a, b in of.sizes_out]
 
 
 def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:

@@ -149,7 +149,7 @@ class Linear:
         return len(self.equations)
 
     @cached_property
-    def _parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
+    def parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
         """The matrix A (m, n) and the column b (m,) for each (phase, order).
 
         T^-d (A x + b) = 0 does not depend on T, so T is the mean of its bounds there and the Jacobian is constant.
@@ -177,14 +177,14 @@ class Linear:
     def value(self, x: Array) -> Array:
         """Return the rows (m,)."""
         total = np.zeros(self.m)
-        for (phase, order), (A, b) in self._parts.items():
+        for (phase, order), (A, b) in self.parts.items():
             total += (A @ x + b) / self.layout.phases[phase].seconds(x) ** order
-        for row, column, pace in self._paces:
+        for row, column, pace in self.paces:
             total[row] += (pace * x[column] if column >= 0 else pace) * self.layout.phases[0].seconds(x)
         return total
 
     @cached_property
-    def _paces(self) -> list[tuple[int, int, float]]:
+    def paces(self) -> list[tuple[int, int, float]]:
         """The parts proportional to the duration: row, index of a shared number (-1: none), and factor."""
         columns = {"": -1, **self.layout.numbers}
         return [
@@ -197,26 +197,26 @@ class Linear:
     def pattern(self) -> Flags:
         """The sparsity pattern (m, n) of the Jacobian."""
         result = np.zeros((self.m, self.layout.size), dtype=bool)
-        for (phase, order), (A, b) in self._parts.items():
+        for (phase, order), (A, b) in self.parts.items():
             result |= A != 0
             at = self.layout.phases[phase].duration
             if at >= 0 and order:
                 result[:, at] |= (A != 0).any(axis=1) | (b != 0)
-        for row, column, _ in self._paces:
+        for row, column, _ in self.paces:
             result[row, [place for place in (self.layout.phases[0].duration, column) if place >= 0]] = True
         return result
 
     def jacobian(self, x: Array) -> Array:
         """Return the Jacobian (m, n)."""
         total = np.zeros((self.m, self.layout.size))
-        for (phase, order), (A, b) in self._parts.items():
+        for (phase, order), (A, b) in self.parts.items():
             phase_layout = self.layout.phases[phase]
             T = phase_layout.seconds(x)
             total += A / T**order
             if phase_layout.duration >= 0:
                 total[:, phase_layout.duration] -= order * (A @ x + b) / T ** (order + 1)
         first = self.layout.phases[0]
-        for row, column, pace in self._paces:
+        for row, column, pace in self.paces:
             if first.duration >= 0:
                 total[row, first.duration] += pace * x[column] if column >= 0 else pace
             if column >= 0:
@@ -226,7 +226,7 @@ class Linear:
     def hessian(self, x: Array, multipliers: Array) -> Array:
         """Return the Hessian (n, n) of multipliers . rows."""
         total = np.zeros((self.layout.size, self.layout.size))
-        for (phase, order), (A, b) in self._parts.items():
+        for (phase, order), (A, b) in self.parts.items():
             phase_layout = self.layout.phases[phase]
             T, at = phase_layout.seconds(x), phase_layout.duration
             if at >= 0 and order:
@@ -235,7 +235,7 @@ class Linear:
                 total[:, at] += column
                 total[at, at] += order * (order + 1) * float(multipliers @ (A @ x + b)) / T ** (order + 2)
         at = self.layout.phases[0].duration
-        for row, place, pace in self._paces:
+        for row, place, pace in self.paces:
             if at >= 0 and place >= 0:
                 total[at, place] += pace * multipliers[row]
                 total[place, at] += pace * multipliers[row]
@@ -245,13 +245,13 @@ class Linear:
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         result = np.zeros((self.layout.size, self.layout.size), dtype=bool)
-        for (phase, order), (A, _) in self._parts.items():
+        for (phase, order), (A, _) in self.parts.items():
             at = self.layout.phases[phase].duration
             if at >= 0 and order:
                 seen = A.any(axis=0)
                 result[at, seen] = result[seen, at] = result[at, at] = True
         at = self.layout.phases[0].duration
-        for _, column, _ in self._paces:
+        for _, column, _ in self.paces:
             if at >= 0 and column >= 0:
                 result[at, column] = result[column, at] = True
         return result
