@@ -5,18 +5,22 @@ regularisation, and the arrays of all cases are computed together. Cases that en
 that the number of cases in work is constant. A case does not depend on those beside it.
 
 The steps for several barrier parameters and second-order corrections are combinations of three solutions of the same
-linear equations, because these are linear in both.
+linear equations, because these are linear in both. The arithmetic of bounds and slacks, which would take most of the
+time as array operations, is compiled to four kernels.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
+import casadi as ca
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from torsor.base.arrays import Array, Flags, Indices
+from torsor.compiler.cache import source_hash
 from torsor.optimisation.condensed import (
     CLOSE_RESIDUAL,
     FIRST_GAP_SHARE,
@@ -37,7 +41,9 @@ from torsor.optimisation.condensed import (
 )
 from torsor.optimisation.newton import Regularisation
 from torsor.optimisation.program import Outcome, Settings
-from torsor.optimisation.standard import BOUND_SIGNS, MAX_GRADIENT, MIN_BOUND_DISTANCE
+from torsor.optimisation.standard import MAX_GRADIENT, MIN_BOUND_DISTANCE
+from torsor.robot.kernels import Kernels
+from torsor.robot.target import Target
 
 WIDTH = 16  # cases in work at a time: their arrays fit into the cache of a core
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
@@ -82,26 +88,110 @@ class BatchedPrograms(Protocol):
         """Return the derivatives at x (B, n)."""
 
 
-class Steps(NamedTuple):
-    """Changes of w (B, k, w), of the row multipliers u (B, k, m) and of the bound multipliers z (B, k, 2, w)."""
-
-    w: Array
-    u: Array
-    z: Array
-
-    def combined(self, weights: Array) -> "Steps":
-        """Return the sums (B, j, ...) of the k changes with weights (B, j, k)."""
-        B, k = self.w.shape[:2]
-        return Steps(*(
-            (weights @ change.reshape(B, k, -1)).reshape(B, weights.shape[1], *change.shape[2:]) for change in self
-        ))
+# The kernels of bounds and slacks. Each works on one entry of w = (x, s), with its multipliers z of the lower and upper
+# bound; a bound that does not exist is FAR away, and its multiplier is 0.
 
 
-@dataclass(frozen=True, eq=False)
+class _Bounded:
+    """The symbols of one entry of w, and its distances from its bounds."""
+
+    def __init__(self) -> None:
+        self.w, self.low, self.high, self.z_low, self.z_high = (ca.SX.sym(name) for name in "w l u a b".split())
+        self.inputs = [self.w, self.z_low, self.z_high, self.low, self.high]
+        self.has_low, self.has_high = self.low > -FAR / 2, self.high < FAR / 2
+        self.below, self.above = self.w - self.low, self.high - self.w
+
+    def multiplier_changes(self, dw: ca.SX, mu: ca.SX, second: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX]:
+        """Return the changes of the multipliers that belong to a change dw, without second-order products."""
+        low = (self.has_low * mu - second[0] - self.z_low * dw) / self.below - self.z_low
+        return low, (self.has_high * mu - second[1] + self.z_high * dw) / self.above - self.z_high
+
+    def second_order(self, predictor: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the products of the changes of gaps and multipliers of the step without a barrier."""
+        low, high = self.multiplier_changes(predictor, ca.SX(0), (ca.SX(0), ca.SX(0)))
+        return predictor * low, -predictor * high
+
+
+def _point() -> ca.Function:
+    """Return what an iteration needs of a point, given the gradient of the Lagrangian without bound multipliers."""
+    at, gradient = _Bounded(), ca.SX.sym("gradient")
+    low, high = at.below * at.z_low, at.above * at.z_high
+    results = {
+        "stiffness": at.z_low / at.below + at.z_high / at.above,
+        "repulsion": at.has_high / at.above - at.has_low / at.below,
+        "products": low + high,
+        "most": ca.fmax(low, high),
+        "least": ca.fmin(ca.if_else(at.has_low, low, FAR), ca.if_else(at.has_high, high, FAR)),
+        "logs": at.has_low * ca.log(at.below) + at.has_high * ca.log(at.above),
+        "dual": ca.fabs(gradient - at.z_low + at.z_high),
+    }
+    return ca.Function("point", [*at.inputs, gradient], list(results.values()))
+
+
+def _predicted() -> ca.Function:
+    """Return the second-order gradient of a step without a barrier, and the changes of the products along it."""
+    at, dw = _Bounded(), ca.SX.sym("dw")
+    zero = ca.SX(0)
+    low, high = at.multiplier_changes(dw, zero, (zero, zero))
+    second = at.second_order(dw)
+    results = [
+        second[0] / at.below - second[1] / at.above,
+        dw * (at.z_low - at.z_high),
+        at.below * low + at.above * high,
+        second[0] + second[1],
+    ]
+    return ca.Function("predicted", [*at.inputs, dw], results)
+
+
+def _ratios() -> ca.Function:
+    """Return the fractions of the gap, and of the multipliers, that a step takes away."""
+    at, dw, predictor, mu, weight = _Bounded(), *(ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
+    second = at.second_order(predictor)
+    low, high = at.multiplier_changes(dw, mu, (weight * second[0], weight * second[1]))
+    primal = ca.fmax(-dw / at.below, dw / at.above)
+    of_low, of_high = (ca.if_else(z > 0, -change / z, 0) for z, change in ((at.z_low, low), (at.z_high, high)))
+    return ca.Function("ratios", [*at.inputs, dw, predictor, mu, weight], [primal, ca.fmax(of_low, of_high)])
+
+
+def _moved() -> ca.Function:
+    """Return w, u and z after a step, the logarithms of the gaps, and the relative change of w."""
+    at = _Bounded()
+    dw, predictor, mu, weight = (ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
+    u, stiffness, repulsion, bend = (ca.SX.sym(name) for name in ("u", "stiffness", "repulsion", "bend"))
+    length, dual = ca.SX.sym("length"), ca.SX.sym("dual")
+    second = at.second_order(predictor)
+    low, high = at.multiplier_changes(dw, mu, (weight * second[0], weight * second[1]))
+    quarter = (at.high - at.low) / 4
+    inner = [MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(side)) for side in (at.low, at.high)]
+    least, most = at.low + ca.fmin(inner[0], quarter), at.high - ca.fmin(inner[1], quarter)
+    w = ca.fmin(ca.fmax(at.w + length * dw, least), most)
+    gaps = w - at.low, at.high - w
+    centres = at.has_low * mu / gaps[0], at.has_high * mu / gaps[1]
+    z = [
+        ca.fmin(ca.fmax(z + dual * change, 1e-10 * centre), 1e10 * centre)
+        for z, change, centre in ((at.z_low, low, centres[0]), (at.z_high, high, centres[1]))
+    ]
+    du = stiffness * dw - u + mu * repulsion + weight * bend
+    logs = at.has_low * ca.log(gaps[0]) + at.has_high * ca.log(gaps[1])
+    inputs = [*at.inputs, dw, predictor, mu, weight, u, stiffness, repulsion, bend, length, dual]
+    return ca.Function("moved", inputs, [w, u + length * du, *z, logs, ca.fabs(dw) / (1 + ca.fabs(at.w))])
+
+
+@cache
+def _compiled() -> Kernels:
+    return Kernels(Target(), lambda: source_hash("optimisation"))
+
+
+def _kernel(make: Callable[[], ca.Function]) -> Any:
+    scalars = lambda of: ([()] * len(of.sizes_in), [()] * len(of.sizes_out))
+    return _compiled().kernel(make.__name__, make, scalars).direct
+
+
 class _Filters:
     """Pairs (violation, objective) of earlier points of each case (B, count, 2)."""
 
-    pairs: Array
+    def __init__(self, pairs: Array):
+        self.pairs = pairs
 
     @classmethod
     def empty(cls, count: int) -> "_Filters":
@@ -122,7 +212,7 @@ class _Filters:
 
     def cleared(self, of: Flags) -> "_Filters":
         """Return the filters without the pairs of some cases."""
-        if not of.any() or not self.pairs.shape[1]:
+        if not self.pairs.shape[1] or not of.any():
             return self
         pairs = np.where(of[:, None, None], np.inf, self.pairs)
         return _Filters(pairs[:, np.isfinite(pairs).any(axis=(0, 2))])
@@ -130,15 +220,19 @@ class _Filters:
 
 @dataclass(eq=False)
 class _State:
-    """The cases in work: their points, and the state of the search of each."""
+    """The cases in work: their points, and the state of the search of each.
+
+    w (B, w) are variables and slacks, u (B, w) the multipliers of h - s = 0 (the entries of the variables have no
+    meaning), ``z_low`` and ``z_high`` (B, w) those of the bounds, and ``rows`` h (B, m).
+    """
 
     case: Indices
     w: Array
     u: Array
-    z: Array
-    bounds: Array
-    inner: Array
-    finite: Array
+    z_low: Array
+    z_high: Array
+    low: Array
+    high: Array
     count: Array
     weight: Array
     f: Array
@@ -156,6 +250,11 @@ class _State:
     iterations: Indices
     filter: _Filters
     past: _Filters
+
+    @property
+    def bounded(self) -> tuple[Array, ...]:
+        """The first inputs of the kernels."""
+        return self.w, self.z_low, self.z_high, self.low, self.high
 
     def take(self, kept: Indices) -> "_State":
         """Return some of the cases."""
@@ -208,285 +307,257 @@ class _Search:
 
     def run(self) -> list[Outcome]:
         """Solve all cases."""
-        state = self._enter()
+        state = self._enter(self.width)
         while len(state.case):
-            state = self._iterate(state)
+            self._active = self.programs.take(state.case)
+            state = self._worked(state)
             if len(state.case) <= REFILL_FRACTION * self.width and len(self.waiting):
                 state = state.joined(self._enter(self.width - len(state.case)))
-                self._active = self.programs.take(state.case)
         return [outcome for outcome in self.outcomes if outcome is not None]
+
+    def _worked(self, state: _State) -> _State:
+        """Iterate until cases end, and return the others."""
+        while True:
+            after = self._iterate(state)
+            if len(after.case) < len(state.case):
+                return after
+            state = after
 
     # Entering and leaving the batch
 
-    def _enter(self, count: int | None = None) -> _State:
+    def _enter(self, count: int) -> _State:
         """Return the first points of the next waiting cases."""
-        count = self.width if count is None else count
         cases, self.waiting = self.waiting[:count], self.waiting[count:]
-        programs = self.programs.take(cases)
-        self._active = programs
-        n, B = self.n, len(cases)
-        bounds = np.stack([
-            np.concatenate([programs.lower, programs.row_lower], axis=1),
-            np.concatenate([programs.upper, programs.row_upper], axis=1),
-        ], axis=1)
-        finite = np.isfinite(bounds)
-        size = np.where(finite, np.maximum(1.0, np.abs(bounds)), 0.0)
-        bounds = np.where(finite, bounds, -BOUND_SIGNS * FAR)
-        quarter = (bounds[:, 1] - bounds[:, 0])[:, None] / 4
-        inner = bounds + BOUND_SIGNS * np.minimum(MIN_BOUND_DISTANCE * size, quarter)
-        x = _inside(self.starts[cases], bounds[:, :, :n], finite[:, :, :n])
+        programs, n, B = self.programs.take(cases), self.n, len(cases)
+        low = np.maximum(np.concatenate([programs.lower, programs.row_lower], axis=1), -FAR)
+        high = np.minimum(np.concatenate([programs.upper, programs.row_upper], axis=1), FAR)
+        x = _inside(self.starts[cases], low[:, :n], high[:, :n])
         f, rows = programs.value(x)
         lin = programs.linearised(x)
         steep = np.abs(lin.gradient).max(axis=1, initial=0.0)
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
-        w = np.concatenate([x, _inside(rows, bounds[:, :, n:], finite[:, :, n:])], axis=1)
-        z = finite.astype(float)
-        u = self._multipliers(lin, weight, z)
-        count_ = np.maximum(finite.sum(axis=(1, 2)), 1).astype(float)
-        mu = ((bounds_gap(w, bounds) * z).sum(axis=(1, 2))) / count_
+        w = np.concatenate([x, _inside(rows, low[:, n:], high[:, n:])], axis=1)
+        z_low, z_high = (low > -FAR).astype(float), (high < FAR).astype(float)
+        u = self._multipliers(lin, weight, z_high - z_low)
+        bounds = np.maximum((z_low + z_high).sum(axis=1), 1.0)
+        mu = ((w - low) * z_low + (high - w) * z_high).sum(axis=1) / bounds
         f = weight * f
         theta = np.abs(rows - w[:, n:]).sum(axis=1)
-        share = np.minimum(FIRST_GAP_SHARE, mu * count_ / np.maximum(np.abs(f), 1e-300))
+        share = np.minimum(FIRST_GAP_SHARE, mu * bounds / np.maximum(np.abs(f), 1e-300))
         zeros = np.zeros(B, dtype=int)
         return _State(
-            cases, w, u, z, bounds, inner, finite.astype(float), count_, weight, f, rows, mu.copy(),
+            cases, w, u, z_low, z_high, low, high, bounds, weight, f, rows, mu.copy(),
             np.ones(B, dtype=bool), np.ones(B, dtype=bool), theta, share, 1e3 * np.maximum(mu, 1e-8),
             1e-4 * np.maximum(1.0, theta), np.zeros(B), zeros, zeros.copy(), zeros.copy(),
             _Filters.empty(B), _Filters.empty(B),
         )  # fmt: skip
 
-    def _multipliers(self, lin: LinearisedBatch, weight: Array, z: Array) -> Array:
-        """Return least-squares estimates of the row multipliers (B, m), given bound multipliers z (B, 2, w)."""
-        n, pairs = self.n, z[:, 1] - z[:, 0]
-        u = pairs[:, n:]
+    def _multipliers(self, lin: LinearisedBatch, weight: Array, pairs: Array) -> Array:
+        """Return least-squares estimates of the row multipliers (B, w), given bound multipliers (B, w)."""
+        n, u = self.n, pairs[:, self.n :]
         matrix = lin.condensed(np.zeros_like(u), np.ones_like(u), np.zeros(len(u)))
         matrix[:, np.arange(n), np.arange(n)] += 1.0
         right = -(weight[:, None] * lin.gradient + pairs[:, :n] + lin.transposed_times(u))
-        dx = np.linalg.solve(matrix, right[..., None])[..., 0]
-        u = u + lin.times(dx)
-        return np.where(np.abs(u).max(axis=1, initial=0.0)[:, None] > 1e3, 0.0, u)
+        u = u + lin.times(np.linalg.solve(matrix, right[..., None])[..., 0])
+        u = np.where(np.abs(u).max(axis=1, initial=0.0)[:, None] > 1e3, 0.0, u)
+        return np.concatenate([np.zeros((len(u), n)), u], axis=1)
 
-    def _leave(self, state: _State, ended: dict[int, tuple[str, bool]], violation: Array) -> _State:
+    def _left(self, state: _State, ended: dict[int, tuple[str, bool]], violation: Array) -> _State:
         """Record the outcomes of cases that ended (by place in the batch), and return the others."""
         for k, (status, is_solved) in ended.items():
-            case, weight = int(state.case[k]), state.weight[k]
-            z = (state.z[k, 1] - state.z[k, 0])[: self.n]
+            case, weight, n = int(state.case[k]), state.weight[k], self.n
+            z = (state.z_high[k] - state.z_low[k])[:n]
             outcome = Outcome(
-                state.w[k, : self.n].copy(), state.u[k] / weight, z / weight, float(state.f[k] / weight),
+                state.w[k, :n].copy(), state.u[k, n:] / weight, z / weight, float(state.f[k] / weight),
                 int(state.iterations[k]), status, is_solved,
                 violation=float(violation[k]), seconds=perf_counter() - self.began,
             )  # fmt: skip
             self.outcomes[case] = outcome
             if self.done is not None:
                 self.done(case, outcome)
-        kept = np.array([k for k in range(len(state.case)) if k not in ended], dtype=int)
-        return state.take(kept)
+        return state.take(np.array([k for k in range(len(state.case)) if k not in ended], dtype=int))
 
     # One iteration
 
     def _iterate(self, state: _State) -> _State:
-        n, tolerance, programs = self.n, self.settings.tolerance, self._active
-        x = np.ascontiguousarray(state.w[:, :n])
-        lin = programs.linearised(x)
-        point = _Point.of(state, lin, n)
-        violation = np.maximum(
-            np.maximum(programs.row_lower - state.rows, state.rows - programs.row_upper).max(axis=1, initial=0.0), 0.0
-        )
-        gap = point.products.sum(axis=(1, 2)) / np.maximum(1.0, np.abs(state.f))
-        error = np.maximum(np.maximum(point.error(np.zeros(len(x))), gap), violation)
-        is_bad = ~np.isfinite(error)
-        is_over = state.iterations >= self.settings.iterations
+        """Return the cases after a step, without those that ended."""
+        tolerance, programs = self.settings.tolerance, self._active
+        lin = programs.linearised(np.ascontiguousarray(state.w[:, : self.n]))
+        point = _Point(state, lin, self.n)
+        outside = np.maximum(programs.row_lower - state.rows, state.rows - programs.row_upper)
+        violation = np.maximum(outside.max(axis=1, initial=0.0), 0.0)
+        gap = point.mu * state.count / np.maximum(1.0, np.abs(state.f))
+        error = np.maximum(np.maximum(point.error(np.zeros(len(gap))), gap), violation)
+        is_bad, is_over = ~np.isfinite(error), state.iterations >= self.settings.iterations
         ended: dict[int, tuple[str, bool]] = {}
         for k in np.flatnonzero((error <= tolerance) | is_bad | is_over).tolist():
-            is_solved = bool(error[k] <= tolerance)
-            limit = "stopped at the iteration limit"
+            is_solved, limit = bool(error[k] <= tolerance), "stopped at the iteration limit"
             ended[k] = ("optimal" if is_solved else "values are not finite" if is_bad[k] else limit), is_solved
         if ended:
-            state = self._leave(state, ended, violation)
-            if len(state.case):
-                self._active = self.programs.take(state.case)
-            return state
+            return self._left(state, ended, violation)
         ok, after = self._advance(state, point, lin)
-        stuck = ~ok | (after.shorts >= MAX_SHORT_STEPS)
-        if stuck.any():
-            ended = {}
-            for k in np.flatnonzero(stuck).tolist():
-                if error[k] <= LOOSER_FACTOR * tolerance:
-                    ended[k] = "optimal to a looser tolerance", True
-                else:
-                    is_feasible = violation[k] <= tolerance
-                    ended[k] = ("no better step was found" if is_feasible else "no feasible point was found nearby"), False
-            after = self._leave(after, ended, violation)
-            if len(after.case):
-                self._active = self.programs.take(after.case)
-        return after
+        for k in np.flatnonzero(~ok | (after.shorts >= MAX_SHORT_STEPS)).tolist():
+            unsolved = "no better step was found" if violation[k] <= tolerance else "no feasible point was found nearby"
+            is_close = bool(error[k] <= LOOSER_FACTOR * tolerance)
+            ended[k] = ("optimal to a looser tolerance" if is_close else unsolved), is_close
+        return self._left(after, ended, violation) if ended else after
 
     def _advance(self, state: _State, point: "_Point", lin: LinearisedBatch) -> tuple[Flags, _State]:
         """Return which cases took a step, and the new state."""
-        n, m = self.n, state.u.shape[1]
+        n, m = self.n, state.rows.shape[1]
         is_flat = state.is_flat & (point.theta <= state.first)
         ratio = CLOSE_RESIDUAL * m / np.maximum(point.theta, 1e-300)
         curvature = np.where(is_flat, np.minimum(1.0, ratio), 1.0)
-        S = (state.z / point.gaps).sum(axis=1)
-        matrix = lin.condensed(curvature[:, None] * state.u, S[:, n:], state.weight)
+        S = point.stiffness
+        matrix = lin.condensed(curvature[:, None] * state.u[:, n:], S[:, n:], state.weight)
         matrix[:, np.arange(n), np.arange(n)] += S[:, :n]
         factors, shift, is_factorised = _factorised(matrix, state.shift)
         state = replace(state, is_flat=is_flat, shift=shift)
-        equations = _Newton(point, lin, S, factors, matrix)
-        state, step, second = self._choose(state, point, equations, curvature)
-        ok, state = self._search(state, point, equations, step, second)
+        equations = _Newton(point, lin, factors, matrix)
+        state, step = self._choose(state, point, equations, curvature)
+        ok, state = self._search(state, point, equations, step)
         return ok & is_factorised, state
 
-    def _choose(
-        self, state: _State, point: "_Point", equations: "_Newton", curvature: Array
-    ) -> tuple[_State, Steps, Array]:
-        """Choose barrier parameters, and return the steps (B, 1, ...) and the second-order products (B, 2, w)."""
-        objective = state.f
+    def _choose(self, state: _State, point: "_Point", equations: "_Newton", curvature: Array) -> tuple[_State, "_Step"]:
+        """Choose barrier parameters, and return the steps."""
+        objective, B = state.f, len(state.case)
         progresses = state.past.accepts(point.theta, objective)
         stops, starts = state.is_free & ~progresses, ~state.is_free & progresses
         least = np.maximum(0.1 * self.settings.tolerance / state.count, 1e-14)
-        mu = np.where(stops, np.maximum(0.8 * point.mu, least), state.mu)
+        monotone = np.where(stops, np.maximum(0.8 * point.mu, least), state.mu)
         is_free = (state.is_free & ~stops) | starts
         filters, past = state.filter.cleared(stops), state.past.added(point.theta, objective, is_free)
-        share = state.share.copy()
-        first = equations.first()  # without a barrier, and with a unit one
-        primal, dual = point.lengths(Steps(*(change[:, :1] for change in first)), np.ones(len(mu)))
-        change = BOUND_SIGNS * first.w[:, 0, None]
-        gaps = point.gaps + primal[:, :1, None] * change
-        z = state.z + dual[:, :1, None] * first.z[:, 0]
-        average = (gaps * z * state.finite).sum(axis=(1, 2)) / state.count
-        products = change * first.z[:, 0] * state.finite
+        first = equations.first()  # without a barrier, and the change for a unit barrier parameter
+        predictor = first[:, 0]
+        bend, *changes = _kernel(_predicted)(*state.bounded, predictor)
+        primal, dual = point.lengths(predictor[:, None], predictor, np.zeros((B, 1)), np.zeros((B, 1)), np.ones(B))
+        along, across, both = (change.sum(axis=1) for change in changes)
+        total = point.mu * state.count + primal[:, 0] * along + dual[:, 0] * across + primal[:, 0] * dual[:, 0] * both
         with np.errstate(all="ignore"):
-            wanted = np.where(point.mu > 0, (average / np.maximum(point.mu, 1e-300)) ** 3 * point.mu, 0.0)
-        third = equations.second(products)
-        both = Steps(*(np.concatenate([a, b], axis=1) for a, b in zip(first, third, strict=True)))
-        weights = (primal * dual) + (1 - primal * dual) * np.linspace(0.0, 1.0, CORRECTOR_WEIGHTS)
-        merit_slopes = point.merit_slopes(both.w)  # of the objective and of the logarithms
-        monotone = mu.copy()
-        slot = np.zeros(len(mu), dtype=int)
-        open_ = np.ones(len(mu), dtype=bool)
-        for _ in range(40):
+            wanted = (total / state.count / np.maximum(point.mu, 1e-300)) ** 3 * point.mu
+        parts = np.concatenate([first, equations.second(bend)], axis=1)
+        weights = primal * dual + (1 - primal * dual) * np.linspace(0.0, 1.0, CORRECTOR_WEIGHTS)
+        weights[~is_free] = 0.0
+        slopes = point.slopes(parts)
+        share, mu, slot, is_open = state.share, monotone, np.zeros(B, dtype=int), np.ones(B, dtype=bool)
+        while True:
             floor = np.maximum(least, share * np.abs(objective) / state.count)
+            lowered = self._lowered(point, monotone, floor, ~is_free & is_open)
+            filters = filters.cleared(lowered != monotone)
+            monotone = lowered
             adaptive = np.clip(wanted, floor, np.maximum(floor, state.most))
-            lower_mu = monotone
-            while True:
-                can = ~is_free & (point.error(lower_mu) <= 10 * lower_mu) & (lower_mu > floor)
-                if not can.any():
-                    break
-                lower_mu = np.where(can, np.maximum(floor, np.minimum(0.2 * lower_mu, lower_mu**1.5)), lower_mu)
-            filters = filters.cleared((lower_mu != monotone) & open_)
-            monotone = np.where(open_, lower_mu, monotone)
-            new_mu = np.where(is_free, adaptive, monotone)
-            mu = np.where(open_, new_mu, mu)
+            mu = np.where(is_open, np.where(is_free, adaptive, monotone), mu)
             # (B, weights, 3): the step without a barrier, with a unit one, and of the second-order products
             ways = np.stack([np.ones_like(weights), np.broadcast_to(mu[:, None], weights.shape), weights], axis=2)
-            ways[~is_free, :, 2] = 0.0
-            lengths = point.lengths(both.combined(ways), np.full(len(mu), MAX_BOUND_FRACTION))
-            slot = np.where(open_, np.argmax(lengths[0] * lengths[1], axis=1), slot)
-            chosen = ways[np.arange(len(mu)), slot]
-            slopes = (chosen[:, None] @ (merit_slopes[0] + mu[:, None] * merit_slopes[1])[..., None])[:, 0, 0]
-            settled = (curvature >= 1.0) & (np.abs(slopes) <= SETTLED_DECREASE * share * np.abs(objective))
-            open_ &= settled & (floor > least)
-            if not open_.any():
+            lengths = point.lengths(ways @ parts, predictor, mu[:, None], weights, np.full(B, MAX_BOUND_FRACTION))
+            slot = np.where(is_open, np.argmax(lengths[0] * lengths[1], axis=1), slot)
+            chosen = ways[np.arange(B), slot]
+            decrease = np.abs((chosen * (slopes[0] + mu[:, None] * slopes[1])).sum(axis=1))
+            is_settled = (curvature >= 1.0) & (decrease <= SETTLED_DECREASE * share * np.abs(objective))
+            is_open &= is_settled & (floor > least)
+            if not is_open.any():
                 break
-            share = np.where(open_, share * GAP_FACTOR, share)
+            share = np.where(is_open, share * GAP_FACTOR, share)
         filters = filters.cleared(is_free)
-        step = both.combined(chosen[:, None])
-        second = chosen[:, 2, None, None] * products
-        return replace(state, mu=mu, is_free=is_free, share=share, filter=filters, past=past), step, second
+        step = _Step((chosen[:, None] @ parts)[:, 0], predictor, mu, chosen[:, 2], bend)
+        return replace(state, mu=mu, is_free=is_free, share=share, filter=filters, past=past), step
+
+    @staticmethod
+    def _lowered(point: "_Point", mu: Array, floor: Array, of: Flags) -> Array:
+        """Return the barrier parameters of the monotone strategy, lowered while their problems are solved."""
+        while of.any():
+            of = of & (point.error(mu) <= 10 * mu) & (mu > floor)
+            mu = np.where(of, np.maximum(floor, np.minimum(0.2 * mu, mu**1.5)), mu)
+        return mu
 
     def _search(
-        self, state: _State, point: "_Point", equations: "_Newton", step: Steps, second: Array
+        self, state: _State, point: "_Point", equations: "_Newton", step: "_Step"
     ) -> tuple[Flags, _State]:
         """Shorten each step until its filter accepts it."""
-        n, mu, B = self.n, state.mu, len(state.case)
-        nearest = np.maximum(0.99, 1 - mu)
-        primal, dual = (length[:, 0] for length in point.lengths(step, nearest))
-        dw, du, dz = step.w[:, 0], step.u[:, 0], step.z[:, 0]
-        slope = point.slope(dw, mu)
-        here = point.theta, point.merit(mu)
-        is_still = (np.abs(dw) / (1 + np.abs(state.w))).max(axis=1, initial=0.0) < STILL_STEP
-        stills = np.where(is_still, state.stills + 1, 0)
-        length, todo, ok = primal.copy(), np.ones(B, dtype=bool), np.zeros(B, dtype=bool)
-        new = {name: getattr(state, name).copy() for name in ("w", "u", "z", "f", "rows")}
-        final, filters = primal.copy(), state.filter
-        is_first = True
+        mu, B = state.mu, len(state.case)
+        primal, dual = point.lengths_of(step)
+        slopes = point.slopes(step.dw[:, None])
+        start = _Start(point.theta, state.f - mu * point.logs, slopes[0][:, 0] + mu * slopes[1][:, 0])
+        new = {name: getattr(state, name).copy() for name in ("w", "u", "z_low", "z_high", "f", "rows")}
+        length, filters, ok = primal.copy(), state.filter, np.zeros(B, dtype=bool)
+        todo, stills, is_first = np.ones(B, dtype=bool), state.stills, True
+        final = primal.copy()
+
+        def take(at: Indices, trial: "_Trial", taken: Flags) -> None:
+            for name, values in new.items():
+                values[at[taken]] = getattr(trial, name)[taken]
+            ok[at[taken]] = True
+            todo[at[taken]] = False
+
         while todo.any():
             at = np.flatnonzero(todo)
-            trial = self._trial(state, at, dw[at], du[at], dz[at], length[at], dual[at])
-            theta = np.abs(trial["rows"] - trial["w"][:, n:]).sum(axis=1)
-            accepted, extends = self._accepts(state, filters, at, trial, theta, here, slope, length)
-            accepted |= is_still[at]
-            extends &= ~is_still[at]
-            flags = np.zeros(B, dtype=bool)
-            flags[at[extends]] = True
-            filters = filters.added(*here, flags)
-            for name, values in trial.items():
-                new[name][at[accepted]] = values[accepted]
+            trial = self._trial(state, point, step, at, length[at], dual[at])
+            accepted, extends = self._accepts(state, filters, at, trial, start, length[at])
+            if is_first:  # steps that change only multipliers are taken as they are
+                is_still = trial.change < STILL_STEP
+                stills = np.where(is_still, state.stills + 1, 0)
+                accepted, extends = accepted | is_still, extends & ~is_still
+            filters = filters.added(start.theta, start.merit, _flags(at[extends], B))
             final[at[accepted]] = length[at[accepted]]
-            ok[at[accepted]] = True
-            todo[at[accepted]] = False
-            rest = ~accepted
-            if is_first and rest.any():
-                tried = rest & ~(theta < here[0][at])
+            take(at, trial, accepted)
+            if is_first:
+                tried = ~accepted & ~(trial.theta < start.theta)
                 if tried.any():
-                    filters = self._correct(state, point, equations, second, at[tried],
-                                            {k: v[tried] for k, v in trial.items()}, filters, here, slope, length, new, ok)
-                    todo &= ~ok
-            is_first = False
+                    some = at[tried]
+                    filters = self._correct(
+                        state, point, equations, step, some, trial.rows[tried] - trial.w[tried, self.n :],
+                        filters, start, length[some], take,
+                    )  # fmt: skip
+                is_first = False
             length[todo] /= 2
-            given_up = todo & (length <= MIN_STEP_FRACTION * primal)
-            if given_up.any():
-                at = np.flatnonzero(given_up)
+            at = np.flatnonzero(todo & (length <= MIN_STEP_FRACTION * primal))
+            if at.size:  # take the full step although the filter rejects it, if it reduces the error
                 both = np.minimum(primal, dual)[at]
-                trial = self._trial(state, at, dw[at], du[at], dz[at], both, both)
-                error = self._error_at(state, at, trial)
-                taken = np.isfinite(trial["f"]) & (error <= SOFT_ERROR_FACTOR * point.error(mu)[at])
-                for name, values in trial.items():
-                    new[name][at[taken]] = values[taken]
-                ok[at[taken]] = True
+                trial = self._trial(state, point, step, at, both, both)
+                taken = np.isfinite(trial.f)
+                taken &= self._error_at(state, at, trial) <= SOFT_ERROR_FACTOR * point.error(mu)[at]
+                take(at, trial, taken)
                 todo[at] = False
         ok &= stills < MAX_STILL_STEPS
         shorts = np.where(final < SHORT_STEP, state.shorts + 1, 0)
         return ok, replace(state, **new, filter=filters, shorts=shorts, stills=stills, iterations=state.iterations + 1)
 
     def _trial(
-        self, state: _State, at: Indices, dw: Array, du: Array, dz: Array, length: Array, dual: Array
-    ) -> dict[str, Array]:
+        self, state: _State, point: "_Point", step: "_Step", at: Indices, length: Array, dual: Array
+    ) -> "_Trial":
         """Return the points of some cases after their steps."""
-        w = np.clip(state.w[at] + length[:, None] * dw, state.inner[at, 0], state.inner[at, 1])
-        centre = state.mu[at, None, None] * state.finite[at] / bounds_gap(w, state.bounds[at])
-        z = np.clip(state.z[at] + dual[:, None, None] * dz, centre * 1e-10, centre * 1e10)
-        programs = self._active if len(at) == len(state.case) else self._active.take(at)
+        if len(at) == len(state.case):
+            programs, (bounded, u, point_parts, own) = self._active, (state.bounded, state.u, point.parts, step)
+        else:
+            programs, own = self._active.take(at), step.take(at)
+            bounded, u = tuple(array[at] for array in state.bounded), state.u[at]
+            point_parts = tuple(array[at] for array in point.parts)
+        w, u, z_low, z_high, logs, change = _kernel(_moved)(
+            *bounded, own.dw, own.predictor, own.mu[:, None], own.weight[:, None], u, *point_parts, own.bend,
+            length[:, None], dual[:, None],
+        )  # fmt: skip
         f, rows = programs.value(np.ascontiguousarray(w[:, : self.n]))
-        return {"w": w, "u": state.u[at] + length[:, None] * du, "z": z, "f": state.weight[at] * f, "rows": rows}
+        f = state.weight[at] * f
+        theta = np.abs(rows - w[:, self.n :]).sum(axis=1)
+        merit = f - own.mu * logs.sum(axis=1)
+        return _Trial(w, u, z_low, z_high, f, rows, theta, merit, change.max(axis=1, initial=0.0))
 
     def _accepts(
-        self,
-        state: _State,
-        filters: _Filters,
-        at: Indices,
-        trial: dict[str, Array],
-        theta: Array,
-        here: tuple[Array, Array],
-        slope: Array,
-        length: Array,
+        self, state: _State, filters: _Filters, at: Indices, trial: "_Trial", start: "_Start", length: Array
     ) -> tuple[Flags, Flags]:
         """Return which trials are accepted, and which of them extend the filter."""
-        before, merit_before, slope, length = here[0][at], here[1][at], slope[at], length[at]
-        gaps = bounds_gap(trial["w"], state.bounds[at])
+        before, merit, slope = (values[at] for values in start)
         with np.errstate(all="ignore"):
-            merit = trial["f"] - state.mu[at] * (np.log(gaps) * state.finite[at]).sum(axis=(1, 2))
-            far = theta > np.maximum(MAX_RESIDUAL_GROWTH * before, MAX_MEAN_RESIDUAL * state.u.shape[1])
-            is_new = _Filters(filters.pairs[at]).accepts(theta, merit)
-            possible = ~far & np.isfinite(merit) & np.isfinite(theta) & is_new
-            slack = 1e-13 * np.abs(merit_before)
+            far = trial.theta > np.maximum(MAX_RESIDUAL_GROWTH * before, MAX_MEAN_RESIDUAL * state.rows.shape[1])
+            is_new = _Filters(filters.pairs[at]).accepts(trial.theta, trial.merit)
+            possible = ~far & np.isfinite(trial.merit) & np.isfinite(trial.theta) & is_new
+            slack = 1e-13 * np.abs(merit)
             descends = (slope < 0) & (length * np.maximum(-slope, 0.0) ** 2.3 > before**1.1)
             armijo = descends & (before <= state.small[at])
-            falls = merit <= merit_before + 1e-8 * length * slope + slack
-            progresses = (theta <= (1 - 1e-5) * before) | (merit <= merit_before - 1e-8 * before + slack)
+            falls = trial.merit <= merit + 1e-8 * length * slope + slack
+            progresses = (trial.theta <= (1 - 1e-5) * before) | (trial.merit <= merit - 1e-8 * before + slack)
         accepted = possible & np.where(armijo, falls, progresses)
         return np.asarray(accepted), np.asarray(accepted & ~armijo)
 
@@ -495,61 +566,54 @@ class _Search:
         state: _State,
         point: "_Point",
         equations: "_Newton",
-        second: Array,
+        step: "_Step",
         at: Indices,
-        trial: dict[str, Array],
+        residual: Array,
         filters: _Filters,
-        here: tuple[Array, Array],
-        slope: Array,
+        start: "_Start",
         length: Array,
-        new: dict[str, Array],
-        ok: Flags,
+        take: Callable[[Indices, "_Trial", Flags], None],
     ) -> _Filters:
-        """Try second-order corrections of the full steps of some cases."""
-        n, mu = self.n, state.mu
-        off = np.zeros_like(state.u)
-        off[:] = state.rows - state.w[:, n:]
-        residual = length[at, None] * off[at] + trial["rows"] - trial["w"][:, n:]
-        before = np.abs(trial["rows"] - trial["w"][:, n:]).sum(axis=1)
-        active = np.ones(len(at), dtype=bool)
+        """Try second-order corrections of the full steps of some cases, whose residuals are (cases, m)."""
+        off = point.off.copy()
+        before = np.abs(residual).sum(axis=1)
+        total, is_active, first_length = length[:, None] * off[at] + residual, np.ones(len(at), dtype=bool), length
         for _ in range(MAX_CORRECTIONS):
-            off[at] = residual
-            step = equations.corrected(mu, second, off)
-            primal, dual = (lengths[:, 0] for lengths in point.lengths(step, np.maximum(0.99, 1 - mu)))
-            trial = self._trial(state, at, step.w[at, 0], step.u[at, 0], step.z[at, 0], primal[at], dual[at])
-            theta = np.abs(trial["rows"] - trial["w"][:, n:]).sum(axis=1)
-            accepted, extends = self._accepts(state, filters, at, trial, theta, here, slope, length)
-            accepted &= active
-            flags = np.zeros(len(ok), dtype=bool)
-            flags[at[accepted & extends]] = True
-            filters = filters.added(*here, flags)
-            for name, values in trial.items():
-                new[name][at[accepted]] = values[accepted]
-            ok[at[accepted]] = True
-            active &= ~accepted & (theta <= 0.99 * before)
-            if not active.any():
+            off[at] = total
+            corrected = step._replace(dw=equations.corrected(step, off))
+            primal, dual = (values[at] for values in point.lengths_of(corrected))
+            trial = self._trial(state, point, corrected, at, primal, dual)
+            accepted, extends = self._accepts(state, filters, at, trial, start, first_length)
+            accepted &= is_active
+            filters = filters.added(start.theta, start.merit, _flags(at[accepted & extends], len(off)))
+            take(at, trial, accepted)
+            is_active &= ~accepted & (trial.theta <= 0.99 * before)
+            if not is_active.any():
                 break
-            residual = primal[at, None] * residual + trial["rows"] - trial["w"][:, n:]
-            before = theta
+            total = primal[:, None] * total + trial.rows - trial.w[:, self.n :]
+            before = trial.theta
         return filters
 
-    def _error_at(self, state: _State, at: Indices, trial: dict[str, Array]) -> Array:
-        programs = self._active.take(at)
-        lin = programs.linearised(np.ascontiguousarray(trial["w"][:, : self.n]))
-        return _Point.of(replace(state.take(at), **trial), lin, self.n).error(state.mu[at])
+    def _error_at(self, state: _State, at: Indices, trial: "_Trial") -> Array:
+        """Return the errors of the barrier problems of some cases at their trial points."""
+        names = ("w", "u", "z_low", "z_high", "f", "rows")
+        moved = replace(state.take(at), **{name: getattr(trial, name) for name in names})
+        lin = self._active.take(at).linearised(np.ascontiguousarray(trial.w[:, : self.n]))
+        return _Point(moved, lin, self.n).error(state.mu[at])
 
 
-def bounds_gap(w: Array, bounds: Array) -> Array:
-    """Return the distances (B, 2, w) of w (B, w) from its bounds."""
-    return np.asarray(BOUND_SIGNS * (w[:, None] - bounds))
+def _flags(at: Indices, count: int) -> Flags:
+    result = np.zeros(count, dtype=bool)
+    result[at] = True
+    return result
 
 
-def _inside(w: Array, bounds: Array, finite: Flags) -> Array:
-    """Return w (B, w) moved inside its bounds (B, 2, w)."""
-    span = START_PUSH * (bounds[:, 1] - bounds[:, 0])
-    push = np.minimum(START_PUSH * np.maximum(1.0, np.abs(bounds)), span[:, None])
-    low, high = np.where(finite, bounds + BOUND_SIGNS * push, bounds).swapaxes(0, 1)
-    return np.asarray(np.clip(w, low, high))
+def _inside(w: Array, low: Array, high: Array) -> Array:
+    """Return w (B, w) moved inside its bounds (B, w)."""
+    span = START_PUSH * (high - low)
+    least = low + np.minimum(START_PUSH * np.maximum(1.0, np.abs(low)), span)
+    most = high - np.minimum(START_PUSH * np.maximum(1.0, np.abs(high)), span)
+    return np.clip(w, np.where(low > -FAR, least, -FAR), np.where(high < FAR, most, FAR))
 
 
 def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags]:
@@ -559,93 +623,106 @@ def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags]:
     """
     factors, shifts, ok = list[Array](), last.copy(), np.ones(len(matrix), dtype=bool)
     for k, own in enumerate(matrix):
-        diagonal = np.einsum("ii->i", own)
-        before = diagonal.copy()
-        regularisation = Regularisation()
-        regularisation.last = float(last[k])
-        for shift in regularisation.values(float(np.abs(before).max(initial=0.0))):
-            if shift:
-                diagonal[:] = before + shift
-            factor, info = dpotrf(own, lower=1, clean=0)
-            if not info and np.isfinite(factor[-1, -1]):
-                shifts[k] = shift or last[k]
-                factors.append(factor)
-                break
-        else:
+        factor, info = dpotrf(own, lower=1, clean=0)
+        if info or not np.isfinite(factor[-1, -1]):
+            diagonal = np.einsum("ii->i", own)
+            before, regularisation = diagonal.copy(), Regularisation()
+            regularisation.last = float(last[k])
             ok[k] = False
-            factors.append(np.eye(len(own)))
+            for shift in regularisation.values(float(np.abs(before).max(initial=0.0)))[1:]:
+                diagonal[:] = before + shift
+                factor, info = dpotrf(own, lower=1, clean=0)
+                if not info and np.isfinite(factor[-1, -1]):
+                    shifts[k], ok[k] = shift, True
+                    break
+            else:
+                factor = np.eye(len(own))
+        factors.append(factor)
     return factors, shifts, ok
 
 
-@dataclass(frozen=True, eq=False)
+class _Step(NamedTuple):
+    """Steps dw (B, w) with barrier parameters mu (B,), the step without a barrier, and second-order terms.
+
+    ``weight`` (B,) is that of the second-order terms, and ``bend`` (B, w) their gradient.
+    """
+
+    dw: Array
+    predictor: Array
+    mu: Array
+    weight: Array
+    bend: Array
+
+    def take(self, at: Indices) -> "_Step":
+        return _Step(*(values[at] for values in self))
+
+
+class _Start(NamedTuple):
+    """The violation, the merit function and its slope (B,) where a line search starts."""
+
+    theta: Array
+    merit: Array
+    slope: Array
+
+
+class _Trial(NamedTuple):
+    """The points of some cases after a step; ``change`` is the largest relative change of w."""
+
+    w: Array
+    u: Array
+    z_low: Array
+    z_high: Array
+    f: Array
+    rows: Array
+    theta: Array
+    merit: Array
+    change: Array
+
+
 class _Point:
     """The points of all cases, with what their step needs."""
 
-    state: _State
-    gaps: Array
-    stationarity: Array
-    gradient: Array
-    products: Array
-    theta: Array
-    mu: Array
-    n: int
-
-    @classmethod
-    def of(cls, state: _State, lin: LinearisedBatch, n: int) -> "_Point":
-        gaps = bounds_gap(state.w, state.bounds)
-        gradient = state.weight[:, None] * lin.gradient
-        stationarity = np.concatenate([gradient + lin.transposed_times(state.u), -state.u], axis=1)
-        products = gaps * state.z * state.finite
-        theta = np.abs(state.rows - state.w[:, n:]).sum(axis=1)
-        return cls(state, gaps, stationarity, gradient, products, theta, products.sum(axis=(1, 2)) / state.count, n)
-
-    @property
-    def off(self) -> Array:
-        """The residuals (B, m) of the slack equations."""
-        return self.state.rows - self.state.w[:, self.n :]
+    def __init__(self, state: _State, lin: LinearisedBatch, n: int):
+        self.state, self.n = state, n
+        self.gradient = state.weight[:, None] * lin.gradient
+        u = state.u[:, n:]
+        self.lagrangian = np.concatenate([self.gradient + lin.transposed_times(u), -u], axis=1)
+        self.off = state.rows - state.w[:, n:]
+        stiffness, repulsion, products, most, least, logs, dual = _kernel(_point)(*state.bounded, self.lagrangian)
+        self.parts = self.stiffness, self.repulsion = stiffness, repulsion
+        self.theta = np.abs(self.off).sum(axis=1)
+        self.mu = products.sum(axis=1) / state.count
+        self.logs = logs.sum(axis=1)
+        z = state.z_low.sum(axis=1) + state.z_high.sum(axis=1)
+        every = np.abs(u).sum(axis=1) + z
+        by_dual = np.maximum(100.0, every / (u.shape[1] + state.count)) / 100
+        worst = np.maximum(dual.max(axis=1, initial=0.0) / by_dual, np.abs(self.off).max(axis=1, initial=0.0))
+        by_gap = np.maximum(100.0, z / state.count) / 100
+        self._error = worst, most.max(axis=1, initial=0.0), least.min(axis=1, initial=FAR), by_gap
 
     def error(self, mu: Array) -> Array:
         """Return the largest scaled optimality residual (B,) of the barrier problems."""
-        if not hasattr(self, "_parts"):
-            state = self.state
-            z = state.z.sum(axis=(1, 2))
-            every = np.abs(state.u).sum(axis=1) + z
-            by_dual = np.maximum(100.0, every / (state.u.shape[1] + state.count)) / 100
-            by_gap = np.maximum(100.0, z / state.count) / 100
-            dual = np.abs(self.stationarity - state.z[:, 0] + state.z[:, 1]).max(axis=1, initial=0.0)
-            infinite = state.finite == 0
-            most = np.where(infinite, -np.inf, self.products).max(axis=(1, 2), initial=-np.inf)
-            least = np.where(infinite, np.inf, self.products).min(axis=(1, 2), initial=np.inf)
-            off = np.abs(self.off).max(axis=1, initial=0.0)
-            object.__setattr__(self, "_parts", (np.maximum(dual / by_dual, off), most, least, by_gap))
-        first, most, least, by_gap = self._parts  # type: ignore[attr-defined]
-        return np.asarray(np.maximum(first, np.maximum(most - mu, mu - least) / by_gap))
+        worst, most, least, by_gap = self._error
+        return np.asarray(np.maximum(worst, np.maximum(most - mu, np.minimum(mu - least, mu)) / by_gap))
 
-    def lengths(self, step: Steps, nearest: Array) -> tuple[Array, Array]:
-        """Return the longest steps (B, k) of the variables and of the bound multipliers."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            change = BOUND_SIGNS * step.w[:, :, None] / self.gaps[:, None]
-            worst = change.min(axis=(-2, -1), initial=0.0)
-            z = self.state.z[:, None]
-            other = np.where(z > 0, step.z / np.where(z > 0, z, 1.0), 0.0).min(axis=(-2, -1), initial=0.0)
-        both = (np.minimum(1.0, nearest[:, None] / np.maximum(-value, 1e-300)) for value in (worst, other))
-        primal, dual = both
+    def lengths(self, dw: Array, predictor: Array, mu: Array, weight: Array, nearest: Array) -> tuple[Array, Array]:
+        """Return the longest steps (B, k) of the variables and of the bound multipliers along dw (B, k, w)."""
+        bounded = (array[:, None] for array in self.state.bounded)
+        ratios = _kernel(_ratios)(*bounded, dw, predictor[:, None], mu[..., None], weight[..., None])
+        worst = (ratio.max(axis=-1, initial=0.0) for ratio in ratios)
+        primal, dual = (np.minimum(1.0, nearest[:, None] / np.maximum(ratio, 1e-300)) for ratio in worst)
         return primal, dual
 
-    def merit(self, mu: Array) -> Array:
-        """Return f - mu sum log gaps (B,)."""
-        return np.asarray(self.state.f - mu * (np.log(self.gaps) * self.state.finite).sum(axis=(1, 2)))
+    def lengths_of(self, step: _Step) -> tuple[Array, Array]:
+        """Return the longest steps (B,) of the variables and of the bound multipliers."""
+        nearest = np.maximum(0.99, 1 - step.mu)
+        both = self.lengths(step.dw[:, None], step.predictor, step.mu[:, None], step.weight[:, None], nearest)
+        return both[0][:, 0], both[1][:, 0]
 
-    def slope(self, dw: Array, mu: Array) -> Array:
-        """Return the derivative (B,) of the merit function along dw (B, w)."""
-        objective, logs = self.merit_slopes(dw[:, None])
-        return np.asarray(objective[:, 0] + mu * logs[:, 0])
-
-    def merit_slopes(self, dw: Array) -> tuple[Array, Array]:
+    def slopes(self, dw: Array) -> tuple[Array, Array]:
         """Return the derivatives (B, k) along dw (B, k, w) of the objective and of minus the sum of logarithms."""
-        finite = self.state.finite
-        by_gap = (finite / self.gaps)[:, 1] - (finite / self.gaps)[:, 0]
-        return (dw[..., : self.n] @ self.gradient[..., None])[..., 0], (dw @ by_gap[..., None])[..., 0]
+        objective = (dw[..., : self.n] @ self.gradient[..., None])[..., 0]
+        return objective, (dw @ self.repulsion[..., None])[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -654,49 +731,40 @@ class _Newton:
 
     point: _Point
     lin: LinearisedBatch
-    S: Array
     factors: Sequence[Array]
     matrix: Array
 
     def _solved(self, right: Array) -> Array:
         """Return the solutions (B, k, n) for right-hand sides (B, k, n), refined once."""
+
         def solve(rights: Array) -> Array:
             return np.stack([dpotrs(L, r.T, lower=1)[0].T for L, r in zip(self.factors, rights, strict=True)])
 
         result = solve(right)
         return np.asarray(result + solve(right - result @ self.matrix))
 
-    def _steps(self, r: Array, off: Array | None, centre: Array, without_z: Array | None) -> Steps:
-        """Return the steps (B, k, ...): gradients r (B, k, w), residuals off (B, m), centres (B, k, 2, w)."""
-        n, point = self.point.n, self.point
-        S = self.S[:, None, n:]
-        rows = r[..., n:] if off is None else r[..., n:] + S * off
-        dx = self._solved(-r[..., :n] - self.lin.transposed_times(rows))
-        ds = self.lin.times(dx)
+    def _steps(self, gradient: Array, off: Array | None = None) -> Array:
+        """Return dw (B, k, w) for gradients (B, k, w) and residuals (B, k, m) of the slack equations."""
+        n = self.point.n
+        rows = gradient[..., n:]
         if off is not None:
-            ds = ds + off
-        dw = np.concatenate([dx, ds], axis=-1)
-        dz = centre - BOUND_SIGNS * (point.state.z / point.gaps)[:, None] * dw[:, :, None]
-        return Steps(dw, S * ds + r[..., n:], dz if without_z is None else dz - without_z)
+            rows = rows + self.point.stiffness[:, None, n:] * off
+        dx = self._solved(-gradient[..., :n] - self.lin.transposed_times(rows))
+        ds = self.lin.times(dx)
+        return np.concatenate([dx, ds if off is None else ds + off], axis=-1)
 
-    def first(self) -> Steps:
-        """Return the step without a barrier, and the change that a unit barrier parameter adds."""
-        point, state = self.point, self.point.state
-        inverse = state.finite / point.gaps
-        r = np.stack([point.stationarity, inverse[:, 1] - inverse[:, 0]], axis=1)
+    def first(self) -> Array:
+        """Return the step without a barrier, and the change that a unit barrier parameter adds (B, 2, w)."""
+        point = self.point
         off = np.stack([point.off, np.zeros_like(point.off)], axis=1)
-        centre = np.stack([np.zeros_like(inverse), inverse], axis=1)
-        z = np.stack([state.z, np.zeros_like(state.z)], axis=1)
-        return self._steps(r, off, centre, z)
+        return self._steps(np.stack([point.lagrangian, point.repulsion], axis=1), off)
 
-    def second(self, products: Array) -> Steps:
-        """Return the change that second-order products (B, 2, w) of gaps and multipliers add."""
-        centre = -products / self.point.gaps
-        return self._steps((centre[:, 1] - centre[:, 0])[:, None], None, centre[:, None], None)
+    def second(self, bend: Array) -> Array:
+        """Return the change (B, 1, w) that second-order terms add, given their gradient (B, w)."""
+        return self._steps(bend[:, None])
 
-    def corrected(self, mu: Array, products: Array, off: Array) -> Steps:
-        """Return the steps with other residuals (B, m) of the slack equations."""
-        point, state = self.point, self.point.state
-        centre = (mu[:, None, None] * state.finite - products) / point.gaps
-        r = point.stationarity - (centre[:, 0] - centre[:, 1])
-        return self._steps(r[:, None], off[:, None], centre[:, None], state.z[:, None])
+    def corrected(self, step: _Step, off: Array) -> Array:
+        """Return dw (B, w) with other residuals (B, m) of the slack equations."""
+        point = self.point
+        gradient = point.lagrangian + step.mu[:, None] * point.repulsion + step.weight[:, None] * step.bend
+        return self._steps(gradient[:, None], off[:, None])[:, 0]

@@ -355,14 +355,12 @@ class NodeKernels:
         N, D, count = self.count, self.orders, self.node.numbers.numel()
         J = ca.SX.sym("J", D * pairs.shape[1]), ca.SX.sym("by_T", len(timed)), ca.SX.sym("by_number", entries.shape[1])
         change, rows = ca.SX.sym("change", D * N + by_T + count), ca.SX.sym("given", self.m)
-        matrix = ca.SX(self.m, change.numel())
-        for k in range(pairs.shape[1]):
-            for d in range(D):
-                matrix[int(pairs[0, k]), int(pairs[1, k]) + d * N] = J[0][d * pairs.shape[1] + k]
-        for k, row in enumerate(timed):
-            matrix[int(row), D * N] = J[1][k]
-        for k in range(entries.shape[1]):
-            matrix[int(entries[0, k]), D * N + by_T + int(entries[1, k])] = J[2][k]
+        orders = np.arange(D)[:, None]
+        at_rows = [*np.tile(pairs[0], D), *timed, *entries[0]]
+        at_columns = [*(pairs[1] + orders * N).ravel(), *[D * N] * len(timed), *(D * N + by_T + entries[1])]
+        index = ca.DM.triplet(at_rows, at_columns, np.arange(len(at_rows), dtype=float), self.m, change.numel())
+        order = np.array(index.nonzeros(), dtype=int).tolist()
+        matrix = ca.SX(index.sparsity(), ca.vertcat(*J)[order])
         inputs = {name: symbol for name, symbol in zip(("rows", "timed", "shared"), J, strict=True) if symbol.numel()}
 
         def made(name: str, key: str, other: ca.SX, result: ca.SX) -> Call:
