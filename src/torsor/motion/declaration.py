@@ -7,6 +7,7 @@ from typing import Any
 
 from torsor.base.checks import number
 from torsor.base.registry import names, register, registered
+from torsor.motion.many import Origin
 from torsor.motion.problem import MotionProblem, MotionResult
 
 
@@ -72,7 +73,9 @@ class NamedProblem:
         for argument in self.arguments:
             if given.get(argument.name) is not None:
                 argument.check(given[argument.name], self.name)
-        return self.function(*values, **given)
+        problem = self.function(*values, **given)
+        problem.__dict__["origin"] = Origin(self.function, values, given)
+        return problem
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NAMED_PROBLEMS.__getitem__, (self.name,)

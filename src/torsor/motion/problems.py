@@ -7,6 +7,7 @@ Example:
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,13 @@ _WAY = (
 )  # fmt: skip
 
 
+@cache
+def _arm(name: str) -> Robot:
+    """Return an arm of the library, the same for all problems, which then share its compiled functions."""
+    robot: Robot = getattr(library, name)()
+    return robot
+
+
 def ur5_time(
     start: Any = (0.0, -1.5, 1.0, -1.0, -1.5, 0.0),
     end: Any = (1.5, -0.5, 0.5, -1.5, -1.0, 1.0),
@@ -143,7 +151,7 @@ def ur5_time(
     ``motion.Clearance``). Upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
     """
     clear = _UR5_BODIES, tuple(obstacles)
-    return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
+    return _from_rest_to_rest("ur5-time", _arm("ur5"), (start, end), points, torque_rates, clear)
 
 
 def panda_time(
@@ -158,7 +166,7 @@ def panda_time(
     The arguments are those of ``ur5_time``. By default, torque rates stay within the manufacturer's 1000 N m/s.
     """
     clear = _PANDA_BODIES, tuple(obstacles)
-    return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
+    return _from_rest_to_rest("panda-time", _arm("panda"), (start, end), points, torque_rates, clear)
 
 
 def _from_rest_to_rest(
@@ -199,7 +207,7 @@ def path_time(
     joint; None: free). With ``torque_rates``, the progress is a spline of degree 5 without acceleration at the ends;
     otherwise it is cubic. ``points`` is the number of control points of the progress.
     """
-    arm = library.ur5() if robot is None else robot
+    arm = _arm("ur5") if robot is None else robot
     return _from_rest_to_rest("path-time", arm, (0.0, 1.0), points, torque_rates, path=Path.through(waypoints))
 
 

@@ -58,6 +58,9 @@ class LinearisedBatch(Protocol):
     def gradient(self) -> Array:
         """Gradients (B, n) of f."""
 
+    def take(self, cases: Indices) -> "LinearisedBatch":
+        """Return the derivatives of some cases."""
+
     def times(self, change: Array) -> Array:
         """Return J times changes (B, k, n)."""
 
@@ -93,88 +96,91 @@ class BatchedPrograms(Protocol):
 
 
 class _Bounded:
-    """The symbols of one entry of w, and its distances from its bounds."""
+    """The symbols of one entry of w at a point: its multipliers, and the inverses of its distances from its bounds.
+
+    An inverse distance is 0 if there is no bound. ``low_ratio`` and ``high_ratio`` are inverse distances divided by the
+    multipliers, so that no kernel of a step divides.
+    """
 
     def __init__(self) -> None:
-        self.w, self.low, self.high, self.z_low, self.z_high = (ca.SX.sym(name) for name in "w l u a b".split())
-        self.inputs = [self.w, self.z_low, self.z_high, self.low, self.high]
-        self.has_low, self.has_high = self.low > -FAR / 2, self.high < FAR / 2
-        self.below, self.above = self.w - self.low, self.high - self.w
+        names = "z_low z_high by_low by_high low_ratio high_ratio".split()
+        self.inputs = [ca.SX.sym(name) for name in names]
+        self.z_low, self.z_high, self.by_low, self.by_high, self.low_ratio, self.high_ratio = self.inputs
 
-    def multiplier_changes(self, dw: ca.SX, mu: ca.SX, second: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX]:
-        """Return the changes of the multipliers that belong to a change dw, without second-order products."""
-        low = (self.has_low * mu - second[0] - self.z_low * dw) / self.below - self.z_low
-        return low, (self.has_high * mu - second[1] + self.z_high * dw) / self.above - self.z_high
+    def taken(self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, weight: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the fractions of the multipliers that a step takes away.
 
-    def second_order(self, predictor: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the products of the changes of gaps and multipliers of the step without a barrier."""
-        low, high = self.multiplier_changes(predictor, ca.SX(0), (ca.SX(0), ca.SX(0)))
-        return predictor * low, -predictor * high
+        dz = (mu - weight second - z dw) / gap - z, where second = predictor (-z - z predictor / gap).
+        """
+        low = 1 + self.by_low * (dw - weight * predictor * (1 + predictor * self.by_low)) - mu * self.low_ratio
+        high = 1 - self.by_high * (dw - weight * predictor * (1 - predictor * self.by_high)) - mu * self.high_ratio
+        return ca.if_else(self.by_low > 0, low, 0), ca.if_else(self.by_high > 0, high, 0)
 
 
 def _point() -> ca.Function:
     """Return what an iteration needs of a point, given the gradient of the Lagrangian without bound multipliers."""
-    at, gradient = _Bounded(), ca.SX.sym("gradient")
-    low, high = at.below * at.z_low, at.above * at.z_high
-    results = {
-        "stiffness": at.z_low / at.below + at.z_high / at.above,
-        "repulsion": at.has_high / at.above - at.has_low / at.below,
-        "products": low + high,
-        "most": ca.fmax(low, high),
-        "least": ca.fmin(ca.if_else(at.has_low, low, FAR), ca.if_else(at.has_high, high, FAR)),
-        "logs": at.has_low * ca.log(at.below) + at.has_high * ca.log(at.above),
-        "dual": ca.fabs(gradient - at.z_low + at.z_high),
-    }
-    return ca.Function("point", [*at.inputs, gradient], list(results.values()))
+    w, z_low, z_high, low, high, gradient = (ca.SX.sym(name) for name in ("w", "a", "b", "l", "h", "gradient"))
+    below, above, has_low, has_high = w - low, high - w, low > -FAR / 2, high < FAR / 2
+    by_low, by_high = has_low / below, has_high / above
+    product_low, product_high = below * z_low, above * z_high
+    ratios = [ca.if_else(z > 0, by / z, 0) for z, by in ((z_low, by_low), (z_high, by_high))]
+    results = [
+        by_low, by_high, *ratios,
+        z_low * by_low + z_high * by_high,
+        by_high - by_low,
+        product_low + product_high,
+        ca.fmax(product_low, product_high),
+        ca.fmin(ca.if_else(has_low, product_low, FAR), ca.if_else(has_high, product_high, FAR)),
+        has_low * ca.log(below) + has_high * ca.log(above),
+        ca.fabs(gradient - z_low + z_high),
+    ]  # fmt: skip
+    return ca.Function("point", [w, z_low, z_high, low, high, gradient], results)
 
 
 def _predicted() -> ca.Function:
     """Return the second-order gradient of a step without a barrier, and the changes of the products along it."""
     at, dw = _Bounded(), ca.SX.sym("dw")
-    zero = ca.SX(0)
-    low, high = at.multiplier_changes(dw, zero, (zero, zero))
-    second = at.second_order(dw)
+    low, high = -at.z_low * (1 + dw * at.by_low), -at.z_high * (1 - dw * at.by_high)  # changes of the multipliers
+    # The product of gap and multiplier changes by z d(gap), by gap dz = -z (gap + d(gap)), and by both changes.
     results = [
-        second[0] / at.below - second[1] / at.above,
+        dw * (low * at.by_low + high * at.by_high),
         dw * (at.z_low - at.z_high),
-        at.below * low + at.above * high,
-        second[0] + second[1],
+        dw * (low - high),
     ]
     return ca.Function("predicted", [*at.inputs, dw], results)
 
 
 def _ratios() -> ca.Function:
     """Return the fractions of the gap, and of the multipliers, that a step takes away."""
-    at, dw, predictor, mu, weight = _Bounded(), *(ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
-    second = at.second_order(predictor)
-    low, high = at.multiplier_changes(dw, mu, (weight * second[0], weight * second[1]))
-    primal = ca.fmax(-dw / at.below, dw / at.above)
-    of_low, of_high = (ca.if_else(z > 0, -change / z, 0) for z, change in ((at.z_low, low), (at.z_high, high)))
-    return ca.Function("ratios", [*at.inputs, dw, predictor, mu, weight], [primal, ca.fmax(of_low, of_high)])
+    at, (dw, predictor, mu, weight) = _Bounded(), (ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
+    primal = ca.fmax(-dw * at.by_low, dw * at.by_high)
+    dual = ca.fmax(*at.taken(dw, predictor, mu, weight))
+    return ca.Function("ratios", [*at.inputs, dw, predictor, mu, weight], [primal, dual])
 
 
 def _moved() -> ca.Function:
     """Return w, u and z after a step, the logarithms of the gaps, and the relative change of w."""
-    at = _Bounded()
-    dw, predictor, mu, weight = (ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
-    u, stiffness, repulsion, bend = (ca.SX.sym(name) for name in ("u", "stiffness", "repulsion", "bend"))
+    at, (dw, predictor, mu, weight) = _Bounded(), (ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
+    w, low, high, u = (ca.SX.sym(name) for name in ("w", "low", "high", "u"))
+    stiffness, repulsion, bend = (ca.SX.sym(name) for name in ("stiffness", "repulsion", "bend"))
     length, dual = ca.SX.sym("length"), ca.SX.sym("dual")
-    second = at.second_order(predictor)
-    low, high = at.multiplier_changes(dw, mu, (weight * second[0], weight * second[1]))
-    quarter = (at.high - at.low) / 4
-    inner = [MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(side)) for side in (at.low, at.high)]
-    least, most = at.low + ca.fmin(inner[0], quarter), at.high - ca.fmin(inner[1], quarter)
-    w = ca.fmin(ca.fmax(at.w + length * dw, least), most)
-    gaps = w - at.low, at.high - w
-    centres = at.has_low * mu / gaps[0], at.has_high * mu / gaps[1]
+    quarter = (high - low) / 4
+    least, most = (
+        side + sign * ca.fmin(MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(side)), quarter)
+        for side, sign in ((low, 1), (high, -1))
+    )
+    new = ca.fmin(ca.fmax(w + length * dw, least), most)
+    gaps, has = (new - low, high - new), (low > -FAR / 2, high < FAR / 2)
     z = [
-        ca.fmin(ca.fmax(z + dual * change, 1e-10 * centre), 1e10 * centre)
-        for z, change, centre in ((at.z_low, low, centres[0]), (at.z_high, high, centres[1]))
+        ca.fmin(ca.fmax(z - dual * taken * z, 1e-10 * is_bound * mu / gap), 1e10 * is_bound * mu / gap)
+        for z, taken, is_bound, gap in zip(
+            (at.z_low, at.z_high), at.taken(dw, predictor, mu, weight), has, gaps, strict=True
+        )
     ]
     du = stiffness * dw - u + mu * repulsion + weight * bend
-    logs = at.has_low * ca.log(gaps[0]) + at.has_high * ca.log(gaps[1])
-    inputs = [*at.inputs, dw, predictor, mu, weight, u, stiffness, repulsion, bend, length, dual]
-    return ca.Function("moved", inputs, [w, u + length * du, *z, logs, ca.fabs(dw) / (1 + ca.fabs(at.w))])
+    logs = has[0] * ca.log(gaps[0]) + has[1] * ca.log(gaps[1])
+    inputs = [*at.inputs, dw, predictor, mu, weight, w, low, high, u, stiffness, repulsion, bend, length, dual]
+    return ca.Function("moved", inputs, [new, u + length * du, *z, logs, ca.fabs(dw) / (1 + ca.fabs(w))])
 
 
 @cache
@@ -245,16 +251,12 @@ class _State:
     most: Array
     small: Array
     shift: Array
+    is_convex: Flags
     shorts: Indices
     stills: Indices
     iterations: Indices
     filter: _Filters
     past: _Filters
-
-    @property
-    def bounded(self) -> tuple[Array, ...]:
-        """The first inputs of the kernels."""
-        return self.w, self.z_low, self.z_high, self.low, self.high
 
     def take(self, kept: Indices) -> "_State":
         """Return some of the cases."""
@@ -279,13 +281,20 @@ class _State:
         return _State(*(both(getattr(self, name), getattr(other, name)) for name in names))
 
 
+class BatchOutcome(NamedTuple):
+    """The outcome of a case; ``is_convex`` is true if the last Newton matrix was positive definite without a shift."""
+
+    outcome: Outcome
+    is_convex: bool
+
+
 def solve_batch(
     programs: BatchedPrograms,
     starts: Array,
     settings: Settings,
     done: Callable[[int, Outcome], None] | None = None,
     width: int = WIDTH,
-) -> list[Outcome]:
+) -> list[BatchOutcome]:
     """Solve programs of one structure from starts (B, n); ``done`` is called with each case that ends."""
     return _Search(programs, starts, settings, done, width).run()
 
@@ -301,27 +310,22 @@ class _Search:
     ):
         self.programs, self.starts, self.settings = programs, starts, settings
         self.done, self.width, self.began = done, width, perf_counter()
-        self.outcomes: list[Outcome | None] = [None] * len(programs)
+        self.outcomes: list[BatchOutcome | None] = [None] * len(programs)
         self.waiting = np.arange(len(programs))
         self.n = starts.shape[1]
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[BatchOutcome]:
         """Solve all cases."""
         state = self._enter(self.width)
+        self._active = self.programs.take(state.case)
         while len(state.case):
-            self._active = self.programs.take(state.case)
-            state = self._worked(state)
+            if len(self._active) != len(state.case):
+                self._active = self.programs.take(state.case)
+            state = self._iterate(state)
             if len(state.case) <= REFILL_FRACTION * self.width and len(self.waiting):
                 state = state.joined(self._enter(self.width - len(state.case)))
+                self._active = self.programs.take(state.case)
         return [outcome for outcome in self.outcomes if outcome is not None]
-
-    def _worked(self, state: _State) -> _State:
-        """Iterate until cases end, and return the others."""
-        while True:
-            after = self._iterate(state)
-            if len(after.case) < len(state.case):
-                return after
-            state = after
 
     # Entering and leaving the batch
 
@@ -350,7 +354,7 @@ class _Search:
         return _State(
             cases, w, u, z_low, z_high, low, high, bounds, weight, f, rows, mu.copy(),
             np.ones(B, dtype=bool), np.ones(B, dtype=bool), theta, share, 1e3 * np.maximum(mu, 1e-8),
-            1e-4 * np.maximum(1.0, theta), np.zeros(B), zeros, zeros.copy(), zeros.copy(),
+            1e-4 * np.maximum(1.0, theta), np.zeros(B), np.zeros(B, dtype=bool), zeros, zeros.copy(), zeros.copy(),
             _Filters.empty(B), _Filters.empty(B),
         )  # fmt: skip
 
@@ -374,7 +378,7 @@ class _Search:
                 int(state.iterations[k]), status, is_solved,
                 violation=float(violation[k]), seconds=perf_counter() - self.began,
             )  # fmt: skip
-            self.outcomes[case] = outcome
+            self.outcomes[case] = BatchOutcome(outcome, bool(state.is_convex[k]))
             if self.done is not None:
                 self.done(case, outcome)
         return state.take(np.array([k for k in range(len(state.case)) if k not in ended], dtype=int))
@@ -396,7 +400,12 @@ class _Search:
             is_solved, limit = bool(error[k] <= tolerance), "stopped at the iteration limit"
             ended[k] = ("optimal" if is_solved else "values are not finite" if is_bad[k] else limit), is_solved
         if ended:
-            return self._left(state, ended, violation)
+            kept = np.array([k for k in range(len(state.case)) if k not in ended], dtype=int)
+            state, violation, error = self._left(state, ended, violation), violation[kept], error[kept]
+            if not len(kept):
+                return state
+            self._active, lin, ended = self._active.take(kept), lin.take(kept), {}
+            point = _Point(state, lin, self.n)
         ok, after = self._advance(state, point, lin)
         for k in np.flatnonzero(~ok | (after.shorts >= MAX_SHORT_STEPS)).tolist():
             unsolved = "no better step was found" if violation[k] <= tolerance else "no feasible point was found nearby"
@@ -413,8 +422,8 @@ class _Search:
         S = point.stiffness
         matrix = lin.condensed(curvature[:, None] * state.u[:, n:], S[:, n:], state.weight)
         matrix[:, np.arange(n), np.arange(n)] += S[:, :n]
-        factors, shift, is_factorised = _factorised(matrix, state.shift)
-        state = replace(state, is_flat=is_flat, shift=shift)
+        factors, shift, is_convex, is_factorised = _factorised(matrix, state.shift)
+        state = replace(state, is_flat=is_flat, shift=shift, is_convex=is_convex & (curvature == 1.0))
         equations = _Newton(point, lin, factors, matrix)
         state, step = self._choose(state, point, equations, curvature)
         ok, state = self._search(state, point, equations, step)
@@ -431,10 +440,12 @@ class _Search:
         filters, past = state.filter.cleared(stops), state.past.added(point.theta, objective, is_free)
         first = equations.first()  # without a barrier, and the change for a unit barrier parameter
         predictor = first[:, 0]
-        bend, *changes = _kernel(_predicted)(*state.bounded, predictor)
+        bend, *changes = _kernel(_predicted)(*point.bounded, predictor)
         primal, dual = point.lengths(predictor[:, None], predictor, np.zeros((B, 1)), np.zeros((B, 1)), np.ones(B))
-        along, across, both = (change.sum(axis=1) for change in changes)
-        total = point.mu * state.count + primal[:, 0] * along + dual[:, 0] * across + primal[:, 0] * dual[:, 0] * both
+        along, both = (change.sum(axis=1) for change in changes)
+        # gap dz = -gap z - z d(gap), so the products fall by themselves and by the change along the gaps
+        p, d, size = primal[:, 0], dual[:, 0], point.mu * state.count
+        total = size + p * along - d * (size + along) + p * d * both
         with np.errstate(all="ignore"):
             wanted = (total / state.count / np.maximum(point.mu, 1e-300)) ** 3 * point.mu
         parts = np.concatenate([first, equations.second(bend)], axis=1)
@@ -529,13 +540,12 @@ class _Search:
     ) -> "_Trial":
         """Return the points of some cases after their steps."""
         if len(at) == len(state.case):
-            programs, (bounded, u, point_parts, own) = self._active, (state.bounded, state.u, point.parts, step)
+            programs, own, bounded, parts = self._active, step, point.bounded, point.parts
         else:
             programs, own = self._active.take(at), step.take(at)
-            bounded, u = tuple(array[at] for array in state.bounded), state.u[at]
-            point_parts = tuple(array[at] for array in point.parts)
+            bounded, parts = (tuple(array[at] for array in arrays) for arrays in (point.bounded, point.parts))
         w, u, z_low, z_high, logs, change = _kernel(_moved)(
-            *bounded, own.dw, own.predictor, own.mu[:, None], own.weight[:, None], u, *point_parts, own.bend,
+            *bounded, own.dw, own.predictor, own.mu[:, None], own.weight[:, None], *parts, own.bend,
             length[:, None], dual[:, None],
         )  # fmt: skip
         f, rows = programs.value(np.ascontiguousarray(w[:, : self.n]))
@@ -616,19 +626,19 @@ def _inside(w: Array, low: Array, high: Array) -> Array:
     return np.clip(w, np.where(low > -FAR, least, -FAR), np.where(high < FAR, most, FAR))
 
 
-def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags]:
-    """Return Cholesky factors, the shift of the diagonal that each needed, and which were found.
+def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags, Flags]:
+    """Return Cholesky factors, the last shift of the diagonal of each, which needed none, and which were found.
 
     ``matrix`` (B, n, n) is changed: the shift is added.
     """
-    factors, shifts, ok = list[Array](), last.copy(), np.ones(len(matrix), dtype=bool)
+    factors, shifts, ok, is_convex = list[Array](), last.copy(), *(np.ones(len(matrix), dtype=bool) for _ in range(2))
     for k, own in enumerate(matrix):
         factor, info = dpotrf(own, lower=1, clean=0)
         if info or not np.isfinite(factor[-1, -1]):
             diagonal = np.einsum("ii->i", own)
             before, regularisation = diagonal.copy(), Regularisation()
             regularisation.last = float(last[k])
-            ok[k] = False
+            ok[k] = is_convex[k] = False
             for shift in regularisation.values(float(np.abs(before).max(initial=0.0)))[1:]:
                 diagonal[:] = before + shift
                 factor, info = dpotrf(own, lower=1, clean=0)
@@ -638,7 +648,7 @@ def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags]:
             else:
                 factor = np.eye(len(own))
         factors.append(factor)
-    return factors, shifts, ok
+    return factors, shifts, is_convex, ok
 
 
 class _Step(NamedTuple):
@@ -688,8 +698,11 @@ class _Point:
         u = state.u[:, n:]
         self.lagrangian = np.concatenate([self.gradient + lin.transposed_times(u), -u], axis=1)
         self.off = state.rows - state.w[:, n:]
-        stiffness, repulsion, products, most, least, logs, dual = _kernel(_point)(*state.bounded, self.lagrangian)
-        self.parts = self.stiffness, self.repulsion = stiffness, repulsion
+        *inverses, self.stiffness, self.repulsion, products, most, least, logs, dual = _kernel(_point)(
+            state.w, state.z_low, state.z_high, state.low, state.high, self.lagrangian
+        )
+        self.bounded = state.z_low, state.z_high, *inverses
+        self.parts = state.w, state.low, state.high, state.u, self.stiffness, self.repulsion
         self.theta = np.abs(self.off).sum(axis=1)
         self.mu = products.sum(axis=1) / state.count
         self.logs = logs.sum(axis=1)
@@ -707,7 +720,7 @@ class _Point:
 
     def lengths(self, dw: Array, predictor: Array, mu: Array, weight: Array, nearest: Array) -> tuple[Array, Array]:
         """Return the longest steps (B, k) of the variables and of the bound multipliers along dw (B, k, w)."""
-        bounded = (array[:, None] for array in self.state.bounded)
+        bounded = (array[:, None] for array in self.bounded)
         ratios = _kernel(_ratios)(*bounded, dw, predictor[:, None], mu[..., None], weight[..., None])
         worst = (ratio.max(axis=-1, initial=0.0) for ratio in ratios)
         primal, dual = (np.minimum(1.0, nearest[:, None] / np.maximum(ratio, 1e-300)) for ratio in worst)

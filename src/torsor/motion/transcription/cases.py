@@ -25,7 +25,7 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
         for phase in program.layout.phases
     )
     batches = tuple(
-        (id(batch.kernels), batch.phase, batch.s.tobytes(), batch.weights.tobytes()) for batch in program.batches
+        (batch.kernels.identity, batch.phase, batch.s.tobytes(), batch.weights.tobytes()) for batch in program.batches
     )
     linear = tuple((key, A.tobytes()) for key, (A, _) in program.linear.parts.items())
     paces = tuple((row, column) for row, column, _ in program.linear.paces)
@@ -123,6 +123,26 @@ class Cases:
             total[:, row] += pace * self._duration(0, x)
         return total
 
+    def on(self, program: Program) -> "Cases | None":
+        """Return the same cases at the nodes of another program with the same variables; None if terms have data.
+
+        The bounds and scales of a row are the same at all nodes.
+        """
+        if any(data.shape[2] for data in self.data):
+            return None
+        first, kept = 0, list[Indices]()
+        others = {(id(batch.kernels), batch.phase): batch for batch in program.batches}
+        for batch in self.program.batches:
+            other, m = others.get((id(batch.kernels), batch.phase)), batch.kernels.m
+            if other is not None:
+                kept.append(first + np.tile(np.arange(m), len(other.s)))
+            first += batch.m
+        rows = np.concatenate([*kept, np.arange(first, self.program.m)])
+        sides = (getattr(self, name)[:, rows] for name in ("row_lower", "row_upper", "scales"))
+        data = tuple(np.zeros((len(self), len(batch.s), 0)) for batch in program.batches)
+        same = self.known, self.seconds, data, self.constants, self.paces
+        return Cases(program, self.lower, self.upper, *sides, self.held, *same)
+
     def linearised(self, x: Array) -> "Linearised":
         """Return the first derivatives at x (B, n)."""
         return Linearised(self, x)
@@ -141,6 +161,15 @@ class Linearised:
                 self.gradient += program.factor * nodes.pulled(derivatives["cost"] * nodes.batch.weights[:, None])
         self._edges = np.cumsum([0, *(batch.m for batch in program.batches)])
         self._linear = self._linear_jacobian() if program.linear.m else None
+
+    def take(self, cases: Indices) -> "Linearised":
+        """Return the derivatives of some cases."""
+        result = object.__new__(Linearised)
+        result._cases, result._x, result._edges = self._cases.take(cases), self._x[cases], self._edges
+        result.gradient = self.gradient[cases]
+        result._jacobians = [{name: array[cases] for name, array in own.items()} for own in self._jacobians]
+        result._linear = None if self._linear is None else self._linear[cases]
+        return result
 
     def _linear_jacobian(self) -> Array:
         cases, x, linear = self._cases, self._x, self._cases.program.linear

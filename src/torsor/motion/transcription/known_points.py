@@ -93,7 +93,7 @@ class KnownPoints:
                 value = values.get((profile, order))
                 if value is None or (order and value and least < most) or (profile, at[order]) in known:
                     break
-                row = spline.matrix([state.s], order)[0]
+                row = spline.row(state.s, order)
                 before = sum(row[at[k]] * known[profile, at[k]] for k in range(order))
                 known[profile, at[order]] = (value * least**order - before) / row[at[order]]
                 solved.add((profile, order))

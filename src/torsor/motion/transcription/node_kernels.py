@@ -136,6 +136,7 @@ class NodeKernels:
         both = ca.vertcat(self._rows, self._cost)
         self._data = {name: symbol for name, symbol in node.all_data.items() if ca.depends_on(both, symbol)}
         self._calls: dict[str, tuple[list[Indices], Call]] = {}
+        self._products: dict[bool, tuple[Call, Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
 
@@ -154,10 +155,11 @@ class NodeKernels:
 
     @cached_property
     def _kernels(self) -> Kernels:
-        return Kernels(Target(), self._identity)
+        return Kernels(Target(), lambda: self.identity)
 
-    def _identity(self) -> str:
-        """Return a hash of everything on which the kernels depend, without tracing the robot."""
+    @cached_property
+    def identity(self) -> str:
+        """A hash of everything on which the kernels depend; it does not need the robot to be traced."""
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
@@ -351,6 +353,8 @@ class NodeKernels:
         A change is in "change" (orders x N, then T, then numbers), and rows are in "given" (m,). The "result" is (m,) or
         (orders x N, T, numbers).
         """
+        if by_T in self._products:
+            return self._products[by_T]
         pairs, timed, entries, _ = self.jacobian(by_T)
         N, D, count = self.count, self.orders, self.node.numbers.numel()
         J = ca.SX.sym("J", D * pairs.shape[1]), ca.SX.sym("by_T", len(timed)), ca.SX.sym("by_number", entries.shape[1])
@@ -369,8 +373,11 @@ class NodeKernels:
             kernel = self._kernels.kernel(f"{name} {by_T}", lambda: function, _vectors, quick=True)
             return lambda **values: {"result": kernel(*(values[key] for key in keys))}
 
-        times = made("times", "change", change, matrix @ change)
-        return times, made("transposed_times", "given", rows, matrix.T @ rows)
+        both = (
+            made("times", "change", change, matrix @ change),
+            made("transposed_times", "given", rows, matrix.T @ rows),
+        )
+        return self._products.setdefault(by_T, both)
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""

@@ -11,7 +11,7 @@ point and ends at the last. Its derivatives are splines of lower degree,
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,9 +51,8 @@ class Spline:
     @classmethod
     def uniform(cls, count: int, degree: int = 3) -> "Spline":
         """Return the spline with a number of control points and equidistant knots."""
-        least = cls(degree, np.zeros(0)).count
-        points = whole_number(count, "spline", "the number of control points", least=least)
-        return cls(degree, np.linspace(0.0, 1.0, points - least + 2)[1:-1])
+        degree = whole_number(degree, "spline", "degree", least=DEGREES.start, most=DEGREES.stop - 1)
+        return _uniform(whole_number(count, "spline", "the number of control points", least=degree + 1), degree)
 
     @property
     def count(self) -> int:
@@ -98,6 +97,19 @@ class Spline:
             )
         return result, first
 
+    def row(self, s: float, order: int = 0) -> Array:
+        """Return the read-only row (count,) of ``matrix`` at one s."""
+        key = s, order
+        if key not in self._rows:
+            row = self.matrix([s], order)[0]
+            row.setflags(write=False)
+            self._rows[key] = row
+        return self._rows[key]
+
+    @cached_property
+    def _rows(self) -> dict[tuple[float, int], Array]:
+        return {}
+
     def matrix(self, s: ArrayLike, order: int = 0) -> Array:
         """Return the matrix (K, count) from control points to values, or derivatives with respect to s, at s (K,)."""
         values, first = self.local(s, order)
@@ -114,3 +126,8 @@ class Spline:
     def greville(self) -> Array:
         """Greville abscissae (count,): control points with the values of a line there reproduce that line."""
         return np.array([self.knots[k + 1 : k + 1 + self.degree].mean() for k in range(self.count)])
+
+
+@cache
+def _uniform(count: int, degree: int) -> Spline:
+    return Spline(degree, np.linspace(0.0, 1.0, count - degree + 1)[1:-1])

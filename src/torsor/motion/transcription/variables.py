@@ -165,7 +165,7 @@ class Linear:
                 A, b = result[key]
                 phase_layout = self.layout.phases[part.phase]
                 spline = phase_layout.splines[part.profile]
-                values = part.coefficient * spline.matrix([part.s], part.order)[0]
+                values = part.coefficient * spline.row(part.s, part.order)
                 if is_timeless:
                     values = values / (sum(phase_layout.phase.bounds) / 2) ** part.order
                 columns = phase_layout.columns[part.profile, : spline.count]

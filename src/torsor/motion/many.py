@@ -1,0 +1,218 @@
+"""Many cases of one motion problem: cases with the same structure are solved in one batch.
+
+A case is a set of values: arguments of the function that made the problem, or named data of any problem. Cases that the
+batch does not solve, and problems that it does not support, are solved one by one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError
+from torsor.base.progress import Bar
+from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
+from torsor.motion.solve import STRATEGIES, SolveSettings, SolveState, leave_saddle, mark_between_nodes, refine_points, solve
+from torsor.motion.statement import Number, ProblemStatement
+from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.cases import Cases, structure_of
+from torsor.optimisation import Outcome, Settings
+from torsor.optimisation.batched import BatchOutcome, solve_batch
+
+BATCH_SOLVER = "condensed"  # the method of the batch
+SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # parts of a problem with equal terms
+
+P = TypeVar("P", bound=ProblemStatement)
+
+
+class Origin(NamedTuple):
+    """The function that made a problem, and its arguments."""
+
+    function: Callable[..., Any]
+    values: tuple[Any, ...]
+    given: dict[str, Any]
+
+    def with_case(self, case: Mapping[str, Any]) -> Any:
+        """Return the problem with other values of some arguments."""
+        return self.function(*self.values, **(self.given | case))
+
+
+def with_case(problem: P, case: Any, index: int) -> P:
+    """Return the problem with the data of a case."""
+    where = f"{problem.name}: case {index}"
+    if not isinstance(case, Mapping):
+        raise ModelError(f"is {case!r}", value=case, where=where, allowed="a dict of names and values")
+    origin = problem.__dict__.get("origin")
+    try:
+        other: P = origin.with_case(case) if origin is not None else _with_data(problem, case)
+    except ModelError as error:
+        raise error.inside(f"case {index}") from None
+    except TypeError as error:
+        if origin is None:
+            raise
+        raise ModelError(str(error), where=where, allowed="arguments of the problem") from None
+    _share(problem, other)
+    return other
+
+
+def _share(problem: ProblemStatement, other: ProblemStatement) -> None:
+    """Let a problem use the symbols and kernels of another one if its terms are equal."""
+    is_same = other.robot is problem.robot and other.frozen == problem.frozen and other.path is problem.path
+    timings = {phase.timing for phase in (*problem.stages, *other.stages)}
+    if not is_same or len(timings) > 1 or dict(other.numbers) != dict(problem.numbers):
+        return
+    own, known = other.terms, problem.terms
+    if len(own) == len(known) and all(_is_equal(one, two) for one, two in zip(own, known, strict=True)):
+        for name in SHARED_PARTS:
+            other.__dict__[name] = getattr(problem, name)
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Return whether two terms have equal fields."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    return all(np.array_equal(vars(one)[key], vars(other).get(key)) for key in vars(one))
+
+
+def _with_data(problem: P, case: Mapping[str, Any]) -> P:
+    """Return the problem with other values of "TERM.FIELD", "phase.FIELD" and shared numbers."""
+    changes: dict[str, Any] = {}
+    phases, costs, constraints = list(problem.stages), list(problem.costs), list(several_of(problem.constraints))
+    numbers, allowed = dict(problem.numbers), list[str]()
+    for key, value in case.items():
+        title, _, name = str(key).rpartition(".")
+        lists = {"constraints": constraints, "objective": costs}
+        for kind, members in lists.items():
+            for k, term in enumerate(members):
+                own = [field.name for field in fields(term)]
+                allowed += [f"{term.title}.{field}" for field in own]
+                if term.title == title and name in own:
+                    members[k] = replace(term, **{name: value})
+                    changes[kind] = members
+        for k, phase in enumerate(phases):
+            own = [field.name for field in fields(phase)]
+            if title == (phase.name or "phase") and name in own:
+                phases[k] = replace(phase, **{name: value})
+                changes["phases"] = phases
+        if key in problem.held or key in problem.shared:
+            numbers[key] = Number(float(value), float(value), float(value))
+            changes["numbers"] = numbers
+        if not changes:
+            numbers_allowed = [*problem.held, *problem.shared]
+            raise ModelError(f"there is no {key!r}", value=key, allowed=", ".join([*allowed, *numbers_allowed]))
+    return replace(problem, **changes)
+
+
+def several_of(items: Any) -> Sequence[Any]:
+    """Return one item or several as a sequence."""
+    return items if isinstance(items, Sequence) else [items]
+
+
+class _Case(NamedTuple):
+    index: int
+    problem: ProblemStatement
+    state: SolveState
+
+
+def solve_cases(
+    problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings
+) -> list[Solution]:
+    """Return the solutions of all cases, in their order."""
+    began = perf_counter()
+    problems = [with_case(problem, case, index) for index, case in enumerate(cases)]
+    groups: dict[Any, list[int]] = {}
+    for index, own in enumerate(problems):
+        groups.setdefault(_group_of(own, settings, index), []).append(index)
+    results: list[Solution | None] = [None] * len(cases)
+    with Bar(len(cases), settings.progress, f"solving {problem.name}") as bar, threadpool_limits(1):
+        for key, members in groups.items():
+            if key[0] == "alone":
+                for index in members:
+                    results[index] = _alone(problems[index], settings)
+                    bar.at(sum(result is not None for result in results))
+                continue
+            ready = sum(result is not None for result in results)
+            batch = _solve_group([problems[index] for index in members], settings, began, lambda n: bar.at(ready + n))
+            for index, solution in zip(members, batch, strict=True):
+                results[index] = solution
+    return [result for result in results if result is not None]
+
+
+def _group_of(problem: ProblemStatement, settings: SolveSettings, index: int) -> tuple[Any, ...]:
+    """Return the key of the batch that solves a problem: a structure, or "alone"."""
+    is_plain = not (settings.feasible_first or settings.tie_break or settings.refine or problem.relaxation_order)
+    costs: Sequence[Cost] = problem.costs
+    is_smooth = all(cost.smoother() is cost and cost.scaled(1.0) is cost for cost in costs)
+    program = problem.program
+    has_equations = bool((program.row_lower == program.row_upper).any() or (program.lower == program.upper).any())
+    structure = structure_of(program) if is_plain and is_smooth and not has_equations and program.n else None
+    return ("alone", index) if structure is None else ("batch", structure)
+
+
+def _alone(problem: ProblemStatement, settings: SolveSettings) -> Solution:
+    """Return the solution of one problem; if it is infeasible, the nearest motion."""
+    state = solve(problem, None, replace(settings, check=True, progress=False))
+    if state.result is not None:
+        return state.result
+    program, x = problem.program, problem.guess()
+    status = f"infeasible: {state.diagnosis}"
+    outcome = Outcome(x, np.zeros(program.m), np.zeros(program.n), float(program.value(x)[0]), 0, status, False)
+    return Solution(problem, outcome, settings.solver, settings.tolerance)
+
+
+def _solve_group(
+    problems: Sequence[ProblemStatement], settings: SolveSettings, began: float, tell: Callable[[int], None]
+) -> list[Solution]:
+    """Return the solutions of problems with one structure."""
+    programs = [problem.program for problem in problems]
+    starts = np.stack([problem.guess() for problem in problems])
+    cases, ended = Cases.of(programs), 0
+
+    def done(_: int, __: Outcome) -> None:
+        nonlocal ended
+        ended += 1
+        tell(ended)
+
+    solver_settings = Settings(settings.tolerance, settings.iterations)
+    outcomes = solve_batch(cases, starts, solver_settings, done)
+    setup = perf_counter() - began
+    between = _between_nodes(cases, outcomes)
+    results = list[Solution]()
+    for problem, (outcome, is_convex), worst, start in zip(problems, outcomes, between, starts, strict=True):
+        if not outcome.is_solved:
+            results.append(_alone(problem, settings))
+            continue
+        own = replace(settings, solver=BATCH_SOLVER)
+        solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, setup / len(problems))
+        state = SolveState(problem, own, start, outcome.x, None, began, solution)
+        if not is_convex:
+            state = leave_saddle(state)
+        state = refine_points(state)
+        if worst > BETWEEN or state.result is not solution:
+            state = mark_between_nodes(state)
+        assert state.result is not None
+        results.append(state.result)
+    return results
+
+
+def _between_nodes(cases: Cases, outcomes: Sequence[BatchOutcome]) -> Array:
+    """Return the largest violation (B,) of each solution on a grid ten times finer, or infinity if it is not known."""
+    program, required = on_finer_grid(cases.program)
+    finer = cases.on(program)
+    if finer is None:
+        return np.full(len(cases), np.inf)
+    x = np.stack([outcome.x for outcome, _ in outcomes])
+    worst = np.zeros(len(x))
+    for first in range(0, len(x), 16):
+        at = np.arange(first, min(first + 16, len(x)))
+        own = finer.take(at)
+        rows = own.value(x[at])[1]
+        outside = np.maximum(own.row_lower - rows, rows - own.row_upper)[:, required]
+        worst[at] = np.nan_to_num(outside, nan=np.inf).max(axis=1, initial=0.0)
+    return worst
