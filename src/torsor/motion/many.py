@@ -6,6 +6,7 @@ batch does not solve, and problems that it does not support, are solved one by o
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,12 +14,20 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, warn
 from torsor.base.progress import Bar
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
-from torsor.motion.solve import STRATEGIES, SolveSettings, SolveState, leave_saddle, mark_between_nodes, refine_points, solve
-from torsor.motion.statement import Number, ProblemStatement
-from torsor.motion.terms.term import Cost
+from torsor.motion.solve import (
+    ONLY_AT_NODES,
+    SolveSettings,
+    SolveState,
+    leave_saddle,
+    mark_between_nodes,
+    refine_points,
+    solve,
+)
+from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Outcome, Settings
 from torsor.optimisation.batched import BatchOutcome, solve_batch
@@ -38,7 +47,7 @@ class Origin(NamedTuple):
 
     def with_case(self, case: Mapping[str, Any]) -> Any:
         """Return the problem with other values of some arguments."""
-        return self.function(*self.values, **(self.given | case))
+        return self.function(*self.values, **{**self.given, **case})
 
 
 def with_case(problem: P, case: Any, index: int) -> P:
@@ -49,13 +58,14 @@ def with_case(problem: P, case: Any, index: int) -> P:
     origin = problem.__dict__.get("origin")
     try:
         other: P = origin.with_case(case) if origin is not None else _with_data(problem, case)
+        _share(problem, other)
+        other.program.row_lower  # noqa: B018  # bounds are read when the program is built
     except ModelError as error:
         raise error.inside(f"case {index}") from None
     except TypeError as error:
         if origin is None:
             raise
         raise ModelError(str(error), where=where, allowed="arguments of the problem") from None
-    _share(problem, other)
     return other
 
 
@@ -114,34 +124,33 @@ def several_of(items: Any) -> Sequence[Any]:
     return items if isinstance(items, Sequence) else [items]
 
 
-class _Case(NamedTuple):
-    index: int
-    problem: ProblemStatement
-    state: SolveState
-
-
-def solve_cases(
-    problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings
-) -> list[Solution]:
+def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings) -> list[Solution]:
     """Return the solutions of all cases, in their order."""
     began = perf_counter()
     problems = [with_case(problem, case, index) for index, case in enumerate(cases)]
     groups: dict[Any, list[int]] = {}
     for index, own in enumerate(problems):
         groups.setdefault(_group_of(own, settings, index), []).append(index)
-    results: list[Solution | None] = [None] * len(cases)
+    solved: dict[int, Solution] = {}
     with Bar(len(cases), settings.progress, f"solving {problem.name}") as bar, threadpool_limits(1):
         for key, members in groups.items():
+            own = [problems[index] for index in members]
             if key[0] == "alone":
-                for index in members:
-                    results[index] = _alone(problems[index], settings)
-                    bar.at(sum(result is not None for result in results))
-                continue
-            ready = sum(result is not None for result in results)
-            batch = _solve_group([problems[index] for index in members], settings, began, lambda n: bar.at(ready + n))
-            for index, solution in zip(members, batch, strict=True):
-                results[index] = solution
-    return [result for result in results if result is not None]
+                solved[members[0]] = _alone(own[0], settings)
+            else:
+                batch = _solve_group(own, settings, began, partial(_tell, bar, len(solved)))
+                solved |= dict(zip(members, batch, strict=True))
+            bar.at(len(solved))
+    solutions = [solved[index] for index in range(len(cases))]
+    partly = sum(solution.is_solved and ONLY_AT_NODES in solution.status for solution in solutions)
+    if partly:
+        message = f"{partly} of {len(solutions)} motions violate constraints between the nodes ({ONLY_AT_NODES!r})"
+        warn(message, where=problem.name, fix="solve with `refine=True`")
+    return solutions
+
+
+def _tell(bar: Bar, before: int, ended: int) -> None:
+    bar.at(before + ended)
 
 
 def _group_of(problem: ProblemStatement, settings: SolveSettings, index: int) -> tuple[Any, ...]:

@@ -142,11 +142,12 @@ class MotionProblem(ProblemStatement):
 
         Example:
             >>> from torsor import motion
-            >>> reach = motion.PROBLEMS["two-link-time"](points=8)
-            >>> ends = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
-            >>> own = motion.MotionProblem(reach.robot, reach.phases, motion.Time(), [*ends, motion.Torques(upper=10.0)])
-            >>> [round(result.T, 3) for result in own.solve_many([{"End.q": [1.0, -1.0]}, {"Torques.upper": 20.0}])]
-            [0.4, 0.28]
+            >>> terms = [motion.Start(q=[0, -2], v=0), motion.End(q=[1, -1], v=0), motion.Torques(upper=10.0)]
+            >>> phase = motion.Phase((0.1, 2.0), points=8)
+            >>> reach = motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), terms)
+            >>> stronger, nearer = reach.solve_many([{"Torques.upper": 40.0}, {"End.q": [0.25, -1.75]}])
+            >>> round(stronger.T, 3), round(nearer.T, 3)
+            (0.2, 0.2)
         """
         solutions = solve_cases(self, cases, self._settings(settings))
         return [MotionResult.of(replace(solution, settings=asdict(self._settings(settings)))) for solution in solutions]

@@ -74,10 +74,21 @@ class LinearisedBatch(Protocol):
 class BatchedPrograms(Protocol):
     """Programs of one structure: bounds (B, n) of the variables and (B, m) of the rows, which are inequalities."""
 
-    lower: Array
-    upper: Array
-    row_lower: Array
-    row_upper: Array
+    @property
+    def lower(self) -> Array:
+        """Lower bounds (B, n) of the variables."""
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds (B, n) of the variables."""
+
+    @property
+    def row_lower(self) -> Array:
+        """Lower bounds (B, m) of the rows."""
+
+    @property
+    def row_upper(self) -> Array:
+        """Upper bounds (B, m) of the rows."""
 
     def __len__(self) -> int: ...
 
@@ -103,7 +114,7 @@ class _Bounded:
     """
 
     def __init__(self) -> None:
-        names = "z_low z_high by_low by_high low_ratio high_ratio".split()
+        names = ["z_low", "z_high", "by_low", "by_high", "low_ratio", "high_ratio"]
         self.inputs = [ca.SX.sym(name) for name in names]
         self.z_low, self.z_high, self.by_low, self.by_high, self.low_ratio, self.high_ratio = self.inputs
 
@@ -364,7 +375,8 @@ class _Search:
         matrix = lin.condensed(np.zeros_like(u), np.ones_like(u), np.zeros(len(u)))
         matrix[:, np.arange(n), np.arange(n)] += 1.0
         right = -(weight[:, None] * lin.gradient + pairs[:, :n] + lin.transposed_times(u))
-        u = u + lin.times(np.linalg.solve(matrix, right[..., None])[..., 0])
+        change = np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=float)
+        u = np.asarray(u + lin.times(change))
         u = np.where(np.abs(u).max(axis=1, initial=0.0)[:, None] > 1e3, 0.0, u)
         return np.concatenate([np.zeros((len(u), n)), u], axis=1)
 
@@ -483,9 +495,7 @@ class _Search:
             mu = np.where(of, np.maximum(floor, np.minimum(0.2 * mu, mu**1.5)), mu)
         return mu
 
-    def _search(
-        self, state: _State, point: "_Point", equations: "_Newton", step: "_Step"
-    ) -> tuple[Flags, _State]:
+    def _search(self, state: _State, point: "_Point", equations: "_Newton", step: "_Step") -> tuple[Flags, _State]:
         """Shorten each step until its filter accepts it."""
         mu, B = state.mu, len(state.case)
         primal, dual = point.lengths_of(step)

@@ -251,8 +251,11 @@ class Blocks:
     @cached_property
     def size(self) -> int:
         """Number of parts."""
-        return sum(len(index) * product.shape[1] for _, blocks, product in self._products
-                   for index in [range(len(self.i)) if blocks is None else blocks])
+        return sum(
+            len(index) * product.shape[1]
+            for _, blocks, product in self._products
+            for index in [range(len(self.i)) if blocks is None else blocks]
+        )
 
     def total(self, values: Array) -> Array:
         """Return the matrix (n, n), given second derivatives (K, orders of i x orders of j x blocks)."""

@@ -5,7 +5,7 @@ data differ, and are arrays with one row per case.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -61,23 +61,22 @@ class Cases:
     def of(cls, programs: Sequence[Program]) -> Self:
         """Return the batch of programs with equal ``structure_of``."""
         first = programs[0]
-
-        def stacked(name: str) -> Array:
-            return np.stack([getattr(program, name) for program in programs])
-
-        phases = range(len(first.layout.phases))
-        nodes = [[batch.kernels.node.held.values() for batch in program.batches[:1]] for program in programs]
+        sides = ("lower", "upper", "row_lower", "row_upper", "scales")
+        held = [list(program.batches[0].kernels.node.held.values()) if program.batches else [] for program in programs]
+        paces = [[pace for *_, pace in program.linear.paces] for program in programs]
+        phases = [[program.layout.phases[k] for program in programs] for k in range(len(first.layout.phases))]
+        batches = range(len(first.batches))
         return cls(
             first,
-            *(stacked(name) for name in ("lower", "upper", "row_lower", "row_upper", "scales")),
-            np.array([[value for held in values for value in held] for values in nodes]).reshape(len(programs), -1),
-            tuple(np.stack([program.layout.phases[k].known for program in programs]) for k in phases),
-            tuple(np.array([program.layout.phases[k].phase.bounds[0] for program in programs]) for k in phases),
-            tuple(
-                np.stack([program.batches[k].data for program in programs]) for k in range(len(first.batches))
+            **{name: np.stack([getattr(program, name) for program in programs]) for name in sides},
+            held=np.array(held, dtype=float).reshape(len(programs), -1),
+            known=tuple(np.stack([layout.known for layout in layouts]) for layouts in phases),
+            seconds=tuple(np.array([layout.phase.bounds[0] for layout in layouts]) for layouts in phases),
+            data=tuple(np.stack([program.batches[k].data for program in programs]) for k in batches),
+            constants=tuple(
+                np.stack([program.linear.parts[key][1] for program in programs]) for key in first.linear.parts
             ),
-            tuple(np.stack([program.linear.parts[key][1] for program in programs]) for key in first.linear.parts),
-            np.array([[pace for *_, pace in program.linear.paces] for program in programs]).reshape(len(programs), -1),
+            paces=np.array(paces, dtype=float).reshape(len(programs), -1),
         )
 
     def take(self, cases: Indices) -> "Cases":
@@ -117,7 +116,7 @@ class Cases:
         linear = self.program.linear
         total = np.zeros((len(x), linear.m))
         for (key, (A, _)), b in zip(linear.parts.items(), self.constants, strict=True):
-            total += (x @ A.T + b) / self._duration(key[0], x)[:, None] ** key[1]
+            total += ((x[:, None] @ A.T)[:, 0] + b) / self._duration(key[0], x)[:, None] ** key[1]
         for k, (row, column, _) in enumerate(linear.paces):
             pace = self.paces[:, k] * (x[:, column] if column >= 0 else 1.0)
             total[:, row] += pace * self._duration(0, x)
@@ -138,10 +137,9 @@ class Cases:
                 kept.append(first + np.tile(np.arange(m), len(other.s)))
             first += batch.m
         rows = np.concatenate([*kept, np.arange(first, self.program.m)])
-        sides = (getattr(self, name)[:, rows] for name in ("row_lower", "row_upper", "scales"))
+        sides = {name: getattr(self, name)[:, rows] for name in ("row_lower", "row_upper", "scales")}
         data = tuple(np.zeros((len(self), len(batch.s), 0)) for batch in program.batches)
-        same = self.known, self.seconds, data, self.constants, self.paces
-        return Cases(program, self.lower, self.upper, *sides, self.held, *same)
+        return replace(self, program=program, data=data, **sides)
 
     def linearised(self, x: Array) -> "Linearised":
         """Return the first derivatives at x (B, n)."""
@@ -178,7 +176,7 @@ class Linearised:
             T, place = cases._duration(key[0], x)[:, None], cases.program.layout.phases[key[0]].duration
             total += A / T[:, :, None] ** key[1]
             if place >= 0 and key[1]:
-                total[:, :, place] -= key[1] * (x @ A.T + b) / T ** (key[1] + 1)
+                total[:, :, place] -= key[1] * ((x[:, None] @ A.T)[:, 0] + b) / T ** (key[1] + 1)
         place = cases.program.layout.phases[0].duration
         for k, (row, column, _) in enumerate(linear.paces):
             if place >= 0:
@@ -236,10 +234,10 @@ class Linearised:
             place, order = cases.program.layout.phases[key[0]].duration, key[1]
             if place >= 0 and order:
                 T = cases._duration(key[0], x)
-                column = -order * (multipliers @ A) / T[:, None] ** (order + 1)
-                total[:, place] += column
-                total[:, :, place] += column
-                bend = order * (order + 1) * (multipliers * (x @ A.T + b)).sum(axis=1)
+                by_T = -order * (multipliers[:, None] @ A)[:, 0] / T[:, None] ** (order + 1)
+                total[:, place] += by_T
+                total[:, :, place] += by_T
+                bend = order * (order + 1) * (multipliers * ((x[:, None] @ A.T)[:, 0] + b)).sum(axis=1)
                 total[:, place, place] += bend / T ** (order + 2)
         place = cases.program.layout.phases[0].duration
         for k, (row, column, _) in enumerate(linear.paces):
@@ -295,7 +293,7 @@ class _Nodes:
         """Return the rows (B, K m) and the integral (B,)."""
         result = self.batch.kernels.value(**self._inputs(x))
         rows = result["rows"].reshape(len(x), -1) if self.batch.kernels.m else np.zeros((len(x), 0))
-        return rows, result["cost"][..., 0] @ self.batch.weights
+        return rows, (result["cost"][..., 0] * self.batch.weights).sum(axis=1)
 
     def jacobian(self, x: Array) -> dict[str, Array]:
         """Return the derivatives of the nodes."""
@@ -320,7 +318,7 @@ class _Nodes:
         return self.batch.kernels.products(self._by_T)
 
     def _jacobian_of(self, derivatives: dict[str, Array], like: Array) -> dict[str, Array]:
-        used = {name: derivatives[name] for name in ("rows", "timed", "shared") if name in derivatives}
+        used = {name: array for name, array in derivatives.items() if name != "cost"}
         return used if like.ndim == 2 else {name: array[:, None] for name, array in used.items()}
 
     def times(self, derivatives: dict[str, Array], change: Array) -> Array:

@@ -299,8 +299,8 @@ class NodeKernels:
     def condensed(self, by_T: bool) -> NodeHessian:
         """Return the second derivatives of ``hessian`` plus J^T diag(barrier) J of the rows, squares included."""
         name = "condensed" if by_T else "condensed_given_T"
-        make = lambda: self._make_hessian(by_T, is_condensed=True)
-        (blocks,), call = self._kernel(name, ("multipliers", "weight", "barrier"), make)
+        more = ("multipliers", "weight", "barrier")
+        (blocks,), call = self._kernel(name, more, lambda: self._make_hessian(by_T, is_condensed=True))
         return NodeHessian(blocks, call)
 
     def _make_hessian(self, by_T: bool, is_condensed: bool = False) -> Made:
@@ -350,8 +350,8 @@ class NodeKernels:
     def products(self, by_T: bool) -> tuple[Call, Call]:
         """Return the kernels of J times a change and of J^T times rows, both given the results of ``jacobian``.
 
-        A change is in "change" (orders x N, then T, then numbers), and rows are in "given" (m,). The "result" is (m,) or
-        (orders x N, T, numbers).
+        A change is in "change" (orders x N, then T, then numbers), and rows are in "given" (m,). The "result" is (m,)
+        or (orders x N, T, numbers).
         """
         if by_T in self._products:
             return self._products[by_T]

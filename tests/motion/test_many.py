@@ -1,0 +1,122 @@
+"""Many cases of a motion problem in one batch: the derivatives and the solutions are those of each case alone."""
+
+import numpy as np
+import pytest
+
+from torsor import motion
+from torsor.base.errors import ModelError
+from torsor.library import two_link
+from torsor.motion.many import with_case
+from torsor.motion.transcription.cases import Cases, structure_of
+from torsor.optimisation import Settings
+from torsor.optimisation.batched import solve_batch
+
+ARMS = {
+    "two-link-time": {"points": 8},
+    "slide-link": {"points": 8},
+    "ur5-time": {"points": 8},
+    "stanford-rates": {"points": 9},
+    "path-time": {"points": 12},
+}
+
+
+def _reach(**changes):
+    ends = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
+    phase = motion.Phase((0.1, 2.0), points=8)
+    terms = [*ends, motion.Torques(upper=10.0)]
+    return motion.MotionProblem(two_link(), phase, motion.Time(), terms, name="reach", **changes)
+
+
+def _cases_of(problem, cases):
+    problems = [with_case(problem, case, index) for index, case in enumerate(cases)]
+    return Cases.of([each.program for each in problems]), np.stack([each.guess() for each in problems])
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_values_and_derivatives_of_a_batch_are_those_of_each_program(name):
+    program = motion.PROBLEMS[name](**ARMS[name]).program
+    rng = np.random.default_rng(1)
+    x = np.clip(rng.uniform(0.4, 0.6, (3, program.n)), program.lower, program.upper)
+    multipliers, barrier = rng.normal(size=(3, program.m)), rng.uniform(0.0, 2.0, (3, program.m))
+    change, weight = rng.normal(size=(3, program.n)), rng.uniform(0.5, 2.0, 3)
+    cases = Cases.of([program] * 3)
+    f, rows = cases.value(x)
+    at = cases.linearised(x)
+    results = at.gradient, at.times(change), at.transposed_times(multipliers)
+    condensed = at.condensed(multipliers, barrier, weight)
+    for k in range(3):
+        gradient, entries = program.jacobian(x[k])
+        J = np.zeros((program.m, program.n))
+        np.add.at(J, program.structure, entries)
+        expected = program.hessian(x[k], multipliers[k], weight[k]) + J.T @ (barrier[k][:, None] * J)
+        pairs = zip(results, (gradient, J @ change[k], J.T @ multipliers[k]), strict=True)
+        for own, alone in (*((batch[k], one) for batch, one in pairs), (condensed[k], expected)):
+            np.testing.assert_allclose(own, alone, rtol=0, atol=1e-12 * np.abs(alone).max())
+        np.testing.assert_allclose(f[k], program.value(x[k])[0], rtol=1e-14)
+        np.testing.assert_allclose(rows[k], program.value(x[k])[1], rtol=1e-12, atol=1e-12)
+
+
+def test_solutions_of_a_batch_are_those_of_each_case_alone():
+    rng = np.random.default_rng(0)
+    ends, limits = rng.uniform([0.5, -1.5], [1.5, -0.5], (12, 2)), rng.uniform(8, 20, 12)
+    cases = [{"End.q": q, "Torques.upper": upper} for q, upper in zip(ends, limits, strict=True)]
+    problem = _reach()
+    results = problem.solve_many(cases, tolerance=1e-8)
+    for index, (case, result) in enumerate(zip(cases, results, strict=True)):
+        alone = with_case(problem, case, index).solve("condensed", tolerance=1e-8)
+        assert result.status == alone.status == "optimal"
+        np.testing.assert_allclose(result.objective, alone.objective, rtol=1e-6)
+        np.testing.assert_allclose(result.outcome.multipliers, alone.outcome.multipliers, atol=1e-4)
+        assert result.max_violation < 1e-8
+
+
+def test_a_case_does_not_depend_on_those_beside_it():
+    cases, starts = _cases_of(_reach(), [{"Torques.upper": upper} for upper in (8.0, 10.0, 12.0, 15.0, 30.0)])
+    whole = solve_batch(cases, starts, Settings())
+    for width in (1, 2, 4):
+        for one, other in zip(whole, solve_batch(cases, starts, Settings(), width=width), strict=True):
+            np.testing.assert_array_equal(one.outcome.x, other.outcome.x)
+            np.testing.assert_array_equal(one.outcome.multipliers, other.outcome.multipliers)
+
+
+def test_bounds_and_ends_share_one_structure_and_other_nodes_do_not():
+    problem = _reach()
+    ends, bounds, nodes = (
+        with_case(problem, case, 0).program
+        for case in ({"End.q": [0.5, -1.5]}, {"Torques.upper": 5.0}, {"phase.nodes": 40})
+    )
+    assert structure_of(ends) == structure_of(bounds) == structure_of(problem.program) != structure_of(nodes)
+
+
+def test_a_case_of_a_built_in_problem_gives_its_arguments():
+    problem = motion.PROBLEMS["two-link-time"](points=8)
+    few, many = problem.solve_many([{}, {"points": 12}])
+    assert few.program.n == 9 and many.program.n == 17
+    np.testing.assert_allclose(few.T, problem.solve().T, rtol=1e-6)
+    assert many.T < few.T
+
+
+def test_an_infeasible_case_has_the_diagnosis_of_a_single_solve_and_leaves_the_others_alone():
+    problem = _reach()
+    case = {"phase.duration": (0.1, 0.2)}  # half the time that the motion needs
+    with pytest.raises(motion.MotionError) as single:
+        with_case(problem, case, 1).solve("condensed")
+    good, bad, same = problem.solve_many([{}, case, {}])
+    assert good.is_solved and same.is_solved and not bad.is_solved
+    assert bad.status.startswith("infeasible") and all(word in bad.status for word in single.value.conflict)
+    np.testing.assert_array_equal(good.x, same.x)
+
+
+def test_equations_at_the_nodes_are_solved_one_by_one():
+    (result,) = motion.PROBLEMS["elastic-arm"]().solve_many([{"torque": 35.0}])
+    assert result.objective == pytest.approx(motion.PROBLEMS["elastic-arm"](torque=35.0).solve().T, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("case", "found"),
+    [({"End.r": 0.0}, "End.r"), ({"end": [0, 0]}, "end"), (3, "3"), ({"Torques.upper": np.nan}, "nan")],
+)
+def test_invalid_cases_are_rejected_before_any_is_solved(case, found):
+    with pytest.raises(ModelError, match="case 1") as error:
+        _reach().solve_many([{}, case])
+    assert found in str(error.value)
