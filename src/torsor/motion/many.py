@@ -134,11 +134,11 @@ def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: Solve
     solved: dict[int, Solution] = {}
     with Bar(len(cases), settings.progress, f"solving {problem.name}") as bar, threadpool_limits(1):
         for key, members in groups.items():
-            own = [problems[index] for index in members]
             if key[0] == "alone":
-                solved[members[0]] = _alone(own[0], settings)
+                solved[members[0]] = _alone(problems[members[0]], settings)
             else:
-                batch = _solve_group(own, settings, began, partial(_tell, bar, len(solved)))
+                group = [problems[index] for index in members]
+                batch = _solve_group(group, settings, began, partial(_tell, bar, len(solved)))
                 solved |= dict(zip(members, batch, strict=True))
             bar.at(len(solved))
     solutions = [solved[index] for index in range(len(cases))]

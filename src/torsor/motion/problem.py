@@ -147,7 +147,7 @@ class MotionProblem(ProblemStatement):
             >>> reach = motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), terms)
             >>> stronger, nearer = reach.solve_many([{"Torques.upper": 40.0}, {"End.q": [0.25, -1.75]}])
             >>> round(stronger.T, 3), round(nearer.T, 3)
-            (0.2, 0.2)
+            (0.203, 0.2)
         """
         solutions = solve_cases(self, cases, self._settings(settings))
         return [MotionResult.of(replace(solution, settings=asdict(self._settings(settings)))) for solution in solutions]

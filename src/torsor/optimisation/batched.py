@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from torsor.base.arrays import Array, Flags, Indices
+from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
 from torsor.optimisation.condensed import (
     CLOSE_RESIDUAL,
@@ -200,8 +201,11 @@ def _compiled() -> Kernels:
 
 
 def _kernel(make: Callable[[], ca.Function]) -> Any:
-    scalars = lambda of: ([()] * len(of.sizes_in), [()] * len(of.sizes_out))
-    return _compiled().kernel(make.__name__, make, scalars).direct
+    return _compiled().kernel(make.__name__, make, _scalars).direct
+
+
+def _scalars(of: Signature) -> tuple[list[tuple[()]], list[tuple[()]]]:
+    return [()] * len(of.sizes_in), [()] * len(of.sizes_out)
 
 
 class _Filters:
