@@ -14,6 +14,7 @@ from torsor.motion import PROBLEMS, MotionError
 
 
 def main() -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=256, help="cases of the batch")
     parser.add_argument("--single", type=int, default=32, help="cases that are also solved one by one")
