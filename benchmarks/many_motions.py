@@ -41,9 +41,8 @@ def main() -> None:
         rate = settings.single / (process_time() - begun)
         pairs = zip(batch, alone, strict=False)
         share = np.mean([one.objective <= other * (1 + 1e-6) for one, other in pairs if np.isfinite(other)])
-        print(
-            f"| loop of {solver}, {settings.single} cases | {rate:.1f} | {np.isfinite(alone).mean():.1%} | {share:.1%} |"
-        )
+        solved = np.isfinite(alone).mean()
+        print(f"| loop of {solver}, {settings.single} cases | {rate:.1f} | {solved:.1%} | {share:.1%} |")
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def bound_control_points(
         for profile, (least, most) in bounds.items():
             name, spline = model.names[profile], phase_layout.splines[profile]
             first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
-            near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
+            near = (first < end) & (last > begin) | (spline.row(begin) != 0) | (spline.row(end) != 0)
             columns = phase_layout.columns[profile, : spline.count][near]
             known = phase_layout.known[profile, : spline.count][near][columns < 0]
             beyond = known[~((known >= least - TOUCHING) & (known <= most + TOUCHING))]
