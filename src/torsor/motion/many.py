@@ -158,9 +158,7 @@ def _group_of(problem: ProblemStatement, settings: SolveSettings, index: int) ->
     is_plain = not (settings.feasible_first or settings.tie_break or settings.refine or problem.relaxation_order)
     costs: Sequence[Cost] = problem.costs
     is_smooth = all(cost.smoother() is cost and cost.scaled(1.0) is cost for cost in costs)
-    program = problem.program
-    has_equations = bool((program.row_lower == program.row_upper).any() or (program.lower == program.upper).any())
-    structure = structure_of(program) if is_plain and is_smooth and not has_equations and program.n else None
+    structure = structure_of(problem.program) if is_plain and is_smooth else None
     return ("alone", index) if structure is None else ("batch", structure)
 
 
@@ -222,6 +220,7 @@ def _between_nodes(cases: Cases, outcomes: Sequence[BatchOutcome]) -> Array:
         at = np.arange(first, min(first + 16, len(x)))
         own = finer.take(at)
         rows = own.value(x[at])[1]
-        outside = np.maximum(own.row_lower - rows, rows - own.row_upper)[:, required]
+        low, high = own.row_bounds
+        outside = np.maximum(low - rows, rows - high)[:, required]
         worst[at] = np.nan_to_num(outside, nan=np.inf).max(axis=1, initial=0.0)
     return worst

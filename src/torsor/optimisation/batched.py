@@ -4,12 +4,13 @@ It is the method of ``condensed`` with one more axis: each case has its own barr
 regularisation, and the arrays of all cases are computed together. Cases that end leave the batch and new ones enter, so
 that the number of cases in work is constant. A case does not depend on those beside it.
 
-The steps for several barrier parameters and second-order corrections are combinations of three solutions of the same
-linear equations, because these are linear in both. The arithmetic of bounds and slacks, which would take most of the
-time as array operations, is compiled to four kernels.
+The programs keep their rows: the method sees sums over them, so that slacks and multipliers need not leave compiled
+code. The steps for several barrier parameters and weights of second-order terms are combinations of three solutions of
+the same linear equations, because these are linear in both.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from time import perf_counter
@@ -22,6 +23,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
+from torsor.optimisation.barrier import CORRECTORS, FAR, Bounded
 from torsor.optimisation.condensed import (
     CLOSE_RESIDUAL,
     FIRST_GAP_SHARE,
@@ -42,34 +44,111 @@ from torsor.optimisation.condensed import (
 )
 from torsor.optimisation.newton import Regularisation
 from torsor.optimisation.program import Outcome, Settings
-from torsor.optimisation.standard import MAX_GRADIENT, MIN_BOUND_DISTANCE
+from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
 WIDTH = 16  # cases in work at a time: their arrays fit into the cache of a core
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
-CORRECTOR_WEIGHTS = 4  # corrector weights that are tried
-FAR = 1e30  # distance of a bound that does not exist
 
 
-class LinearisedBatch(Protocol):
-    """First derivatives of a batch at x (B, n), and its curvature."""
+class Rows(NamedTuple):
+    """Slacks w, multipliers u of h - w = 0, and multipliers of the lower and upper bounds of the slacks (B, m)."""
+
+    w: Array
+    u: Array
+    z_low: Array
+    z_high: Array
+
+
+class RowTotals(NamedTuple):
+    """Sums and extremes (B,) over the rows: see ``motion.transcription.barrier``."""
+
+    products: Array
+    z: Array
+    u: Array
+    slope: Array
+    off: Array
+    dual: Array
+    most: Array
+    least: Array
+
+
+class Prediction(NamedTuple):
+    """The effect of a step without a barrier on the rows.
+
+    ``bend`` (B, n) is J^T times the gradient of second-order products, ``along`` and ``both`` (B,) the changes of the
+    products, ``primal`` and ``dual`` (B,) the largest fractions of distances and multipliers that it takes away.
+    """
+
+    bend: Array
+    along: Array
+    both: Array
+    primal: Array
+    dual: Array
+
+
+class RowStep(NamedTuple):
+    """Changes ds of the slacks, and those without a barrier (B, m); barrier parameters and corrector weights (B,)."""
+
+    predictor: Array
+    ds: Array
+    mu: Array
+    corrector: Array
+
+    def take(self, at: Indices) -> "RowStep":
+        """Return the steps of some cases."""
+        return RowStep(*(values[at] for values in self))
+
+
+class Trial(NamedTuple):
+    """Rows and f after a step, the sums of |h - w| and of logarithms, the largest violation and relative change."""
+
+    rows: Rows
+    f: Array
+    theta: Array
+    logs: Array
+    violation: Array
+    change: Array
+
+
+class RowPoint(ABC):
+    """The rows at a point: derivatives (B, n) pulled back to the variables, and the condensed matrix (B, n, n).
+
+    ``gradient`` is that of f, ``multiplied`` J^T u, ``pushed`` J^T (stiffness off), and ``repelled`` J^T repulsion.
+    """
+
+    matrix: Array
+    gradient: Array
+    multiplied: Array
+    pushed: Array
+    repelled: Array
+    totals: RowTotals
 
     @property
-    def gradient(self) -> Array:
-        """Gradients (B, n) of f."""
+    @abstractmethod
+    def off(self) -> Array:
+        """The residuals (B, m) of h - w = 0."""
 
-    def take(self, cases: Indices) -> "LinearisedBatch":
-        """Return the derivatives of some cases."""
+    @abstractmethod
+    def predicted(self, dx: Array) -> Prediction:
+        """Return the effect of the steps (B, 2, n) without a barrier and for a unit barrier parameter."""
 
-    def times(self, change: Array) -> Array:
-        """Return J times changes (B, k, n)."""
+    @abstractmethod
+    def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
+        """Return the largest fractions (B, correctors) that steps take away; dx (B, n) is the second-order part."""
 
-    def transposed_times(self, rows: Array) -> Array:
-        """Return J^T times rows (B, k, m)."""
+    @abstractmethod
+    def step(self, mu: Array, corrector: Array) -> RowStep:
+        """Return the chosen step of the rows."""
 
-    def condensed(self, multipliers: Array, barrier: Array, weight: Array) -> Array:
-        """Return the Hessian (B, n, n) of weight f + multipliers . rows, plus J^T diag(barrier) J."""
+    @abstractmethod
+    def correction(self, step: RowStep, off: Array) -> Array:
+        """Return J^T (B, n) times the rows of a step with other residuals (B, m)."""
+
+    @abstractmethod
+    def corrected(self, step: RowStep, off: Array, dx: Array) -> tuple[RowStep, Array, Array]:
+        """Return the step with other residuals, given dx (B, n), and the largest fractions (B,) that it takes away."""
 
 
 class BatchedPrograms(Protocol):
@@ -84,12 +163,8 @@ class BatchedPrograms(Protocol):
         """Upper bounds (B, n) of the variables."""
 
     @property
-    def row_lower(self) -> Array:
-        """Lower bounds (B, m) of the rows."""
-
-    @property
-    def row_upper(self) -> Array:
-        """Upper bounds (B, m) of the rows."""
+    def row_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds (B, m) of the rows."""
 
     def __len__(self) -> int: ...
 
@@ -99,100 +174,40 @@ class BatchedPrograms(Protocol):
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return f (B,) and the rows (B, m) at x (B, n)."""
 
-    def linearised(self, x: Array) -> LinearisedBatch:
-        """Return the derivatives at x (B, n)."""
+    def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> RowPoint:
+        """Return the rows at x (B, n), with f multiplied by ``weight`` and the rows' curvature by ``curvature`` (B,)."""
+
+    def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
+        """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
 
 
-# The kernels of bounds and slacks. Each works on one entry of w = (x, s), with its multipliers z of the lower and upper
-# bound; a bound that does not exist is FAR away, and its multiplier is 0.
+# The bounds of the variables: the arithmetic of the rows for single entries
 
 
-class _Bounded:
-    """The symbols of one entry of w at a point: its multipliers, and the inverses of its distances from its bounds.
-
-    An inverse distance is 0 if there is no bound. ``low_ratio`` and ``high_ratio`` are inverse distances divided by the
-    multipliers, so that no kernel of a step divides.
-    """
-
-    def __init__(self) -> None:
-        names = ["z_low", "z_high", "by_low", "by_high", "low_ratio", "high_ratio"]
-        self.inputs = [ca.SX.sym(name) for name in names]
-        self.z_low, self.z_high, self.by_low, self.by_high, self.low_ratio, self.high_ratio = self.inputs
-
-    def taken(self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, weight: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the fractions of the multipliers that a step takes away.
-
-        dz = (mu - weight second - z dw) / gap - z, where second = predictor (-z - z predictor / gap).
-        """
-        low = 1 + self.by_low * (dw - weight * predictor * (1 + predictor * self.by_low)) - mu * self.low_ratio
-        high = 1 - self.by_high * (dw - weight * predictor * (1 - predictor * self.by_high)) - mu * self.high_ratio
-        return ca.if_else(self.by_low > 0, low, 0), ca.if_else(self.by_high > 0, high, 0)
+def _variable_point() -> ca.Function:
+    at, lagrangian = Bounded(1), ca.SX.sym("lagrangian")
+    total, most, least = at.products()
+    outputs = at.stiffness, at.repulsion, total, most, least, ca.fabs(lagrangian - at.z_low + at.z_high)
+    return ca.Function("variable_point", [*at.inputs.values(), lagrangian], list(outputs))
 
 
-def _point() -> ca.Function:
-    """Return what an iteration needs of a point, given the gradient of the Lagrangian without bound multipliers."""
-    w, z_low, z_high, low, high, gradient = (ca.SX.sym(name) for name in ("w", "a", "b", "l", "h", "gradient"))
-    below, above, has_low, has_high = w - low, high - w, low > -FAR / 2, high < FAR / 2
-    by_low, by_high = has_low / below, has_high / above
-    product_low, product_high = below * z_low, above * z_high
-    ratios = [ca.if_else(z > 0, by / z, 0) for z, by in ((z_low, by_low), (z_high, by_high))]
-    results = [
-        by_low, by_high, *ratios,
-        z_low * by_low + z_high * by_high,
-        by_high - by_low,
-        product_low + product_high,
-        ca.fmax(product_low, product_high),
-        ca.fmin(ca.if_else(has_low, product_low, FAR), ca.if_else(has_high, product_high, FAR)),
-        has_low * ca.log(below) + has_high * ca.log(above),
-        ca.fabs(gradient - z_low + z_high),
-    ]  # fmt: skip
-    return ca.Function("point", [w, z_low, z_high, low, high, gradient], results)
+def _variable_prediction() -> ca.Function:
+    at, dx, zero = Bounded(1), ca.SX.sym("dx"), ca.SX(0)
+    outputs = at.bend(dx), *at.product_changes(dx), *at.ratios(dx, dx, zero, zero)
+    return ca.Function("variable_prediction", [*at.inputs.values(), dx], list(outputs))
 
 
-def _predicted() -> ca.Function:
-    """Return the second-order gradient of a step without a barrier, and the changes of the products along it."""
-    at, dw = _Bounded(), ca.SX.sym("dw")
-    low, high = -at.z_low * (1 + dw * at.by_low), -at.z_high * (1 - dw * at.by_high)  # changes of the multipliers
-    # The product of gap and multiplier changes by z d(gap), by gap dz = -z (gap + d(gap)), and by both changes.
-    results = [
-        dw * (low * at.by_low + high * at.by_high),
-        dw * (at.z_low - at.z_high),
-        dw * (low - high),
-    ]
-    return ca.Function("predicted", [*at.inputs, dw], results)
+def _variable_ratios() -> ca.Function:
+    at, symbols = Bounded(1), [ca.SX.sym(name) for name in ("dx", "predictor", "mu", "corrector")]
+    return ca.Function("variable_ratios", [*at.inputs.values(), *symbols], list(at.ratios(*symbols)))
 
 
-def _ratios() -> ca.Function:
-    """Return the fractions of the gap, and of the multipliers, that a step takes away."""
-    at, (dw, predictor, mu, weight) = _Bounded(), (ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
-    primal = ca.fmax(-dw * at.by_low, dw * at.by_high)
-    dual = ca.fmax(*at.taken(dw, predictor, mu, weight))
-    return ca.Function("ratios", [*at.inputs, dw, predictor, mu, weight], [primal, dual])
-
-
-def _moved() -> ca.Function:
-    """Return w, u and z after a step, the logarithms of the gaps, and the relative change of w."""
-    at, (dw, predictor, mu, weight) = _Bounded(), (ca.SX.sym(name) for name in ("dw", "predictor", "mu", "weight"))
-    w, low, high, u = (ca.SX.sym(name) for name in ("w", "low", "high", "u"))
-    stiffness, repulsion, bend = (ca.SX.sym(name) for name in ("stiffness", "repulsion", "bend"))
-    length, dual = ca.SX.sym("length"), ca.SX.sym("dual")
-    quarter = (high - low) / 4
-    least, most = (
-        side + sign * ca.fmin(MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(side)), quarter)
-        for side, sign in ((low, 1), (high, -1))
-    )
-    new = ca.fmin(ca.fmax(w + length * dw, least), most)
-    gaps, has = (new - low, high - new), (low > -FAR / 2, high < FAR / 2)
-    z = [
-        ca.fmin(ca.fmax(z - dual * taken * z, 1e-10 * is_bound * mu / gap), 1e10 * is_bound * mu / gap)
-        for z, taken, is_bound, gap in zip(
-            (at.z_low, at.z_high), at.taken(dw, predictor, mu, weight), has, gaps, strict=True
-        )
-    ]
-    du = stiffness * dw - u + mu * repulsion + weight * bend
-    logs = has[0] * ca.log(gaps[0]) + has[1] * ca.log(gaps[1])
-    inputs = [*at.inputs, dw, predictor, mu, weight, w, low, high, u, stiffness, repulsion, bend, length, dual]
-    return ca.Function("moved", inputs, [new, u + length * du, *z, logs, ca.fabs(dw) / (1 + ca.fabs(w))])
+def _variable_move() -> ca.Function:
+    names = "dx", "predictor", "mu", "corrector", "length", "dual"
+    at, symbols = Bounded(1), [ca.SX.sym(name) for name in names]
+    x, z_low, z_high = at.moved(*symbols)
+    outputs = x, z_low, z_high, at.logs(x), ca.fabs(symbols[0]) / (1 + ca.fabs(at.w))
+    return ca.Function("variable_move", [*at.inputs.values(), *symbols], list(outputs))
 
 
 @cache
@@ -243,21 +258,23 @@ class _Filters:
 class _State:
     """The cases in work: their points, and the state of the search of each.
 
-    w (B, w) are variables and slacks, u (B, w) the multipliers of h - s = 0 (the entries of the variables have no
-    meaning), ``z_low`` and ``z_high`` (B, w) those of the bounds, and ``rows`` h (B, m).
+    x (B, n) are the variables with their bounds and the multipliers of these; ``theta`` (B,) is the sum of |h - w|,
+    and ``logs`` that of the logarithms of all distances.
     """
 
     case: Indices
-    w: Array
-    u: Array
+    x: Array
     z_low: Array
     z_high: Array
     low: Array
     high: Array
+    rows: Rows
     count: Array
     weight: Array
     f: Array
-    rows: Array
+    theta: Array
+    logs: Array
+    violation: Array
     mu: Array
     is_free: Flags
     is_flat: Flags
@@ -273,11 +290,18 @@ class _State:
     filter: _Filters
     past: _Filters
 
+    @property
+    def bounded(self) -> tuple[Array, ...]:
+        """The first inputs of the kernels of the variables."""
+        return self.x, self.z_low, self.z_high, self.low, self.high
+
     def take(self, kept: Indices) -> "_State":
         """Return some of the cases."""
 
         def part(value: Any) -> Any:
-            return _Filters(value.pairs[kept]) if isinstance(value, _Filters) else value[kept]
+            if isinstance(value, _Filters):
+                return _Filters(value.pairs[kept])
+            return Rows(*(own[kept] for own in value)) if isinstance(value, Rows) else value[kept]
 
         return _State(*(part(getattr(self, field.name)) for field in fields(self)))
 
@@ -290,6 +314,8 @@ class _State:
                 pad = [((0, 0), (0, count - each.pairs.shape[1]), (0, 0)) for each in (a, b)]
                 parts = [np.pad(each.pairs, by, constant_values=np.inf) for each, by in zip((a, b), pad, strict=True)]
                 return _Filters(np.concatenate(parts))
+            if isinstance(a, Rows):
+                return Rows(*(np.concatenate(pair) for pair in zip(a, b, strict=True)))
             return np.concatenate([a, b])
 
         names = (field.name for field in fields(self))
@@ -334,11 +360,12 @@ class _Search:
         state = self._enter(self.width)
         self._active = self.programs.take(state.case)
         while len(state.case):
-            if len(self._active) != len(state.case):
-                self._active = self.programs.take(state.case)
-            state = self._iterate(state)
+            after = self._iterate(state)
+            is_changed = len(after.case) < len(state.case)
+            state = after
             if len(state.case) <= REFILL_FRACTION * self.width and len(self.waiting):
-                state = state.joined(self._enter(self.width - len(state.case)))
+                state, is_changed = state.joined(self._enter(self.width - len(state.case))), True
+            if is_changed and len(state.case):
                 self._active = self.programs.take(state.case)
         return [outcome for outcome in self.outcomes if outcome is not None]
 
@@ -347,52 +374,43 @@ class _Search:
     def _enter(self, count: int) -> _State:
         """Return the first points of the next waiting cases."""
         cases, self.waiting = self.waiting[:count], self.waiting[count:]
-        programs, n, B = self.programs.take(cases), self.n, len(cases)
-        low = np.maximum(np.concatenate([programs.lower, programs.row_lower], axis=1), -FAR)
-        high = np.minimum(np.concatenate([programs.upper, programs.row_upper], axis=1), FAR)
-        x = _inside(self.starts[cases], low[:, :n], high[:, :n])
-        f, rows = programs.value(x)
-        lin = programs.linearised(x)
-        steep = np.abs(lin.gradient).max(axis=1, initial=0.0)
+        programs, B = self.programs.take(cases), len(cases)
+        low, high = np.maximum(programs.lower, -FAR), np.minimum(programs.upper, FAR)
+        x = _inside(self.starts[cases], low, high)
+        f, h = programs.value(x)
+        row_low, row_high = programs.row_bounds
+        w = _inside(h, row_low, row_high)
+        z_low, z_high = (row_low > -FAR).astype(float), (row_high < FAR).astype(float)
+        own_low, own_high = (low > -FAR).astype(float), (high < FAR).astype(float)
+        rows = Rows(w, np.zeros_like(w), z_low, z_high)
+        bounds = np.maximum(sum(z.sum(axis=1) for z in (z_low, z_high, own_low, own_high)), 1.0)
+        gaps = (w - row_low, z_low), (row_high - w, z_high), (x - low, own_low), (high - x, own_high)
+        mu = np.asarray(sum((gap * z).sum(axis=1) for gap, z in gaps) / bounds)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = sum(np.where(z > 0, np.log(gap), 0.0).sum(axis=1) for gap, z in gaps)
+        steep = np.abs(programs.point(x, rows, np.ones(B), np.ones(B)).gradient).max(axis=1, initial=0.0)
         largest = np.maximum(np.abs(f), steep)
         weight = np.where(steep > MAX_GRADIENT, MAX_GRADIENT / np.maximum(steep, 1e-300), 1.0)
         weight = np.where((largest < 1) & (largest > 1e-100), 1 / np.maximum(largest, 1e-100), weight)
-        w = np.concatenate([x, _inside(rows, low[:, n:], high[:, n:])], axis=1)
-        z_low, z_high = (low > -FAR).astype(float), (high < FAR).astype(float)
-        u = self._multipliers(lin, weight, z_high - z_low)
-        bounds = np.maximum((z_low + z_high).sum(axis=1), 1.0)
-        mu = ((w - low) * z_low + (high - w) * z_high).sum(axis=1) / bounds
-        f = weight * f
-        theta = np.abs(rows - w[:, n:]).sum(axis=1)
+        f, theta = weight * f, np.abs(h - w).sum(axis=1)
+        violation = np.maximum(np.maximum(row_low - h, h - row_high).max(axis=1, initial=0.0), 0.0)
         share = np.minimum(FIRST_GAP_SHARE, mu * bounds / np.maximum(np.abs(f), 1e-300))
-        zeros = np.zeros(B, dtype=int)
+        zeros, ones = np.zeros(B, dtype=int), np.ones(B, dtype=bool)
         return _State(
-            cases, w, u, z_low, z_high, low, high, bounds, weight, f, rows, mu.copy(),
-            np.ones(B, dtype=bool), np.ones(B, dtype=bool), theta, share, 1e3 * np.maximum(mu, 1e-8),
-            1e-4 * np.maximum(1.0, theta), np.zeros(B), np.zeros(B, dtype=bool), zeros, zeros.copy(), zeros.copy(),
+            cases, x, own_low, own_high, low, high, rows, bounds, weight, f, theta, np.asarray(logs), violation,
+            mu.copy(), ones, ones.copy(), theta.copy(), share, 1e3 * np.maximum(mu, 1e-8),
+            1e-4 * np.maximum(1.0, theta), np.zeros(B), ~ones, zeros, zeros.copy(), zeros.copy(),
             _Filters.empty(B), _Filters.empty(B),
         )  # fmt: skip
 
-    def _multipliers(self, lin: LinearisedBatch, weight: Array, pairs: Array) -> Array:
-        """Return least-squares estimates of the row multipliers (B, w), given bound multipliers (B, w)."""
-        n, u = self.n, pairs[:, self.n :]
-        matrix = lin.condensed(np.zeros_like(u), np.ones_like(u), np.zeros(len(u)))
-        matrix[:, np.arange(n), np.arange(n)] += 1.0
-        right = -(weight[:, None] * lin.gradient + pairs[:, :n] + lin.transposed_times(u))
-        change = np.asarray(np.linalg.solve(matrix, right[..., None])[..., 0], dtype=float)
-        u = np.asarray(u + lin.times(change))
-        u = np.where(np.abs(u).max(axis=1, initial=0.0)[:, None] > 1e3, 0.0, u)
-        return np.concatenate([np.zeros((len(u), n)), u], axis=1)
-
-    def _left(self, state: _State, ended: dict[int, tuple[str, bool]], violation: Array) -> _State:
+    def _left(self, state: _State, ended: dict[int, tuple[str, bool]]) -> _State:
         """Record the outcomes of cases that ended (by place in the batch), and return the others."""
         for k, (status, is_solved) in ended.items():
-            case, weight, n = int(state.case[k]), state.weight[k], self.n
-            z = (state.z_high[k] - state.z_low[k])[:n]
+            case, weight, z = int(state.case[k]), state.weight[k], state.z_high[k] - state.z_low[k]
             outcome = Outcome(
-                state.w[k, :n].copy(), state.u[k, n:] / weight, z / weight, float(state.f[k] / weight),
+                state.x[k].copy(), state.rows.u[k] / weight, z / weight, float(state.f[k] / weight),
                 int(state.iterations[k]), status, is_solved,
-                violation=float(violation[k]), seconds=perf_counter() - self.began,
+                violation=float(state.violation[k]), seconds=perf_counter() - self.began,
             )  # fmt: skip
             self.outcomes[case] = BatchOutcome(outcome, bool(state.is_convex[k]))
             if self.done is not None:
@@ -403,71 +421,61 @@ class _Search:
 
     def _iterate(self, state: _State) -> _State:
         """Return the cases after a step, without those that ended."""
-        tolerance, programs = self.settings.tolerance, self._active
-        lin = programs.linearised(np.ascontiguousarray(state.w[:, : self.n]))
-        point = _Point(state, lin, self.n)
-        outside = np.maximum(programs.row_lower - state.rows, state.rows - programs.row_upper)
-        violation = np.maximum(outside.max(axis=1, initial=0.0), 0.0)
+        tolerance = self.settings.tolerance
+        is_flat = state.is_flat & (state.theta <= state.first)
+        ratio = CLOSE_RESIDUAL * state.rows.w.shape[1] / np.maximum(state.theta, 1e-300)
+        curvature = np.where(is_flat, np.minimum(1.0, ratio), 1.0)
+        point = _Point(replace(state, is_flat=is_flat), self._active, curvature)
         gap = point.mu * state.count / np.maximum(1.0, np.abs(state.f))
-        error = np.maximum(np.maximum(point.error(np.zeros(len(gap))), gap), violation)
+        error = np.maximum(np.maximum(point.error(np.zeros(len(gap))), gap), state.violation)
         is_bad, is_over = ~np.isfinite(error), state.iterations >= self.settings.iterations
+        factors, shift, is_convex, is_factorised = _factorised(point.matrix, state.shift)
+        state = point.state = replace(point.state, shift=shift, is_convex=is_convex & (curvature == 1.0))
         ended: dict[int, tuple[str, bool]] = {}
         for k in np.flatnonzero((error <= tolerance) | is_bad | is_over).tolist():
             is_solved, limit = bool(error[k] <= tolerance), "stopped at the iteration limit"
             ended[k] = ("optimal" if is_solved else "values are not finite" if is_bad[k] else limit), is_solved
-        if ended:
-            kept = np.array([k for k in range(len(state.case)) if k not in ended], dtype=int)
-            state, violation, error = self._left(state, ended, violation), violation[kept], error[kept]
-            if not len(kept):
-                return state
-            self._active, lin, ended = self._active.take(kept), lin.take(kept), {}
-            point = _Point(state, lin, self.n)
-        ok, after = self._advance(state, point, lin)
-        for k in np.flatnonzero(~ok | (after.shorts >= MAX_SHORT_STEPS)).tolist():
-            unsolved = "no better step was found" if violation[k] <= tolerance else "no feasible point was found nearby"
-            is_close = bool(error[k] <= LOOSER_FACTOR * tolerance)
-            ended[k] = ("optimal to a looser tolerance" if is_close else unsolved), is_close
-        return self._left(after, ended, violation) if ended else after
+        if len(ended) == len(state.case):
+            return self._left(state, ended)
+        with np.errstate(all="ignore"):
+            equations = _Newton(point, factors)
+            ok, after = self._search(point, equations, *self._choose(point, equations))
+        for k in np.flatnonzero(~(ok & is_factorised) | (after.shorts >= MAX_SHORT_STEPS)).tolist():
+            if k not in ended:
+                is_feasible, is_close = state.violation[k] <= tolerance, bool(error[k] <= LOOSER_FACTOR * tolerance)
+                unsolved = "no better step was found" if is_feasible else "no feasible point was found nearby"
+                ended[k] = ("optimal to a looser tolerance" if is_close else unsolved), is_close
+        if not ended:
+            return after
+        self._left(state, ended)  # with the points before this step
+        return after.take(np.array([k for k in range(len(state.case)) if k not in ended], dtype=int))
 
-    def _advance(self, state: _State, point: "_Point", lin: LinearisedBatch) -> tuple[Flags, _State]:
-        """Return which cases took a step, and the new state."""
-        n, m = self.n, state.rows.shape[1]
-        is_flat = state.is_flat & (point.theta <= state.first)
-        ratio = CLOSE_RESIDUAL * m / np.maximum(point.theta, 1e-300)
-        curvature = np.where(is_flat, np.minimum(1.0, ratio), 1.0)
-        S = point.stiffness
-        matrix = lin.condensed(curvature[:, None] * state.u[:, n:], S[:, n:], state.weight)
-        matrix[:, np.arange(n), np.arange(n)] += S[:, :n]
-        factors, shift, is_convex, is_factorised = _factorised(matrix, state.shift)
-        state = replace(state, is_flat=is_flat, shift=shift, is_convex=is_convex & (curvature == 1.0))
-        equations = _Newton(point, lin, factors, matrix)
-        state, step = self._choose(state, point, equations, curvature)
-        ok, state = self._search(state, point, equations, step)
-        return ok & is_factorised, state
-
-    def _choose(self, state: _State, point: "_Point", equations: "_Newton", curvature: Array) -> tuple[_State, "_Step"]:
-        """Choose barrier parameters, and return the steps."""
-        objective, B = state.f, len(state.case)
-        progresses = state.past.accepts(point.theta, objective)
+    def _choose(self, point: "_Point", equations: "_Newton") -> tuple["_Step", tuple[Array, Array]]:
+        """Choose barrier parameters, and return the steps with the largest fractions (B,) that they take away."""
+        state, objective, B = point.state, point.state.f, len(point.state.case)
+        progresses = state.past.accepts(state.theta, objective)
         stops, starts = state.is_free & ~progresses, ~state.is_free & progresses
         least = np.maximum(0.1 * self.settings.tolerance / state.count, 1e-14)
         monotone = np.where(stops, np.maximum(0.8 * point.mu, least), state.mu)
         is_free = (state.is_free & ~stops) | starts
-        filters, past = state.filter.cleared(stops), state.past.added(point.theta, objective, is_free)
+        filters, past = state.filter.cleared(stops), state.past.added(state.theta, objective, is_free)
         first = equations.first()  # without a barrier, and the change for a unit barrier parameter
         predictor = first[:, 0]
-        bend, *changes = _kernel(_predicted)(*point.bounded, predictor)
-        primal, dual = point.lengths(predictor[:, None], predictor, np.zeros((B, 1)), np.zeros((B, 1)), np.ones(B))
-        along, both = (change.sum(axis=1) for change in changes)
+        rows = point.rows.predicted(first)
+        bend, *parts = _kernel(_variable_prediction)(*state.bounded, predictor)
+        along, both = rows.along + parts[0].sum(axis=1), rows.both + parts[1].sum(axis=1)
+        p = _length(np.maximum(rows.primal, parts[2].max(axis=1)), 1.0)
+        d = _length(np.maximum(rows.dual, parts[3].max(axis=1)), 1.0)
         # gap dz = -gap z - z d(gap), so the products fall by themselves and by the change along the gaps
-        p, d, size = primal[:, 0], dual[:, 0], point.mu * state.count
+        size = point.mu * state.count
         total = size + p * along - d * (size + along) + p * d * both
-        with np.errstate(all="ignore"):
-            wanted = (total / state.count / np.maximum(point.mu, 1e-300)) ** 3 * point.mu
-        parts = np.concatenate([first, equations.second(bend)], axis=1)
-        weights = primal * dual + (1 - primal * dual) * np.linspace(0.0, 1.0, CORRECTOR_WEIGHTS)
-        weights[~is_free] = 0.0
-        slopes = point.slopes(parts)
+        wanted = (total / state.count / np.maximum(point.mu, 1e-300)) ** 3 * point.mu
+        second = equations.solved(-(bend + rows.bend)[:, None])[:, 0]
+        correctors = (p * d)[:, None] + (1 - p * d)[:, None] * np.linspace(0.0, 1.0, CORRECTORS)
+        correctors[~is_free] = 0.0
+        dx = np.concatenate([first, second[:, None]], axis=1)
+        slopes = point.slopes(dx)
+        slopes[1][:, 0] += point.rows.totals.slope
         share, mu, slot, is_open = state.share, monotone, np.zeros(B, dtype=int), np.ones(B, dtype=bool)
         while True:
             floor = np.maximum(least, share * np.abs(objective) / state.count)
@@ -476,20 +484,27 @@ class _Search:
             monotone = lowered
             adaptive = np.clip(wanted, floor, np.maximum(floor, state.most))
             mu = np.where(is_open, np.where(is_free, adaptive, monotone), mu)
-            # (B, weights, 3): the step without a barrier, with a unit one, and of the second-order products
-            ways = np.stack([np.ones_like(weights), np.broadcast_to(mu[:, None], weights.shape), weights], axis=2)
-            lengths = point.lengths(ways @ parts, predictor, mu[:, None], weights, np.full(B, MAX_BOUND_FRACTION))
-            slot = np.where(is_open, np.argmax(lengths[0] * lengths[1], axis=1), slot)
+            # (B, correctors, 3): the step without a barrier, with a unit one, and of the second-order products
+            ways = np.stack([np.ones_like(correctors), np.broadcast_to(mu[:, None], correctors.shape), correctors], axis=2)
+            ratios = point.rows.ratios(second, mu, correctors)
+            own = _kernel(_variable_ratios)(
+                *(values[:, None] for values in state.bounded), ways @ dx, predictor[:, None], mu[:, None, None],
+                correctors[..., None],
+            )  # fmt: skip
+            primal, dual = (np.maximum(row, entry.max(axis=-1)) for row, entry in zip(ratios, own, strict=True))
+            product = _length(primal, MAX_BOUND_FRACTION) * _length(dual, MAX_BOUND_FRACTION)
+            slot = np.where(is_open, np.argmax(product, axis=1), slot)
             chosen = ways[np.arange(B), slot]
             decrease = np.abs((chosen * (slopes[0] + mu[:, None] * slopes[1])).sum(axis=1))
-            is_settled = (curvature >= 1.0) & (decrease <= SETTLED_DECREASE * share * np.abs(objective))
+            is_settled = (point.curvature >= 1.0) & (decrease <= SETTLED_DECREASE * share * np.abs(objective))
             is_open &= is_settled & (floor > least)
             if not is_open.any():
                 break
             share = np.where(is_open, share * GAP_FACTOR, share)
         filters = filters.cleared(is_free)
-        step = _Step((chosen[:, None] @ parts)[:, 0], predictor, mu, chosen[:, 2], bend)
-        return replace(state, mu=mu, is_free=is_free, share=share, filter=filters, past=past), step
+        point.state = replace(state, mu=mu, is_free=is_free, share=share, filter=filters, past=past)
+        step = _Step((chosen[:, None] @ dx)[:, 0], predictor, bend, point.rows.step(mu, chosen[:, 2]))
+        return step, (primal[np.arange(B), slot], dual[np.arange(B), slot])
 
     @staticmethod
     def _lowered(point: "_Point", mu: Array, floor: Array, of: Flags) -> Array:
@@ -499,26 +514,33 @@ class _Search:
             mu = np.where(of, np.maximum(floor, np.minimum(0.2 * mu, mu**1.5)), mu)
         return mu
 
-    def _search(self, state: _State, point: "_Point", equations: "_Newton", step: "_Step") -> tuple[Flags, _State]:
+    def _search(
+        self, point: "_Point", equations: "_Newton", step: "_Step", ratios: tuple[Array, Array]
+    ) -> tuple[Flags, _State]:
         """Shorten each step until its filter accepts it."""
-        mu, B = state.mu, len(state.case)
-        primal, dual = point.lengths_of(step)
-        slopes = point.slopes(step.dw[:, None])
-        start = _Start(point.theta, state.f - mu * point.logs, slopes[0][:, 0] + mu * slopes[1][:, 0])
-        new = {name: getattr(state, name).copy() for name in ("w", "u", "z_low", "z_high", "f", "rows")}
+        state, mu, B = point.state, step.rows.mu, len(point.state.case)
+        nearest = np.maximum(0.99, 1 - mu)
+        slope = point.slopes(step.dx[:, None])
+        total = slope[0][:, 0] + mu * (slope[1][:, 0] + point.rows.totals.slope)
+        start = _Start(state.theta, state.f - mu * state.logs, total)
+        primal, dual = (_length(ratio, nearest) for ratio in ratios)
+        names = ("x", "z_low", "z_high", "f", "theta", "logs", "violation")
+        new = {name: getattr(state, name).copy() for name in names} | {
+            f"rows {name}": values.copy() for name, values in state.rows._asdict().items()
+        }
         length, filters, ok = primal.copy(), state.filter, np.zeros(B, dtype=bool)
         todo, stills, is_first = np.ones(B, dtype=bool), state.stills, True
         final = primal.copy()
 
-        def take(at: Indices, trial: "_Trial", taken: Flags) -> None:
-            for name, values in new.items():
-                values[at[taken]] = getattr(trial, name)[taken]
+        def take(at: Indices, trial: "_Moved", taken: Flags) -> None:
+            for name, values in trial.values.items():
+                new[name][at[taken]] = values[taken]
             ok[at[taken]] = True
             todo[at[taken]] = False
 
         while todo.any():
             at = np.flatnonzero(todo)
-            trial = self._trial(state, point, step, at, length[at], dual[at])
+            trial = self._moved(state, step, at, length[at], dual[at])
             accepted, extends = self._accepts(state, filters, at, trial, start, length[at])
             if is_first:  # steps that change only multipliers are taken as they are
                 is_still = trial.change < STILL_STEP
@@ -530,100 +552,98 @@ class _Search:
             if is_first:
                 tried = ~accepted & ~(trial.theta < start.theta)
                 if tried.any():
-                    some = at[tried]
-                    filters = self._correct(
-                        state, point, equations, step, some, trial.rows[tried] - trial.w[tried, self.n :],
-                        filters, start, length[some], take,
-                    )  # fmt: skip
+                    filters = self._correct(point, equations, step, at[tried], filters, start, length, take)
                 is_first = False
             length[todo] /= 2
             at = np.flatnonzero(todo & (length <= MIN_STEP_FRACTION * primal))
             if at.size:  # take the full step although the filter rejects it, if it reduces the error
-                both = np.minimum(primal, dual)[at]
-                trial = self._trial(state, point, step, at, both, both)
-                taken = np.isfinite(trial.f)
-                taken &= self._error_at(state, at, trial) <= SOFT_ERROR_FACTOR * point.error(mu)[at]
-                take(at, trial, taken)
+                shorter = np.minimum(primal, dual)[at]
+                trial = self._moved(state, step, at, shorter, shorter)
+                before = point.error(mu)[at]
+                take(at, trial, np.isfinite(trial.f) & (self._error_at(state, at, trial) <= SOFT_ERROR_FACTOR * before))
                 todo[at] = False
         ok &= stills < MAX_STILL_STEPS
         shorts = np.where(final < SHORT_STEP, state.shorts + 1, 0)
-        return ok, replace(state, **new, filter=filters, shorts=shorts, stills=stills, iterations=state.iterations + 1)
+        moved = {name: values for name, values in new.items() if " " not in name}
+        rows = Rows(*(new[f"rows {name}"] for name in Rows._fields))
+        counts = {"shorts": shorts, "stills": stills, "iterations": state.iterations + 1}
+        return ok, replace(state, **moved, rows=rows, filter=filters, **counts)
 
-    def _trial(
-        self, state: _State, point: "_Point", step: "_Step", at: Indices, length: Array, dual: Array
-    ) -> "_Trial":
+    def _moved(self, state: _State, step: "_Step", at: Indices, length: Array, dual: Array) -> "_Moved":
         """Return the points of some cases after their steps."""
-        if len(at) == len(state.case):
-            programs, own, bounded, parts = self._active, step, point.bounded, point.parts
-        else:
-            programs, own = self._active.take(at), step.take(at)
-            bounded, parts = (tuple(array[at] for array in arrays) for arrays in (point.bounded, point.parts))
-        w, u, z_low, z_high, logs, change = _kernel(_moved)(
-            *bounded, own.dw, own.predictor, own.mu[:, None], own.weight[:, None], *parts, own.bend,
-            length[:, None], dual[:, None],
-        )  # fmt: skip
-        f, rows = programs.value(np.ascontiguousarray(w[:, : self.n]))
-        f = state.weight[at] * f
-        theta = np.abs(rows - w[:, self.n :]).sum(axis=1)
-        merit = f - own.mu * logs.sum(axis=1)
-        return _Trial(w, u, z_low, z_high, f, rows, theta, merit, change.max(axis=1, initial=0.0))
+        programs, bounded, rows = self._active, state.bounded, state.rows
+        if len(at) < len(state.case):
+            programs, step = programs.take(at), step.take(at)
+            bounded, rows = tuple(values[at] for values in bounded), Rows(*(values[at] for values in rows))
+        scalars = step.rows.mu, step.rows.corrector, length, dual
+        x, z_low, z_high, logs, change = _kernel(_variable_move)(
+            *bounded, step.dx, step.predictor, *(values[:, None] for values in scalars)
+        )
+        trial = programs.moved(x, rows, step.rows, length, dual)
+        values = {"x": x, "z_low": z_low, "z_high": z_high, "f": state.weight[at] * trial.f, "theta": trial.theta}
+        values |= {"logs": trial.logs + logs.sum(axis=1), "violation": trial.violation}
+        values |= {f"rows {name}": own for name, own in trial.rows._asdict().items()}
+        return _Moved(values, np.maximum(trial.change, change.max(axis=1, initial=0.0)), step.rows.mu)
 
     def _accepts(
-        self, state: _State, filters: _Filters, at: Indices, trial: "_Trial", start: "_Start", length: Array
+        self, state: _State, filters: _Filters, at: Indices, trial: "_Moved", start: "_Start", length: Array
     ) -> tuple[Flags, Flags]:
         """Return which trials are accepted, and which of them extend the filter."""
         before, merit, slope = (values[at] for values in start)
-        with np.errstate(all="ignore"):
-            far = trial.theta > np.maximum(MAX_RESIDUAL_GROWTH * before, MAX_MEAN_RESIDUAL * state.rows.shape[1])
-            is_new = _Filters(filters.pairs[at]).accepts(trial.theta, trial.merit)
-            possible = ~far & np.isfinite(trial.merit) & np.isfinite(trial.theta) & is_new
-            slack = 1e-13 * np.abs(merit)
-            descends = (slope < 0) & (length * np.maximum(-slope, 0.0) ** 2.3 > before**1.1)
-            armijo = descends & (before <= state.small[at])
-            falls = trial.merit <= merit + 1e-8 * length * slope + slack
-            progresses = (trial.theta <= (1 - 1e-5) * before) | (trial.merit <= merit - 1e-8 * before + slack)
+        far = trial.theta > np.maximum(MAX_RESIDUAL_GROWTH * before, MAX_MEAN_RESIDUAL * state.rows.w.shape[1])
+        is_new = _Filters(filters.pairs[at]).accepts(trial.theta, trial.merit)
+        possible = ~far & np.isfinite(trial.merit) & np.isfinite(trial.theta) & is_new
+        slack = 1e-13 * np.abs(merit)
+        descends = (slope < 0) & (length * np.maximum(-slope, 0.0) ** 2.3 > before**1.1)
+        armijo = descends & (before <= state.small[at])
+        falls = trial.merit <= merit + 1e-8 * length * slope + slack
+        progresses = (trial.theta <= (1 - 1e-5) * before) | (trial.merit <= merit - 1e-8 * before + slack)
         accepted = possible & np.where(armijo, falls, progresses)
         return np.asarray(accepted), np.asarray(accepted & ~armijo)
 
     def _correct(
         self,
-        state: _State,
         point: "_Point",
         equations: "_Newton",
         step: "_Step",
         at: Indices,
-        residual: Array,
         filters: _Filters,
         start: "_Start",
         length: Array,
-        take: Callable[[Indices, "_Trial", Flags], None],
+        take: Callable[[Indices, "_Moved", Flags], None],
     ) -> _Filters:
-        """Try second-order corrections of the full steps of some cases, whose residuals are (cases, m)."""
-        off = point.off.copy()
-        before = np.abs(residual).sum(axis=1)
-        total, is_active, first_length = length[:, None] * off[at] + residual, np.ones(len(at), dtype=bool), length
+        """Try second-order corrections of the full steps of some cases."""
+        state, nearest = point.state, np.maximum(0.99, 1 - step.rows.mu)
+        off = point.rows.off.copy()
+        trial = self._moved(state, step, at, length[at], length[at])
+        before, is_active, own_length = trial.theta, np.ones(len(at), dtype=bool), length[at]
         for _ in range(MAX_CORRECTIONS):
-            off[at] = total
-            corrected = step._replace(dw=equations.corrected(step, off))
-            primal, dual = (values[at] for values in point.lengths_of(corrected))
-            trial = self._trial(state, point, corrected, at, primal, dual)
-            accepted, extends = self._accepts(state, filters, at, trial, start, first_length)
+            x, w = trial.values["x"], trial.values["rows w"]
+            off[at] = own_length[:, None] * off[at] + self._active.take(at).value(x)[1] - w
+            corrected, ratios = equations.corrected(step, off)
+            primal, dual = (values[at] for values in point.lengths(corrected, ratios, nearest))
+            trial = self._moved(state, corrected, at, primal, dual)
+            accepted, extends = self._accepts(state, filters, at, trial, start, length[at])
             accepted &= is_active
             filters = filters.added(start.theta, start.merit, _flags(at[accepted & extends], len(off)))
             take(at, trial, accepted)
             is_active &= ~accepted & (trial.theta <= 0.99 * before)
             if not is_active.any():
                 break
-            total = primal[:, None] * total + trial.rows - trial.w[:, self.n :]
-            before = trial.theta
+            own_length, before = primal, trial.theta
         return filters
 
-    def _error_at(self, state: _State, at: Indices, trial: "_Trial") -> Array:
+    def _error_at(self, state: _State, at: Indices, trial: "_Moved") -> Array:
         """Return the errors of the barrier problems of some cases at their trial points."""
-        names = ("w", "u", "z_low", "z_high", "f", "rows")
-        moved = replace(state.take(at), **{name: getattr(trial, name) for name in names})
-        lin = self._active.take(at).linearised(np.ascontiguousarray(trial.w[:, : self.n]))
-        return _Point(moved, lin, self.n).error(state.mu[at])
+        moved = {name: values for name, values in trial.values.items() if " " not in name}
+        rows = Rows(*(trial.values[f"rows {name}"] for name in Rows._fields))
+        state = replace(state.take(at), **moved, rows=rows)
+        return _Point(state, self._active.take(at), np.ones(len(at))).error(state.mu)
+
+
+def _length(ratio: Array, nearest: Array | float) -> Array:
+    """Return the longest step up to 1 that takes away at most ``nearest`` of the distances."""
+    return np.asarray(np.minimum(1.0, nearest / np.maximum(ratio, 1e-300)))
 
 
 def _flags(at: Indices, count: int) -> Flags:
@@ -666,19 +686,15 @@ def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags, 
 
 
 class _Step(NamedTuple):
-    """Steps dw (B, w) with barrier parameters mu (B,), the step without a barrier, and second-order terms.
+    """Steps dx (B, n), the step without a barrier, the second-order gradient of the bounds, and the step of the rows."""
 
-    ``weight`` (B,) is that of the second-order terms, and ``bend`` (B, w) their gradient.
-    """
-
-    dw: Array
+    dx: Array
     predictor: Array
-    mu: Array
-    weight: Array
     bend: Array
+    rows: RowStep
 
     def take(self, at: Indices) -> "_Step":
-        return _Step(*(values[at] for values in self))
+        return _Step(self.dx[at], self.predictor[at], self.bend[at], self.rows.take(at))
 
 
 class _Start(NamedTuple):
@@ -689,67 +705,67 @@ class _Start(NamedTuple):
     slope: Array
 
 
-class _Trial(NamedTuple):
-    """The points of some cases after a step; ``change`` is the largest relative change of w."""
+class _Moved(NamedTuple):
+    """The points of some cases after a step; ``change`` is the largest relative change of an entry."""
 
-    w: Array
-    u: Array
-    z_low: Array
-    z_high: Array
-    f: Array
-    rows: Array
-    theta: Array
-    merit: Array
+    values: dict[str, Array]
     change: Array
+    mu: Array
+
+    @property
+    def f(self) -> Array:
+        return self.values["f"]
+
+    @property
+    def theta(self) -> Array:
+        return self.values["theta"]
+
+    @property
+    def merit(self) -> Array:
+        return np.asarray(self.values["f"] - self.mu * self.values["logs"])
 
 
 class _Point:
     """The points of all cases, with what their step needs."""
 
-    def __init__(self, state: _State, lin: LinearisedBatch, n: int):
-        self.state, self.n = state, n
-        self.gradient = state.weight[:, None] * lin.gradient
-        u = state.u[:, n:]
-        self.lagrangian = np.concatenate([self.gradient + lin.transposed_times(u), -u], axis=1)
-        self.off = state.rows - state.w[:, n:]
-        *inverses, self.stiffness, self.repulsion, products, most, least, logs, dual = _kernel(_point)(
-            state.w, state.z_low, state.z_high, state.low, state.high, self.lagrangian
+    def __init__(self, state: _State, programs: BatchedPrograms, curvature: Array):
+        self.state, self.curvature = state, curvature
+        rows = self.rows = programs.point(state.x, state.rows, state.weight, curvature)
+        self.gradient = rows.gradient
+        stiffness, self.repulsion, products, most, least, dual = _kernel(_variable_point)(
+            *state.bounded, rows.gradient + rows.multiplied
         )
-        self.bounded = state.z_low, state.z_high, *inverses
-        self.parts = state.w, state.low, state.high, state.u, self.stiffness, self.repulsion
-        self.theta = np.abs(self.off).sum(axis=1)
-        self.mu = products.sum(axis=1) / state.count
-        self.logs = logs.sum(axis=1)
-        z = state.z_low.sum(axis=1) + state.z_high.sum(axis=1)
-        every = np.abs(u).sum(axis=1) + z
-        by_dual = np.maximum(100.0, every / (u.shape[1] + state.count)) / 100
-        worst = np.maximum(dual.max(axis=1, initial=0.0) / by_dual, np.abs(self.off).max(axis=1, initial=0.0))
+        self.matrix = rows.matrix
+        at = np.arange(stiffness.shape[1])
+        self.matrix[:, at, at] += stiffness
+        totals = rows.totals
+        self.mu = (totals.products + products.sum(axis=1)) / state.count
+        z = totals.z + state.z_low.sum(axis=1) + state.z_high.sum(axis=1)
+        by_dual = np.maximum(100.0, (totals.u + z) / (state.rows.w.shape[1] + state.count)) / 100
         by_gap = np.maximum(100.0, z / state.count) / 100
-        self._error = worst, most.max(axis=1, initial=0.0), least.min(axis=1, initial=FAR), by_gap
+        worst = np.maximum(np.maximum(totals.dual, dual.max(axis=1)) / by_dual, totals.off)
+        extremes = np.maximum(totals.most, most.max(axis=1)), np.minimum(totals.least, least.min(axis=1))
+        self._error = worst, *extremes, by_gap
 
     def error(self, mu: Array) -> Array:
         """Return the largest scaled optimality residual (B,) of the barrier problems."""
         worst, most, least, by_gap = self._error
         return np.asarray(np.maximum(worst, np.maximum(most - mu, np.minimum(mu - least, mu)) / by_gap))
 
-    def lengths(self, dw: Array, predictor: Array, mu: Array, weight: Array, nearest: Array) -> tuple[Array, Array]:
-        """Return the longest steps (B, k) of the variables and of the bound multipliers along dw (B, k, w)."""
-        bounded = (array[:, None] for array in self.bounded)
-        ratios = _kernel(_ratios)(*bounded, dw, predictor[:, None], mu[..., None], weight[..., None])
-        worst = (ratio.max(axis=-1, initial=0.0) for ratio in ratios)
-        primal, dual = (np.minimum(1.0, nearest[:, None] / np.maximum(ratio, 1e-300)) for ratio in worst)
-        return primal, dual
+    def lengths(self, step: _Step, ratios: tuple[Array, Array], nearest: Array) -> tuple[Array, Array]:
+        """Return the longest steps (B,) of the variables and of the multipliers, given the ratios of the rows."""
+        scalars = step.rows.mu[:, None], step.rows.corrector[:, None]
+        own = _kernel(_variable_ratios)(*self.state.bounded, step.dx, step.predictor, *scalars)
+        primal, dual = (np.maximum(row, part.max(axis=1)) for row, part in zip(ratios, own, strict=True))
+        return _length(primal, nearest), _length(dual, nearest)
 
-    def lengths_of(self, step: _Step) -> tuple[Array, Array]:
-        """Return the longest steps (B,) of the variables and of the bound multipliers."""
-        nearest = np.maximum(0.99, 1 - step.mu)
-        both = self.lengths(step.dw[:, None], step.predictor, step.mu[:, None], step.weight[:, None], nearest)
-        return both[0][:, 0], both[1][:, 0]
+    def slopes(self, dx: Array) -> tuple[Array, Array]:
+        """Return the derivatives (B, k) along dx (B, k, n) of f and of minus the sum of logarithms.
 
-    def slopes(self, dw: Array) -> tuple[Array, Array]:
-        """Return the derivatives (B, k) along dw (B, k, w) of the objective and of minus the sum of logarithms."""
-        objective = (dw[..., : self.n] @ self.gradient[..., None])[..., 0]
-        return objective, (dw @ self.repulsion[..., None])[..., 0]
+        The part of the slacks is pulled back, without that of the residuals of h - w = 0 (``RowTotals.slope``).
+        """
+        objective = (dx @ self.gradient[..., None])[..., 0]
+        return objective, (dx @ (self.repulsion + self.rows.repelled)[..., None])[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -757,41 +773,26 @@ class _Newton:
     """The factorised Newton equations of all cases."""
 
     point: _Point
-    lin: LinearisedBatch
-    factors: Sequence[Array]
-    matrix: Array
+    factors: list[Array]
 
-    def _solved(self, right: Array) -> Array:
+    def solved(self, right: Array) -> Array:
         """Return the solutions (B, k, n) for right-hand sides (B, k, n), refined once."""
 
         def solve(rights: Array) -> Array:
             return np.stack([dpotrs(L, r.T, lower=1)[0].T for L, r in zip(self.factors, rights, strict=True)])
 
         result = solve(right)
-        return np.asarray(result + solve(right - result @ self.matrix))
-
-    def _steps(self, gradient: Array, off: Array | None = None) -> Array:
-        """Return dw (B, k, w) for gradients (B, k, w) and residuals (B, k, m) of the slack equations."""
-        n = self.point.n
-        rows = gradient[..., n:]
-        if off is not None:
-            rows = rows + self.point.stiffness[:, None, n:] * off
-        dx = self._solved(-gradient[..., :n] - self.lin.transposed_times(rows))
-        ds = self.lin.times(dx)
-        return np.concatenate([dx, ds if off is None else ds + off], axis=-1)
+        return np.asarray(result + solve(right - result @ self.point.matrix))
 
     def first(self) -> Array:
-        """Return the step without a barrier, and the change that a unit barrier parameter adds (B, 2, w)."""
+        """Return dx (B, 2, n) without a barrier, and the change that a unit barrier parameter adds."""
         point = self.point
-        off = np.stack([point.off, np.zeros_like(point.off)], axis=1)
-        return self._steps(np.stack([point.lagrangian, point.repulsion], axis=1), off)
+        return self.solved(-np.stack([point.gradient + point.rows.pushed, point.repulsion + point.rows.repelled], axis=1))
 
-    def second(self, bend: Array) -> Array:
-        """Return the change (B, 1, w) that second-order terms add, given their gradient (B, w)."""
-        return self._steps(bend[:, None])
-
-    def corrected(self, step: _Step, off: Array) -> Array:
-        """Return dw (B, w) with other residuals (B, m) of the slack equations."""
-        point = self.point
-        gradient = point.lagrangian + step.mu[:, None] * point.repulsion + step.weight[:, None] * step.bend
-        return self._steps(gradient[:, None], off[:, None])[:, 0]
+    def corrected(self, step: _Step, off: Array) -> tuple[_Step, tuple[Array, Array]]:
+        """Return the step with other residuals (B, m) of the slack equations, and the ratios of the rows."""
+        point, mu, corrector = self.point, step.rows.mu[:, None], step.rows.corrector[:, None]
+        right = point.gradient + mu * point.repulsion + corrector * step.bend
+        dx = self.solved(-(right + point.rows.correction(step.rows, off))[:, None])[:, 0]
+        rows, *ratios = point.rows.corrected(step.rows, off, dx)
+        return step._replace(dx=dx, rows=rows), (ratios[0], ratios[1])

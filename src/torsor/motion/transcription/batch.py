@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
+from torsor.motion.transcription.barrier import BarrierKernels
 from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, NodeKernels
 from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
@@ -33,12 +34,16 @@ from torsor.motion.transcription.variables import Layout, PhaseLayout
 
 
 class SplineGroup(NamedTuple):
-    """Profiles with the same spline: B (orders, K, P), the first point (K,), and B of all points (orders K, count)."""
+    """Profiles with the same spline: B (orders, K, P), the first point (K,), and B of all points.
+
+    ``wide`` is (orders K, count), and ``rows`` the same in the order of the nodes (K orders, count).
+    """
 
     profiles: Indices
     B: Array
     first: Indices
     wide: Array
+    rows: Array
 
 
 class ScatterSum(NamedTuple):
@@ -80,7 +85,8 @@ class ChainRule:
         for spline, profiles in by_spline.values():
             local = [spline.local(self.s, d) for d in range(self.orders)]
             wide = np.concatenate([spline.matrix(self.s, d) for d in range(self.orders)])
-            groups.append(SplineGroup(np.array(profiles), np.stack([B for B, _ in local]), local[0][1], wide))
+            rows = np.ascontiguousarray(wide.reshape(self.orders, len(self.s), -1).swapaxes(0, 1)).reshape(wide.shape)
+            groups.append(SplineGroup(np.array(profiles), np.stack([B for B, _ in local]), local[0][1], wide, rows))
         return groups
 
     @cached_property
@@ -393,9 +399,14 @@ class Batch:
         return Blocks(self.chain, *self._node_hessian.blocks)
 
     @cached_property
+    def barrier(self) -> BarrierKernels:
+        """The kernels of the rows in an interior-point method."""
+        return BarrierKernels(self.kernels, self._specials[0] >= 0)
+
+    @cached_property
     def condensed_blocks(self) -> Blocks:
         """The blocks of second derivatives of the condensed matrix."""
-        return Blocks(self.chain, *self.kernels.condensed(self._specials[0] >= 0).blocks)
+        return Blocks(self.chain, *self.barrier.point[0])
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight . integral + multipliers . rows."""

@@ -1,6 +1,6 @@
 """The compiled kernels of a node: values, Jacobian and Hessian of all terms evaluated at the same moments."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -61,7 +61,7 @@ Call = Callable[..., dict[str, Array]]
 Made = tuple[dict[str, ca.SX], list[Indices]]  # outputs by name, and their sparsity patterns
 
 BOUND_TOLERANCE = 1e-9  # tolerance of the bounds of constant rows
-_SCALARS = ("T", "s", "weight")
+_SCALARS = ("T", "s", "weight", "mu", "corrector", "length", "dual")
 
 
 class NodeJacobian(NamedTuple):
@@ -130,13 +130,12 @@ class NodeKernels:
             else:
                 squares.append(ca.sqrt(weight) * column)
         self._plain_cost, self._squares = sum(parts, start=ca.SX(0)), ca.densify(ca.vertcat(ca.SX(0, 1), *squares))
-        self._rows, self._cost = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
-        self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
-        self.m = int(self._rows.numel())
-        both = ca.vertcat(self._rows, self._cost)
+        self.rows_expression, self.cost_expression = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
+        self.orders, self.count = node.orders(ca.vertcat(self.rows_expression, self.cost_expression)), node.y[0].numel()
+        self.m = int(self.rows_expression.numel())
+        both = ca.vertcat(self.rows_expression, self.cost_expression)
         self._data = {name: symbol for name, symbol in node.all_data.items() if ca.depends_on(both, symbol)}
         self._calls: dict[str, tuple[list[Indices], Call]] = {}
-        self._products: dict[bool, tuple[Call, Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
 
@@ -163,21 +162,26 @@ class NodeKernels:
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
-        outputs = [self._rows, self._plain_cost, self._squares, node.q, node.v, node.a, node.j]
+        outputs = [self.rows_expression, self._plain_cost, self._squares, node.q, node.v, node.a, node.j]
         terms = ca.Function("terms", inputs, outputs).serialize()
         model = node.model.source
         free = () if isinstance(model, Robot) else model.paths
         return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
-    def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
-        """Return the sparsity patterns and the kernel of named outputs, created once."""
+    def kernel(
+        self, name: str, more: Mapping[str, ca.SX], make: Callable[[], Made], at_node: bool = True
+    ) -> tuple[list[Indices], Call]:
+        """Return the sparsity patterns and the kernel of named outputs, created once.
+
+        Its inputs are those of the node, unless ``at_node`` is false, and ``more``.
+        """
         if name in self._calls:
             return self._calls[name]
         made = cache(make)
 
         def trace() -> ca.Function:
             outputs = made()[0]
-            inputs = self._inputs | {key: self._weights[key] for key in more}
+            inputs = (self._inputs if at_node else {}) | dict(more)
             used_inputs = {key: symbol for key, symbol in inputs.items() if symbol.numel()}
             flat = [ca.densify(output) for output in ca.cse(list(outputs.values()))]
             results = {key: output for key, output in zip(outputs, flat, strict=True) if output.numel()}
@@ -198,9 +202,9 @@ class NodeKernels:
         return result, call
 
     @cached_property
-    def _weights(self) -> dict[str, ca.SX]:
-        symbols = {name: ca.SX.sym(name, self.m) for name in ("multipliers", "barrier")}
-        return symbols | {"weight": ca.SX.sym("weight")}
+    def weights(self) -> dict[str, ca.SX]:
+        """The symbols of the row multipliers and of the weight of the integrand in second derivatives."""
+        return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
         """Return the columns of derivatives with respect to u, without those of unused orders."""
@@ -212,9 +216,9 @@ class NodeKernels:
         """The "rows" (m,) and the integrand, "cost" (1,)."""
 
         def make() -> Made:
-            return {"rows": self.node.value(self._rows), "cost": self.node.value(self._cost)}, []
+            return {"rows": self.node.value(self.rows_expression), "cost": self.node.value(self.cost_expression)}, []
 
-        return self._kernel("value", (), make)[1]
+        return self.kernel("value", {}, make)[1]
 
     def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
         """Return derivatives by recursions or by CasADi's rules, whichever needs fewer operations.
@@ -233,19 +237,20 @@ class NodeKernels:
         def made(direct: bool) -> list[ca.SX]:
             return [
                 ca.sparsify(self._u(self.node.derivatives(expression, direct)))
-                for expression in (self._rows, self._cost)
+                for expression in (self.rows_expression, self.cost_expression)
             ]
 
-        rows, cost = self._cheaper(made, ca.vertcat(self._rows, self._cost))
+        rows, cost = self._cheaper(made, ca.vertcat(self.rows_expression, self.cost_expression))
         return rows, cost
 
     def jacobian(self, by_T: bool) -> NodeJacobian:
         """Return derivatives with respect to (B c, T, numbers); T is omitted if it is given."""
         name = "jacobian" if by_T else "jacobian_given_T"
-        (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
+        (pairs, timed, entries), call = self.kernel(name, {}, lambda: self.make_jacobian(by_T))
         return NodeJacobian(pairs, timed, entries, call)
 
-    def _make_jacobian(self, by_T: bool) -> Made:
+    def make_jacobian(self, by_T: bool) -> Made:
+        """Return the outputs of ``jacobian``, and their sparsity patterns."""
         rows, cost = self._jacobians
         N, D, T = self.count, self.orders, self.node.T
         i, j = _triplet(rows)
@@ -277,9 +282,9 @@ class NodeKernels:
 
     @cached_property
     def _hessian_parts(self) -> tuple[ca.SX, ca.SX]:
-        weights, here = self._weights, ca.SX.sym("here", self._squares.numel())
+        weights, here = self.weights, ca.SX.sym("here", self._squares.numel())
         cost = self._plain_cost + 2 * ca.dot(here, self._squares)
-        total = weights["weight"] * cost + ca.dot(weights["multipliers"], self._rows)
+        total = weights["weight"] * cost + ca.dot(weights["multipliers"], self.rows_expression)
 
         def made(direct: bool) -> list[ca.SX]:
             full = self._u(self._u(self.node.second_derivatives(total, direct)).T)
@@ -293,17 +298,14 @@ class NodeKernels:
     def hessian(self, by_T: bool) -> NodeHessian:
         """Return second derivatives of weight . integrand + multipliers . rows with respect to (B c, T, numbers)."""
         name = "hessian" if by_T else "hessian_given_T"
-        (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
+        (blocks,), call = self.kernel(name, self.weights, lambda: self.make_hessian(by_T))
         return NodeHessian(blocks, call)
 
-    def condensed(self, by_T: bool) -> NodeHessian:
-        """Return the second derivatives of ``hessian`` plus J^T diag(barrier) J of the rows, squares included."""
-        name = "condensed" if by_T else "condensed_given_T"
-        more = ("multipliers", "weight", "barrier")
-        (blocks,), call = self._kernel(name, more, lambda: self._make_hessian(by_T, is_condensed=True))
-        return NodeHessian(blocks, call)
+    def make_hessian(self, by_T: bool, stiffness: ca.SX | None = None) -> Made:
+        """Return the outputs of ``hessian``, with ``stiffness`` (m x 1) those of the condensed matrix.
 
-    def _make_hessian(self, by_T: bool, is_condensed: bool = False) -> Made:
+        The condensed matrix includes J^T diag(stiffness) J of the rows, and the squares.
+        """
         lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
@@ -311,7 +313,7 @@ class NodeKernels:
         touched = np.zeros((N, N), dtype=bool)
         touched[i[is_profile] % N, j[is_profile] % N] = touched[j[is_profile] % N, i[is_profile] % N] = True
         jacobians = ca.sparsify(self._u(self.node.derivatives(self._squares)))
-        products = ca.vertcat(self._jacobians[0], jacobians) if is_condensed else jacobians
+        products = jacobians if stiffness is None else ca.vertcat(self._jacobians[0], jacobians)
         k, at = _triplet(products)
         depends = np.zeros((products.shape[0], N), dtype=bool)
         depends[k[at < U], at[at < U] % N] = True
@@ -329,8 +331,8 @@ class NodeKernels:
         by_profiles = full[:U, :U]
         timed = products @ self._rates if by_T else ca.SX(products.shape[0], 0)
         others = ca.horzcat(timed, products[:, U + 1 :])
-        if is_condensed:
-            weights = ca.vertcat(self._weights["barrier"], ca.repmat(2 * self._weights["weight"], jacobians.shape[0]))
+        if stiffness is not None:
+            weights = ca.vertcat(stiffness, ca.repmat(2 * self.weights["weight"], jacobians.shape[0]))
             weighted = ca.diag(weights) @ ca.horzcat(products[:, :U], others)
             by_profiles += products[:, :U].T @ weighted[:, :U]
             mixed += products[:, :U].T @ weighted[:, U:]
@@ -342,42 +344,10 @@ class NodeKernels:
             for e in range(D)
         ]
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
-        if self._squares.numel() and not is_condensed:
+        if self._squares.numel() and stiffness is None:
             by_rates = [ca.vec(jacobians[:, d * N : (d + 1) * N].T) / T**d for d in range(D)]
             outputs["squares"] = ca.vertcat(*by_rates, ca.vec(others.T))
         return outputs, [blocks]
-
-    def products(self, by_T: bool) -> tuple[Call, Call]:
-        """Return the kernels of J times a change and of J^T times rows, both given the results of ``jacobian``.
-
-        A change is in "change" (orders x N, then T, then numbers), and rows are in "given" (m,). The "result" is (m,)
-        or (orders x N, T, numbers).
-        """
-        if by_T in self._products:
-            return self._products[by_T]
-        pairs, timed, entries, _ = self.jacobian(by_T)
-        N, D, count = self.count, self.orders, self.node.numbers.numel()
-        J = ca.SX.sym("J", D * pairs.shape[1]), ca.SX.sym("by_T", len(timed)), ca.SX.sym("by_number", entries.shape[1])
-        change, rows = ca.SX.sym("change", D * N + by_T + count), ca.SX.sym("given", self.m)
-        orders = np.arange(D)[:, None]
-        at_rows = [*np.tile(pairs[0], D), *timed, *entries[0]]
-        at_columns = [*(pairs[1] + orders * N).ravel(), *[D * N] * len(timed), *(D * N + by_T + entries[1])]
-        index = ca.DM.triplet(at_rows, at_columns, np.arange(len(at_rows), dtype=float), self.m, change.numel())
-        order = np.array(index.nonzeros(), dtype=int).tolist()
-        matrix = ca.SX(index.sparsity(), ca.vertcat(*J)[order])
-        inputs = {name: symbol for name, symbol in zip(("rows", "timed", "shared"), J, strict=True) if symbol.numel()}
-
-        def made(name: str, key: str, other: ca.SX, result: ca.SX) -> Call:
-            keys = [*inputs, key]
-            function = ca.Function(name, [*inputs.values(), other], [ca.densify(result)], keys, ["result"])
-            kernel = self._kernels.kernel(f"{name} {by_T}", lambda: function, _vectors, quick=True)
-            return lambda **values: {"result": kernel(*(values[key] for key in keys))}
-
-        both = (
-            made("times", "change", change, matrix @ change),
-            made("transposed_times", "given", rows, matrix.T @ rows),
-        )
-        return self._products.setdefault(by_T, both)
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""

@@ -1,0 +1,175 @@
+"""The kernels of the rows of one node in an interior-point method: dynamics and barrier arithmetic together.
+
+The rows h of a node have slacks s with bounds. The method condenses its linear equations to the variables of the
+motion, so that it needs sums over the rows: J^T times rows, the condensed matrix, the largest fractions of distances and
+multipliers that a step takes away. The kernels compute these for a node, and only these leave the registers.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Indices
+from torsor.motion.transcription.node_kernels import Call, Made, NodeKernels
+from torsor.optimisation.barrier import CORRECTORS, Bounded
+
+
+class BarrierKernels:
+    """The kernels of the rows of a node; ``by_T`` states whether the duration is a variable.
+
+    "jacobian" is the array of the nonzero derivatives of the rows in (B c, T, numbers), and "inverse" the inverse scales
+    of the rows. k changes of these variables are the arrays "changes" (orders, k, N) and "specials" (k, T and numbers).
+    Derivatives that are pulled back to them are "pulled" and "pulled_specials", in the same order.
+    """
+
+    def __init__(self, own: NodeKernels, by_T: bool):
+        self.own, self._by_T = own, by_T
+        self.count = int(by_T) + int(own.node.numbers.numel())  # special variables
+        self._at = Bounded(own.m)
+        self._symbols = {name: ca.SX.sym(name, own.m) for name in ("u", "inverse", "off", "predictor", "ds")}
+        self._symbols |= {name: ca.SX.sym(name) for name in ("mu", "corrector", "length", "dual")}
+
+    def _some(self, *names: str) -> dict[str, ca.SX]:
+        return {name: self._symbols[name] for name in names}
+
+    @cached_property
+    def _pattern(self) -> tuple[Indices, Indices]:
+        """Rows and columns of the entries of "jacobian"."""
+        pairs, timed, entries, _ = self.own.jacobian(self._by_T)
+        D, N, U = self.own.orders, self.own.count, self.own.profiles
+        columns = (pairs[1] + np.arange(D)[:, None] * N).ravel(), np.full(len(timed), U), U + self._by_T + entries[1]
+        return np.concatenate([np.tile(pairs[0], D), timed, entries[0]]), np.concatenate(columns)
+
+    @cached_property
+    def _jacobian(self) -> tuple[ca.SX, ca.SX]:
+        """The symbol "jacobian", and the matrix (m x variables) with its entries."""
+        symbol = ca.SX.sym("jacobian", len(self._pattern[0]))
+        return symbol, self._matrix(symbol)
+
+    def _matrix(self, entries: ca.SX) -> ca.SX:
+        (rows, columns), shape = self._pattern, (self.own.m, self.own.profiles + self.count)
+        index = ca.DM.triplet(rows.tolist(), columns.tolist(), np.arange(len(rows), dtype=float), *shape)
+        return ca.SX(index.sparsity(), entries[np.array(index.nonzeros(), dtype=int).tolist()])
+
+    def _changes(self, k: int) -> tuple[dict[str, ca.SX], list[ca.SX]]:
+        """Return the inputs of k changes, and each change as a column."""
+        D, N = self.own.orders, self.own.count
+        inputs = {"changes": ca.SX.sym("changes", D * k * N), "specials": ca.SX.sym("specials", k * self.count)}
+        columns = []
+        for j in range(k):
+            parts = [inputs["changes"][(d * k + j) * N : (d * k + j + 1) * N] for d in range(D)]
+            columns.append(ca.vertcat(*parts, inputs["specials"][j * self.count : (j + 1) * self.count]))
+        return inputs, columns
+
+    def _pulled(self, columns: Sequence[ca.SX]) -> dict[str, ca.SX]:
+        """Return the outputs of columns of derivatives."""
+        D, N, U = self.own.orders, self.own.count, self.own.profiles
+        columns = [ca.densify(column) for column in columns]
+        pulled = [column[d * N : (d + 1) * N] for d in range(D) for column in columns]
+        return {"pulled": ca.vertcat(*pulled), "pulled_specials": ca.vertcat(*(column[U:] for column in columns))}
+
+    def _name(self, name: str) -> str:
+        return f"barrier_{name}" if self._by_T else f"barrier_{name}_given_T"
+
+    @cached_property
+    def point(self) -> tuple[Indices, Call]:
+        """The blocks of the condensed matrix, and the kernel of a point.
+
+        It returns the "jacobian", the residuals "off" (m,) of h - s = 0, the condensed matrix ("blocks", "mixed",
+        "corner"), four derivatives (of the integral, J^T u, J^T (stiffness off) and J^T repulsion), and "totals": the
+        sums of products, multipliers z, |u| and repulsion off, the largest |off|, derivative of the Lagrangian with respect to
+        s and product, and the smallest product.
+        """
+        at, own = self._at, self.own
+        u, inverse = self._symbols["u"], self._symbols["inverse"]
+
+        def make() -> Made:
+            parts, _ = own.make_jacobian(self._by_T)
+            entries = ca.vertcat(parts["rows"], parts["timed"], parts["shared"])
+            jacobian = entries * inverse[self._pattern[0].tolist()]
+            J = self._matrix(jacobian)
+            off = own.node.value(own.rows_expression) * inverse - at.w
+            condensed, patterns = own.make_hessian(self._by_T, at.stiffness * inverse**2)
+            columns = [own.weights["weight"] * parts["cost"]]
+            columns += [J.T @ values for values in (u, at.stiffness * off, at.repulsion)]
+            total, most, least = at.products()
+            sums = [total, ca.sum1(at.z_low + at.z_high), ca.sum1(ca.fabs(u)), ca.dot(at.repulsion, off)]
+            largest = [ca.mmax(ca.fabs(off)), ca.mmax(ca.fabs(at.z_high - at.z_low - u)), most]
+            outputs = {"jacobian": jacobian, "off": off} | condensed | self._pulled(columns)
+            return outputs | {"totals": ca.vertcat(*sums, *largest, least)}, patterns
+
+        more = own.weights | self._some("u", "inverse") | at.inputs
+        (blocks,), call = own.kernel(self._name("point"), more, make)
+        return blocks, call
+
+    def _of_jacobian(self, name: str, more: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> Call:
+        """Return a kernel that takes the "jacobian" and no inputs of the node."""
+        inputs = {"jacobian": self._jacobian[0]} | more
+        return self.own.kernel(self._name(name), inputs, lambda: (outputs, []), at_node=False)[1]
+
+    @cached_property
+    def predicted(self) -> Call:
+        """The changes "ds" (2, m) without a barrier and for a unit barrier, given those of the variables and "off".
+
+        It also pulls back the gradient of the second-order products, and returns "totals": the two sums of
+        ``product_changes``, and the largest fractions of distances and multipliers that the first step takes away.
+        """
+        at, J, zero = self._at, self._jacobian[1], ca.SX(0)
+        inputs, (first, second) = self._changes(2)
+        ds, unit = J @ first + self._symbols["off"], ca.densify(J @ second)
+        totals = ca.vertcat(*at.product_changes(ds), *at.ratios(ds, ds, zero, zero))
+        outputs = {"ds": ca.vertcat(ds, unit)} | self._pulled([J.T @ at.bend(ds)]) | {"totals": totals}
+        return self._of_jacobian("prediction", self._some("off") | at.inputs | inputs, outputs)
+
+    @cached_property
+    def ratios(self) -> Call:
+        """The largest fractions that steps take away, "totals" (2, correctors), and the second-order "ds" (m,)."""
+        at, J, m, mu = self._at, self._jacobian[1], self.own.m, self._symbols["mu"]
+        inputs, (change,) = self._changes(1)
+        steps, correctors = ca.SX.sym("steps", 2 * m), ca.SX.sym("correctors", CORRECTORS)
+        predictor, second = steps[:m], ca.densify(J @ change)
+        both = [
+            at.ratios(predictor + mu * steps[m:] + correctors[k] * second, predictor, mu, correctors[k])
+            for k in range(CORRECTORS)
+        ]
+        totals = ca.vertcat(*(primal for primal, _ in both), *(dual for _, dual in both))
+        more = at.inputs | inputs | {"steps": steps, "correctors": correctors} | self._some("mu")
+        return self._of_jacobian("ratios", more, {"ds": second, "totals": totals})
+
+    @cached_property
+    def corrected(self) -> tuple[Call, Call]:
+        """J^T times the rows of a step with other residuals "off", and its "ds" with its largest fractions."""
+        at, J, names = self._at, self._jacobian[1], ("off", "predictor", "mu", "corrector")
+        off, predictor, mu, corrector = (self._symbols[name] for name in names)
+        rows = at.stiffness * off + mu * at.repulsion + corrector * at.bend(predictor)
+        inputs, (change,) = self._changes(1)
+        ds, more = J @ change + off, self._some(*names) | at.inputs
+        outputs = {"ds": ds, "totals": ca.vertcat(*at.ratios(ds, predictor, mu, corrector))}
+        return (
+            self._of_jacobian("correction", more, self._pulled([J.T @ rows])),
+            self._of_jacobian("corrected", more | inputs, outputs),
+        )
+
+    @cached_property
+    def moved(self) -> Call:
+        """The slacks "w" and multipliers after a step, the integrand "cost", and "totals".
+
+        These are the sums of |h - s| and of the logarithms of the distances, the largest violation of h, and the
+        largest relative change of s.
+        """
+        at, own, names = self._at, self.own, ("u", "inverse", "predictor", "ds", "mu", "corrector", "length", "dual")
+        u, inverse, predictor, ds, mu, corrector, length, dual = (self._symbols[name] for name in names)
+
+        def make() -> Made:
+            w, z_low, z_high = at.moved(ds, predictor, mu, corrector, length, dual)
+            h = own.node.value(own.rows_expression) * inverse
+            du = at.multiplier_step(u, ds, predictor, mu, corrector)
+            outside = ca.fmax(ca.fmax(at.low - h, h - at.high), 0)
+            change = ca.fabs(ds) / (1 + ca.fabs(at.w))
+            totals = [ca.sum1(ca.fabs(h - w)), at.logs(w), ca.mmax(outside), ca.mmax(change)]
+            outputs = {"w_new": w, "u_new": u + length * du, "z_low_new": z_low, "z_high_new": z_high}
+            return outputs | {"cost": own.node.value(own.cost_expression), "totals": ca.vertcat(*totals)}, []
+
+        return own.kernel(self._name("move"), self._some(*names) | at.inputs, make)[1]

@@ -1,0 +1,88 @@
+"""The arithmetic of bounds in a primal-dual interior-point method, as CasADi expressions.
+
+An entry w of the variables or slacks has a lower and an upper bound with multipliers z. A bound that does not exist is
+``FAR`` away, and its multiplier is 0. With the inverse distances b from the bounds (0 if there is none), a Newton step
+dw with barrier parameter mu changes a multiplier by
+
+    dz = mu b - c second b - z dw b - z      second = p dz_p,  dz_p = -z (1 + p b)
+
+at a lower bound, where p is the step without a barrier, and c the weight of the second-order products; at an upper
+bound, dw and p have the other sign.
+"""
+
+import casadi as ca
+
+FAR = 1e30  # distance of a bound that does not exist
+CORRECTORS = 4  # weights of the second-order products that are tried
+MIN_BOUND_DISTANCE = 1e-15  # smallest relative distance from a bound, against rounding
+
+
+class Bounded:
+    """Symbols (m x 1) of entries w, their bound multipliers and their bounds."""
+
+    def __init__(self, m: int):
+        self.inputs = {name: ca.SX.sym(name, m) for name in ("w", "z_low", "z_high", "low", "high")}
+        self.w, self.z_low, self.z_high, self.low, self.high = self.inputs.values()
+        self.has_low, self.has_high = self.low > -FAR / 2, self.high < FAR / 2
+        self.below, self.above = self.w - self.low, self.high - self.w
+        self.by_low, self.by_high = self.has_low / self.below, self.has_high / self.above
+        self.stiffness = self.z_low * self.by_low + self.z_high * self.by_high
+        self.repulsion = self.by_high - self.by_low  # gradient of the barrier for a unit barrier parameter
+
+    def products(self) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return the sum, the largest and the smallest of the products of distances and multipliers."""
+        low, high = self.below * self.z_low, self.above * self.z_high
+        least = ca.fmin(ca.if_else(self.has_low, low, FAR), ca.if_else(self.has_high, high, FAR))
+        return ca.sum1(low + high), ca.mmax(ca.fmax(low, high)), ca.mmin(least)
+
+    def logs(self, w: ca.SX) -> ca.SX:
+        """Return the sum of the logarithms of the distances of new entries from their bounds."""
+        return ca.sum1(self.has_low * ca.log(w - self.low) + self.has_high * ca.log(self.high - w))
+
+    def bend(self, predictor: ca.SX) -> ca.SX:
+        """Return the gradient of the second-order products of a step without a barrier."""
+        low, high = self._predicted(predictor)
+        return predictor * (low * self.by_low + high * self.by_high)
+
+    def product_changes(self, predictor: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the sums of z d(gap) and of d(gap) dz along a step without a barrier.
+
+        The third part of the change, gap dz, is minus the products themselves minus the first of these.
+        """
+        low, high = self._predicted(predictor)
+        return ca.sum1(predictor * (self.z_low - self.z_high)), ca.sum1(predictor * (low - high))
+
+    def _predicted(self, predictor: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the changes of the multipliers along a step without a barrier."""
+        return -self.z_low * (1 + predictor * self.by_low), -self.z_high * (1 - predictor * self.by_high)
+
+    def taken(self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the fractions of the multipliers that a step takes away."""
+        results = []
+        sides = ((self.z_low, self.by_low, 1), (self.z_high, self.by_high, -1))
+        for z, by, sign in sides:
+            second = corrector * predictor * (1 + sign * predictor * by)
+            results.append(ca.if_else(z > 0, 1 + by * (sign * (dw - second) - mu / z), 0))
+        return results[0], results[1]
+
+    def ratios(self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the largest fractions of the distances and of the multipliers that a step takes away."""
+        primal = ca.mmax(ca.fmax(-dw * self.by_low, dw * self.by_high))
+        return primal, ca.mmax(ca.fmax(*self.taken(dw, predictor, mu, corrector)))
+
+    def moved(
+        self, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX, length: ca.SX, dual: ca.SX
+    ) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """Return w and z after a step, with the multipliers clipped to fit the distances."""
+        quarter = (self.high - self.low) / 4
+        least = self.low + ca.fmin(MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(self.low)), quarter)
+        most = self.high - ca.fmin(MIN_BOUND_DISTANCE * ca.fmax(1, ca.fabs(self.high)), quarter)
+        w = ca.fmin(ca.fmax(self.w + length * dw, least), most)
+        low, high = self.taken(dw, predictor, mu, corrector)
+        sides = ((self.z_low, low, self.has_low / (w - self.low)), (self.z_high, high, self.has_high / (self.high - w)))
+        z = [ca.fmin(ca.fmax(z - dual * part * z, 1e-10 * mu * by), 1e10 * mu * by) for z, part, by in sides]
+        return w, z[0], z[1]
+
+    def multiplier_step(self, u: ca.SX, dw: ca.SX, predictor: ca.SX, mu: ca.SX, corrector: ca.SX) -> ca.SX:
+        """Return the change of the multipliers u of h - s = 0 that belongs to a change dw of the slacks."""
+        return self.stiffness * dw - u + mu * self.repulsion + corrector * self.bend(predictor)
