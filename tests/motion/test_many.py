@@ -9,7 +9,8 @@ from torsor.library import two_link
 from torsor.motion.many import with_case
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Settings
-from torsor.optimisation.batched import solve_batch
+from torsor.optimisation.barrier import FAR
+from torsor.optimisation.batched import Rows, solve_batch
 
 ARMS = {
     "two-link-time": {"points": 8},
@@ -37,23 +38,33 @@ def test_values_and_derivatives_of_a_batch_are_those_of_each_program(name):
     program = motion.PROBLEMS[name](**ARMS[name]).program
     rng = np.random.default_rng(1)
     x = np.clip(rng.uniform(0.4, 0.6, (3, program.n)), program.lower, program.upper)
-    multipliers, barrier = rng.normal(size=(3, program.m)), rng.uniform(0.0, 2.0, (3, program.m))
-    change, weight = rng.normal(size=(3, program.n)), rng.uniform(0.5, 2.0, 3)
+    weight, curvature = rng.uniform(0.5, 2.0, 3), np.array([1.0, 0.5, 0.0])
     cases = Cases.of([program] * 3)
-    f, rows = cases.value(x)
-    at = cases.linearised(x)
-    results = at.gradient, at.times(change), at.transposed_times(multipliers)
-    condensed = at.condensed(multipliers, barrier, weight)
+    low, high = cases.row_bounds
+    w = rng.uniform(np.maximum(low, -2.0), np.minimum(high, 2.0))
+    z_low, z_high = (rng.uniform(0.1, 2.0, w.shape) * (np.abs(side) < FAR) for side in (low, high))
+    rows = Rows(w, rng.normal(size=w.shape), z_low, z_high)
+    f, h = cases.value(x)
+    point = cases.point(x, rows, weight, curvature)
+    by_low, by_high = (np.where(np.abs(side) < FAR, 1 / np.abs(w - side), 0.0) for side in (low, high))
+    stiffness, repulsion = z_low * by_low + z_high * by_high, by_high - by_low
     for k in range(3):
         gradient, entries = program.jacobian(x[k])
         J = np.zeros((program.m, program.n))
         np.add.at(J, program.structure, entries)
-        expected = program.hessian(x[k], multipliers[k], weight[k]) + J.T @ (barrier[k][:, None] * J)
-        pairs = zip(results, (gradient, J @ change[k], J.T @ multipliers[k]), strict=True)
-        for own, alone in (*((batch[k], one) for batch, one in pairs), (condensed[k], expected)):
+        hessian = program.hessian(x[k], curvature[k] * rows.u[k], weight[k])
+        pairs = (
+            (f[k], program.value(x[k])[0]),
+            (h[k], program.value(x[k])[1]),
+            (point.gradient[k], weight[k] * gradient),
+            (point.multiplied[k], J.T @ rows.u[k]),
+            (point.pushed[k], J.T @ (stiffness[k] * (h[k] - w[k]))),
+            (point.repelled[k], J.T @ repulsion[k]),
+            (point.matrix[k], hessian + J.T @ (stiffness[k][:, None] * J)),
+            (point.totals.slope[k], repulsion[k] @ (h[k] - w[k])),
+        )
+        for own, alone in pairs:
             np.testing.assert_allclose(own, alone, rtol=0, atol=1e-12 * np.abs(alone).max())
-        np.testing.assert_allclose(f[k], program.value(x[k])[0], rtol=1e-14)
-        np.testing.assert_allclose(rows[k], program.value(x[k])[1], rtol=1e-12, atol=1e-12)
 
 
 def test_solutions_of_a_batch_are_those_of_each_case_alone():

@@ -200,7 +200,8 @@ def _solve_group(
         state = SolveState(problem, own, start, outcome.x, None, began, solution)
         if not is_convex:
             state = leave_saddle(state)
-        state = refine_points(state)
+        if settings.refine is not False and any(phase.is_refinable for phase in problem.stages):
+            state = refine_points(state)
         if worst > BETWEEN or state.result is not solution:
             state = mark_between_nodes(state)
         assert state.result is not None

@@ -48,7 +48,7 @@ from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTH = 16  # cases in work at a time: their arrays fit into the cache of a core
+WIDTH = 32  # cases in work at a time: their arrays fit into the cache of a core
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
 
@@ -175,7 +175,7 @@ class BatchedPrograms(Protocol):
         """Return f (B,) and the rows (B, m) at x (B, n)."""
 
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> RowPoint:
-        """Return the rows at x (B, n), with f multiplied by ``weight`` and the rows' curvature by ``curvature`` (B,)."""
+        """Return the rows at x (B, n); f is multiplied by ``weight``, the curvature of the rows by ``curvature`` (B,)."""
 
     def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""
@@ -294,6 +294,18 @@ class _State:
     def bounded(self) -> tuple[Array, ...]:
         """The first inputs of the kernels of the variables."""
         return self.x, self.z_low, self.z_high, self.low, self.high
+
+    def values(self) -> dict[str, Array]:
+        """Return the arrays that a step changes; those of the rows have names with a space."""
+        names = ("x", "z_low", "z_high", "f", "theta", "logs", "violation")
+        rows = {f"rows {name}": own for name, own in self.rows._asdict().items()}
+        return {name: getattr(self, name) for name in names} | rows
+
+    def with_values(self, values: dict[str, Array]) -> "_State":
+        """Return the state with other arrays of ``values``."""
+        rows = Rows(*(values[f"rows {name}"] for name in Rows._fields))
+        own: dict[str, Any] = {name: array for name, array in values.items() if " " not in name}
+        return replace(self, rows=rows, **own)
 
     def take(self, kept: Indices) -> "_State":
         """Return some of the cases."""
@@ -476,31 +488,30 @@ class _Search:
         dx = np.concatenate([first, second[:, None]], axis=1)
         slopes = point.slopes(dx)
         slopes[1][:, 0] += point.rows.totals.slope
-        share, mu, slot, is_open = state.share, monotone, np.zeros(B, dtype=int), np.ones(B, dtype=bool)
-        while True:
+        corrector = is_free.astype(float)  # near 1 where the step is long, which is where the gap shrinks
+        share, mu, is_open = state.share, monotone, np.ones(B, dtype=bool)
+        while is_open.any():
             floor = np.maximum(least, share * np.abs(objective) / state.count)
             lowered = self._lowered(point, monotone, floor, ~is_free & is_open)
             filters = filters.cleared(lowered != monotone)
             monotone = lowered
             adaptive = np.clip(wanted, floor, np.maximum(floor, state.most))
             mu = np.where(is_open, np.where(is_free, adaptive, monotone), mu)
-            # (B, correctors, 3): the step without a barrier, with a unit one, and of the second-order products
-            ways = np.stack([np.ones_like(correctors), np.broadcast_to(mu[:, None], correctors.shape), correctors], axis=2)
-            ratios = point.rows.ratios(second, mu, correctors)
-            own = _kernel(_variable_ratios)(
-                *(values[:, None] for values in state.bounded), ways @ dx, predictor[:, None], mu[:, None, None],
-                correctors[..., None],
-            )  # fmt: skip
-            primal, dual = (np.maximum(row, entry.max(axis=-1)) for row, entry in zip(ratios, own, strict=True))
-            product = _length(primal, MAX_BOUND_FRACTION) * _length(dual, MAX_BOUND_FRACTION)
-            slot = np.where(is_open, np.argmax(product, axis=1), slot)
-            chosen = ways[np.arange(B), slot]
-            decrease = np.abs((chosen * (slopes[0] + mu[:, None] * slopes[1])).sum(axis=1))
+            ways = np.stack([np.ones(B), mu, corrector], axis=1)
+            decrease = np.abs((ways * (slopes[0] + mu[:, None] * slopes[1])).sum(axis=1))
             is_settled = (point.curvature >= 1.0) & (decrease <= SETTLED_DECREASE * share * np.abs(objective))
             is_open &= is_settled & (floor > least)
-            if not is_open.any():
-                break
             share = np.where(is_open, share * GAP_FACTOR, share)
+        # (B, correctors, 3): the step without a barrier, with a unit one, and of the second-order products
+        ways = np.stack([np.ones_like(correctors), np.broadcast_to(mu[:, None], correctors.shape), correctors], axis=2)
+        ratios = point.rows.ratios(second, mu, correctors)
+        own = _kernel(_variable_ratios)(
+            *(values[:, None] for values in state.bounded), ways @ dx, predictor[:, None], mu[:, None, None],
+            correctors[..., None],
+        )  # fmt: skip
+        primal, dual = (np.maximum(row, entry.max(axis=-1)) for row, entry in zip(ratios, own, strict=True))
+        slot = np.argmax(_length(primal, MAX_BOUND_FRACTION) * _length(dual, MAX_BOUND_FRACTION), axis=1)
+        chosen = ways[np.arange(B), slot]
         filters = filters.cleared(is_free)
         point.state = replace(state, mu=mu, is_free=is_free, share=share, filter=filters, past=past)
         step = _Step((chosen[:, None] @ dx)[:, 0], predictor, bend, point.rows.step(mu, chosen[:, 2]))
@@ -524,10 +535,7 @@ class _Search:
         total = slope[0][:, 0] + mu * (slope[1][:, 0] + point.rows.totals.slope)
         start = _Start(state.theta, state.f - mu * state.logs, total)
         primal, dual = (_length(ratio, nearest) for ratio in ratios)
-        names = ("x", "z_low", "z_high", "f", "theta", "logs", "violation")
-        new = {name: getattr(state, name).copy() for name in names} | {
-            f"rows {name}": values.copy() for name, values in state.rows._asdict().items()
-        }
+        new = {name: values.copy() for name, values in state.values().items()}
         length, filters, ok = primal.copy(), state.filter, np.zeros(B, dtype=bool)
         todo, stills, is_first = np.ones(B, dtype=bool), state.stills, True
         final = primal.copy()
@@ -564,10 +572,8 @@ class _Search:
                 todo[at] = False
         ok &= stills < MAX_STILL_STEPS
         shorts = np.where(final < SHORT_STEP, state.shorts + 1, 0)
-        moved = {name: values for name, values in new.items() if " " not in name}
-        rows = Rows(*(new[f"rows {name}"] for name in Rows._fields))
-        counts = {"shorts": shorts, "stills": stills, "iterations": state.iterations + 1}
-        return ok, replace(state, **moved, rows=rows, filter=filters, **counts)
+        state = replace(state, filter=filters, shorts=shorts, stills=stills, iterations=state.iterations + 1)
+        return ok, state.with_values(new)
 
     def _moved(self, state: _State, step: "_Step", at: Indices, length: Array, dual: Array) -> "_Moved":
         """Return the points of some cases after their steps."""
@@ -635,9 +641,7 @@ class _Search:
 
     def _error_at(self, state: _State, at: Indices, trial: "_Moved") -> Array:
         """Return the errors of the barrier problems of some cases at their trial points."""
-        moved = {name: values for name, values in trial.values.items() if " " not in name}
-        rows = Rows(*(trial.values[f"rows {name}"] for name in Rows._fields))
-        state = replace(state.take(at), **moved, rows=rows)
+        state = state.take(at).with_values(trial.values)
         return _Point(state, self._active.take(at), np.ones(len(at))).error(state.mu)
 
 
@@ -686,7 +690,7 @@ def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags, 
 
 
 class _Step(NamedTuple):
-    """Steps dx (B, n), the step without a barrier, the second-order gradient of the bounds, and the step of the rows."""
+    """Steps dx (B, n), those without a barrier, the second-order gradient of the bounds, and the steps of the rows."""
 
     dx: Array
     predictor: Array
@@ -787,7 +791,9 @@ class _Newton:
     def first(self) -> Array:
         """Return dx (B, 2, n) without a barrier, and the change that a unit barrier parameter adds."""
         point = self.point
-        return self.solved(-np.stack([point.gradient + point.rows.pushed, point.repulsion + point.rows.repelled], axis=1))
+        return self.solved(
+            -np.stack([point.gradient + point.rows.pushed, point.repulsion + point.rows.repelled], axis=1)
+        )
 
     def corrected(self, step: _Step, off: Array) -> tuple[_Step, tuple[Array, Array]]:
         """Return the step with other residuals (B, m) of the slack equations, and the ratios of the rows."""

@@ -1,8 +1,8 @@
 """The kernels of the rows of one node in an interior-point method: dynamics and barrier arithmetic together.
 
 The rows h of a node have slacks s with bounds. The method condenses its linear equations to the variables of the
-motion, so that it needs sums over the rows: J^T times rows, the condensed matrix, the largest fractions of distances and
-multipliers that a step takes away. The kernels compute these for a node, and only these leave the registers.
+motion, so that it needs sums over the rows: J^T times rows, the condensed matrix, the largest fractions of distances
+and multipliers that a step takes away. The kernels compute these for a node.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from torsor.optimisation.barrier import CORRECTORS, Bounded
 class BarrierKernels:
     """The kernels of the rows of a node; ``by_T`` states whether the duration is a variable.
 
-    "jacobian" is the array of the nonzero derivatives of the rows in (B c, T, numbers), and "inverse" the inverse scales
-    of the rows. k changes of these variables are the arrays "changes" (orders, k, N) and "specials" (k, T and numbers).
-    Derivatives that are pulled back to them are "pulled" and "pulled_specials", in the same order.
+    "jacobian" is the array of the nonzero derivatives of the rows with respect to (B c, T, numbers), and "inverse" the
+    inverse scales of the rows. k changes of these variables are the arrays "changes" (orders, k, N) and "specials" (k,
+    T and numbers). Derivatives that are pulled back to them are "pulled" and "pulled_specials", in the same order.
     """
 
     def __init__(self, own: NodeKernels, by_T: bool):
@@ -78,15 +78,18 @@ class BarrierKernels:
         """The blocks of the condensed matrix, and the kernel of a point.
 
         It returns the "jacobian", the residuals "off" (m,) of h - s = 0, the condensed matrix ("blocks", "mixed",
-        "corner"), four derivatives (of the integral, J^T u, J^T (stiffness off) and J^T repulsion), and "totals": the
-        sums of products, multipliers z, |u| and repulsion off, the largest |off|, derivative of the Lagrangian with respect to
-        s and product, and the smallest product.
+        "corner"), four derivatives (of the integral, J^T u, J^T (stiffness off) and J^T repulsion), and "totals", which
+        are the fields of ``optimisation.batched.RowTotals``.
         """
         at, own = self._at, self.own
         u, inverse = self._symbols["u"], self._symbols["inverse"]
 
         def make() -> Made:
             parts, _ = own.make_jacobian(self._by_T)
+            if not own.m:  # only costs
+                condensed, patterns = own.make_hessian(self._by_T, ca.SX(0, 1))
+                columns = [own.weights["weight"] * parts["cost"], *[ca.SX.zeros(parts["cost"].shape)] * 3]
+                return condensed | self._pulled(columns), patterns
             entries = ca.vertcat(parts["rows"], parts["timed"], parts["shared"])
             jacobian = entries * inverse[self._pattern[0].tolist()]
             J = self._matrix(jacobian)

@@ -23,7 +23,7 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
     """Return a key that is equal for programs that can be solved in one batch; None if a program cannot be batched."""
     is_closed = any(batch.kernels.node.model.is_closed for batch in program.batches)
     has_equations = bool((program.row_lower == program.row_upper).any() or (program.lower == program.upper).any())
-    if program.rates or is_closed or has_equations or program.linear.m or not program.n:
+    if program.rates or is_closed or has_equations or program.linear.m or not program.n or not program.m:
         return None
     layouts = tuple(
         (phase.columns.tobytes(), phase.duration, phase.ticks, *((s.degree, s.inner.tobytes()) for s in phase.splines))
@@ -117,13 +117,11 @@ class Cases:
     @cached_property
     def row_bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds (B, m) of all rows."""
-        sides = []
-        for side in range(2):
-            parts = [
-                np.tile(own[:, side], len(batch.s)) for batch, own in zip(self.program.batches, self.bounds, strict=True)
-            ]
-            sides.append(np.concatenate(parts, axis=1))
-        return sides[0], sides[1]
+        pairs = list(zip(self.program.batches, self.bounds, strict=True))
+        low, high = (
+            np.concatenate([np.tile(own[:, side], len(batch.s)) for batch, own in pairs], axis=1) for side in range(2)
+        )
+        return low, high
 
     def value(self, x: Array) -> tuple[Array, Array]:
         """Return f (B,) and the scaled rows (B, m) at x (B, n)."""
@@ -144,6 +142,9 @@ class Cases:
         scalars = {"mu": step.mu[:, None], "corrector": step.corrector[:, None]}
         scalars |= {"length": length[:, None], "dual": dual[:, None]}
         for nodes, first, last in self.parts:
+            if not nodes.batch.m:
+                f += nodes.value(x)[1]
+                continue
             at = slice(first, last)
             inputs = nodes.inputs(x) | nodes.rows(rows, at) | nodes.bounds | scalars
             inputs |= {"predictor": nodes.shaped(step.predictor[:, at]), "ds": nodes.shaped(step.ds[:, at])}
@@ -152,9 +153,9 @@ class Cases:
             names = ("w_new", "u_new", "z_low_new", "z_high_new")
             parts.append(Rows(*(result[name].reshape(len(x), -1) for name in names)))
             totals.append(result["totals"])
-        theta, logs = (sum(own[..., k].sum(axis=1) for own in totals) for k in range(2))
-        violation, change = (np.max([own[..., k].max(axis=1) for own in totals], axis=0) for k in (2, 3))
-        return Trial(_joined(parts), self.program.factor * f, theta, logs, violation, change)
+        all_ = np.concatenate(totals, axis=1)
+        sums, largest = all_[..., :2].sum(axis=1).T, all_[..., 2:].max(axis=1).T
+        return Trial(_joined(parts), self.program.factor * f, *sums, *largest)
 
     @cached_property
     def parts(self) -> list[tuple["Nodes", int, int]]:
@@ -206,7 +207,8 @@ class Nodes:
         """Return the inputs of the node at x (B, n)."""
         if self._last[0] is not x:
             cases, batch = self._cases, self.batch
-            w = self.rates(self._points(x, cases.known[batch.phase])).reshape(len(x), len(batch.s), batch.chain.orders, -1)
+            rates = self.rates(self._points(x, cases.known[batch.phase]))
+            w = rates.reshape(len(x), len(batch.s), batch.chain.orders, -1)
             T = cases.duration(batch.phase, x)
             inputs = {f"y_{d}": w[:, :, d] / T[:, None, None] ** d if d else w[:, :, 0] for d in range(w.shape[2])}
             numbers = list(cases.program.layout.numbers.values())
@@ -222,12 +224,13 @@ class Nodes:
 
     def changes(self, dx: Array) -> dict[str, Array]:
         """Return the inputs for k changes (B, k, n) of the variables."""
-        B, k = dx.shape[:2]
+        (B, k), K = dx.shape[:2], len(self.batch.s)
         points = self._points(dx, None)  # (B, k, P, N)
-        wide = self.rates(points.swapaxes(1, 2).reshape(B, points.shape[2], -1)) if len(self.batch.chain.groups) == 1 else None
-        if wide is None:
-            own = self.rates(points).reshape(B, k, len(self.batch.s), self.batch.chain.orders, -1)
-            wide = np.moveaxis(own, 1, 3).reshape(B, len(self.batch.s), -1)
+        if len(self.batch.chain.groups) == 1:
+            wide = self.rates(points.swapaxes(1, 2).reshape(B, points.shape[2], -1))
+        else:
+            own = self.rates(points).reshape(B, k, K, self.batch.chain.orders, -1)
+            wide = np.moveaxis(own, 1, 3).reshape(B, K, -1)
         return {"changes": wide, "specials": dx[:, :, self.batch.others].reshape(B, 1, -1)}
 
     def pulled(self, results: dict[str, Array], k: int) -> Array:
@@ -291,12 +294,14 @@ class CasesPoint(RowPoint):
             result = nodes.batch.barrier.point[1](**inputs)
             nodes.add_condensed(result, self.matrix)
             total += nodes.pulled(result, 4)
-            totals.append(result["totals"])
-            self._results.append({"jacobian": result["jacobian"], "off": result["off"]})
+            if nodes.batch.m:
+                totals.append(result["totals"])
+                self._results.append({"jacobian": result["jacobian"], "off": result["off"]})
         self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
-        sums = [sum(own[..., k].sum(axis=1) for own in totals) for k in range(4)]
-        largest = [np.max([own[..., k].max(axis=1) for own in totals], axis=0) for k in range(4, 7)]
-        self.totals = RowTotals(*sums, *largest, np.min([own[..., 7].min(axis=1) for own in totals], axis=0))
+        all_ = np.concatenate(totals, axis=1)  # all nodes
+        products, z, u, slope = all_[..., :4].sum(axis=1).T
+        off, dual, most = all_[..., 4:7].max(axis=1).T
+        self.totals = RowTotals(products, z, u, slope, off, dual, most, all_[..., 7].min(axis=1))
 
     @property
     def off(self) -> Array:
@@ -305,22 +310,21 @@ class CasesPoint(RowPoint):
         return np.concatenate([result["off"].reshape(B, -1) for result in self._results], axis=1)
 
     def _each(self) -> Any:
-        return zip(self._cases.parts, self._results, strict=True)
+        return zip((part for part in self._cases.parts if part[0].batch.m), self._results, strict=True)
 
     def _inputs(self, nodes: Nodes, first: int, last: int) -> dict[str, Array]:
         return nodes.rows(self._rows, slice(first, last)) | nodes.bounds
 
     def predicted(self, dx: Array) -> Prediction:
         """Return what the steps (B, 2, n) without a barrier and for a unit barrier parameter do to the rows."""
-        B, pulled, totals = len(dx), np.zeros((len(dx), self._cases.n)), list[Array]()
+        pulled, totals = np.zeros((len(dx), self._cases.n)), list[Array]()
         for (nodes, first, last), own in self._each():
             result = nodes.batch.barrier.predicted(**own, **self._inputs(nodes, first, last), **nodes.changes(dx))
             pulled += nodes.pulled(result, 1)[:, 0]
             totals.append(result["totals"])
             own["steps"] = result["ds"]
-        sums = [sum(own[..., k].sum(axis=1) for own in totals) for k in range(2)]
-        largest = [np.max([own[..., k].max(axis=1) for own in totals], axis=0) for k in (2, 3)]
-        return Prediction(pulled, sums[0], sums[1], largest[0], largest[1])
+        all_ = np.concatenate(totals, axis=1)
+        return Prediction(pulled, *all_[..., :2].sum(axis=1).T, *all_[..., 2:].max(axis=1).T)
 
     def ratios(self, dx: Array, mu: Array, correctors: Array) -> tuple[Array, Array]:
         """Return the largest fractions (B, correctors) of distances and multipliers that steps take away."""
@@ -343,7 +347,7 @@ class CasesPoint(RowPoint):
             predictor.append(first.reshape(len(mu), -1))
             all_ = first + mu[:, None, None] * unit + corrector[:, None, None] * own["second"]
             ds.append(all_.reshape(len(mu), -1))
-        return RowStep(*(np.concatenate(parts, axis=1) for parts in (predictor, ds)), mu, corrector)
+        return RowStep(np.concatenate(predictor, axis=1), np.concatenate(ds, axis=1), mu, corrector)
 
     def correction(self, step: RowStep, off: Array) -> Array:
         """Return J^T (B, n) times the rows of a step with other residuals (B, m)."""

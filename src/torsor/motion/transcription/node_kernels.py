@@ -130,7 +130,10 @@ class NodeKernels:
             else:
                 squares.append(ca.sqrt(weight) * column)
         self._plain_cost, self._squares = sum(parts, start=ca.SX(0)), ca.densify(ca.vertcat(ca.SX(0, 1), *squares))
-        self.rows_expression, self.cost_expression = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
+        self.rows_expression, self.cost_expression = (
+            ca.densify(expression),
+            ca.densify(self._plain_cost + ca.sumsqr(self._squares)),
+        )
         self.orders, self.count = node.orders(ca.vertcat(self.rows_expression, self.cost_expression)), node.y[0].numel()
         self.m = int(self.rows_expression.numel())
         both = ca.vertcat(self.rows_expression, self.cost_expression)
