@@ -112,3 +112,12 @@ def test_mujoco_leaves_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     torsor.load(path)
     assert not list(folder.iterdir())
     assert mujoco.get_mju_user_warning() is None
+
+
+@pytest.mark.parametrize("kind", ["body", "geom"])
+def test_a_name_that_is_not_utf8_is_refused_with_the_fix(tmp_path: Path, kind: str) -> None:
+    names = {"body": b"link", "geom": b"ball"} | {kind: b"b\xb9ll"}
+    body = b'<body name="%s"><joint/><geom name="%s" size="0.1"/></body>' % (names["body"], names["geom"])
+    (tmp_path / "arm.xml").write_bytes(b"<mujoco><worldbody>%s</worldbody></mujoco>" % body)
+    with refused(where="arm.xml", what=f"the name of a {kind} cannot be read", fix="save it as UTF-8"):
+        torsor.load(tmp_path / "arm.xml")

@@ -242,14 +242,18 @@ class _Reader:
 
     def _names(self, what: str, count: int) -> list[str]:
         """Return the names of all objects of a kind; unnamed objects are numbered."""
+        raw_names = [self._name(what, i) for i in range(count)]
+        taken = {name for name in raw_names if name}
+        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(raw_names)]
+
+    def _name(self, what: str, index: int) -> str:
+        """Return the name of an object, or "" if it has none."""
         kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
         try:
-            raw_names = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+            return self.mujoco.mj_id2name(self.model, kind, index) or ""
         except UnicodeDecodeError as error:
             message = f"the name of a {what} cannot be read ({error})"
             raise ModelError(message, where=self.path.name, fix="save it as UTF-8") from None
-        taken = {name for name in raw_names if name}
-        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(raw_names)]
 
     def _noted_base(self, name: str) -> int:
         """Return the body noted as the base, or 0, the world, if there is none or more than one."""
@@ -434,13 +438,13 @@ class _Reader:
         if shape == "mesh":
             mesh = int(m.geom_dataid[g])
             start = int(m.mesh_pathadr[mesh])
-            file_name = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
-            file = self.unread.get(m.mesh(mesh).name, file_name)
+            file_name = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode(errors="replace")
+            file = self.unread.get(self._name("mesh", mesh), file_name)
             moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
             result |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
             result |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
             result["folders"] = own_folders(self.path) if file else None
-        result["name"] = m.geom(g).name
+        result["name"] = self._name("geom", g)
         if visible:
             uncolored = material < 0 and rgba == _NO_COLOR
             visuals.append(Visual(**result, color=None if uncolored else rgba))
