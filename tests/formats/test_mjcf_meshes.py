@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from refusals import refused
+from refusals import refused, warned
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -114,10 +114,9 @@ def test_mujoco_leaves_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert mujoco.get_mju_user_warning() is None
 
 
-@pytest.mark.parametrize("kind", ["body", "geom"])
-def test_a_name_that_is_not_utf8_is_refused_with_the_fix(tmp_path: Path, kind: str) -> None:
-    names = {"body": b"link", "geom": b"ball"} | {kind: b"b\xb9ll"}
-    body = b'<body name="%s"><joint/><geom name="%s" size="0.1"/></body>' % (names["body"], names["geom"])
+def test_the_name_of_a_geom_that_is_not_utf8_is_refused_with_the_fix(tmp_path: Path) -> None:
+    body = b'<body name="link"><joint/><geom name="b\xb9ll" size="0.1"/></body>'
     (tmp_path / "arm.xml").write_bytes(b"<mujoco><worldbody>%s</worldbody></mujoco>" % body)
-    with refused(where="arm.xml", what=f"the name of a {kind} cannot be read", fix="save it as UTF-8"):
+    unread = refused(where="arm.xml", what="the name of a geom cannot be read", fix="save it as UTF-8")
+    with warned(where="arm.xml", what="not well-formed XML"), unread:
         torsor.load(tmp_path / "arm.xml")
