@@ -2,7 +2,7 @@
 
 Each function returns the value in the type that the code works with, or raises a ``ModelError`` that states the place,
 the argument, the value and what is allowed. Booleans, text and complex numbers are not numbers. ``where`` is the object
-that the argument belongs to (a robot, a file, a term), ``what`` is the argument.
+that the argument belongs to (a robot, a file, a term), and ``what`` is the argument.
 """
 
 import math

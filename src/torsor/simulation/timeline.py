@@ -50,7 +50,7 @@ class Timeline:
 
     @cached_property
     def reactions(self) -> Array:
-        """The wrench of each parent on its link (T, L, 6): moment, then force, at the link's frame in its axes."""
+        """The wrench (T, L, 6) that each parent exerts on its link: moment, then force, in the link's frame."""
         tau = np.zeros_like(self.v) if self.tau is None else self.tau
         samples = Trajectory(self.robot, self.times, self.q, self.v, self.a, tau, external=self.external)
         return samples.reactions

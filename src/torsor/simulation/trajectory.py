@@ -170,7 +170,7 @@ class Trajectory(Samples):
 
     @cached_property
     def reactions(self) -> Array:
-        """The wrench of each parent on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
+        """The wrench that each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
 
         With loops, the loads of the loop joints on the links are included (``robot.closed.loop_loads``).
         """

@@ -151,7 +151,7 @@ class Condensed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The inertia of a flexible link at a shape: b_k (3) and D_k (3 x 3), and what the shape adds to ms and Sigma."""
+    """The inertia of a flexible link at a shape: b_k (3), D_k (3 x 3), and the contributions to ms and Sigma."""
 
     modal: Modal
     eta: ca.SX

@@ -350,7 +350,7 @@ class Person:
 
 
 def person_of(body: Robot, carried: float = 0.0) -> Person:
-    """Return the person that a body (``library.human``) represents, which may carry a mass (kg) besides its own.
+    """Return the person that a body (``library.human``) represents; the body may include a carried mass (kg).
 
     The sex is that of the table with the same relative thigh centre of mass. The height is that of the table,
     scaled to the height of the vertex. ``strength`` contains the factors of all strengths that differ from those of
