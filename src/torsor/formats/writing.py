@@ -236,7 +236,7 @@ class Omissions:
             self.found[what].append(name)
 
     def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
-        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; record what is lost.
+        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; record any losses.
 
         The damping of the spring is part of the viscous friction; ``with_motor`` adds the friction of the motor.
         """
