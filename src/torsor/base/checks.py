@@ -91,7 +91,7 @@ def whole_number(value: object, where: str, what: str, *, least: int = 1, most: 
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer; booleans are not.
+    """Return whether a value is an integer; booleans do not count.
 
     Example:
         >>> is_whole(3), is_whole(True), is_whole(3.0)
