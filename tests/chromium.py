@@ -1,4 +1,4 @@
-"""A headless Chromium that tests drive by its own protocol, through a pipe: no port, no other package."""
+"""A headless Chromium that tests control by its own protocol, through a pipe: no port, no other package."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A saved result holds its problem, its robot and its settings, and loads anywhere; hostile files are refused."""
+"""A saved result contains its problem, robot and settings, and loads on any machine; malicious files are rejected."""
 
 import csv
 import json

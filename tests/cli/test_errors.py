@@ -1,4 +1,4 @@
-"""A mistake of the user is one line and status 1; a bug in Torsor says so, with its traceback and status 70."""
+"""A user error prints one line and exits with status 1; a bug in Torsor prints a traceback and exits with status 70."""
 
 import subprocess
 import sys

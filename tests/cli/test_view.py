@@ -1,4 +1,4 @@
-"""``torsor view`` shows what its arguments name, on this machine alone, and says so when something is wrong."""
+"""``torsor view`` shows its arguments, on this machine only, and reports errors."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The cache of compiled code: shared by processes, healed when damaged, never trusted where others can write.
+"""The cache of compiled code: shared by processes, repaired when damaged, and not trusted if others can write to it.
 
 Root may write and read everything, so nothing here expects an error from permissions: the tests look at what is used
 and at what is left on disk, which is the same for every user.

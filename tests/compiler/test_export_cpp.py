@@ -1,4 +1,4 @@
-"""The exported header of C++ compiles without a warning, takes all kinds of arrays, and gives the robot's numbers."""
+"""The exported C++ header compiles without warnings, takes all kinds of arrays, and agrees with the robot's methods."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Ctrl-C while compiling always arrives, and a fork while another thread compiles leaves a child that works."""
+"""Ctrl-C always interrupts compilation, and a fork while another thread compiles leaves a working child process."""
 
 import contextlib
 import os

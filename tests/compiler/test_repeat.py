@@ -1,4 +1,4 @@
-"""A kernel many times in a row is the same as so many calls, to the last bit; wrong arrays are refused."""
+"""Repeated kernel calls give bit-identical results to separate calls; wrong arrays are rejected."""
 
 import gc
 from typing import Any

@@ -1,4 +1,4 @@
-"""The exported package of ROS 2 has the published formats, and computes behind stand-ins what the robot does."""
+"""The exported ROS 2 package has the published formats and, with stubs, computes the same results as the robot."""
 
 import re
 import shutil

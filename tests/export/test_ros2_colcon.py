@@ -1,4 +1,4 @@
-"""The exported package of ROS 2 is built by colcon and ament_cmake, and pluginlib makes its classes by their names.
+"""The exported ROS 2 package is built by colcon and ament_cmake, and pluginlib creates its classes by name.
 
 The build system, pluginlib and Eigen are the real ones (Debian has them); rclcpp, ros2_control and
 inverse_dynamics_solver are small packages of stand-ins in the same workspace.

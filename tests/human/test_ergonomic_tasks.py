@@ -1,4 +1,4 @@
-"""Tasks with loads of the back: what solves, in equilibrium, and what their reports say."""
+"""Tasks with back loads: solutions in equilibrium, and their reports."""
 
 from pathlib import Path
 

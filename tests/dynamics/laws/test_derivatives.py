@@ -1,4 +1,4 @@
-"""Analytical derivatives are those that differentiating the traced functions gives, on random trees and robots."""
+"""Analytical derivatives agree with derivatives of the traced functions, on random trees and robots."""
 
 import casadi as ca
 import numpy as np

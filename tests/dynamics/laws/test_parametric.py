@@ -1,4 +1,4 @@
-"""A robot with free numbers is, at every value of them, the robot that has these numbers; derivatives follow."""
+"""A parametric robot equals, for any parameter values, the robot with these values, derivatives included."""
 
 from functools import cache
 
