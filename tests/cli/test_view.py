@@ -12,7 +12,7 @@ from torsor.cli.main import main
 
 
 class Fake:
-    """A viewer that remembers what it was asked to show."""
+    """A viewer that records the arguments of ``show``."""
 
     url = "http://localhost:8080"
 

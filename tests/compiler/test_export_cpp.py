@@ -55,7 +55,7 @@ def run(*command: str | Path) -> str:
 
 
 def refused(folder: Path, line: str) -> str:
-    """Return what the compiler says of a program with that line."""
+    """Return the compiler output for a program with that line."""
     source = folder / "wrong.cpp"
     source.write_text(f'#include "arm.hpp"\nint main() {{ double six[6] = {{}}, five[5] = {{}}; {line} }}')
     done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", source], capture_output=True, text=True, timeout=300)

@@ -97,7 +97,7 @@ def arm() -> torsor.Robot:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a workspace after colcon build: stand-ins, the exported package, and a package that uses it."""
+    """Return a workspace after colcon build: stubs, the exported package, and a package that uses it."""
     root = tmp_path_factory.mktemp("colcon")
     torsor.export.ros2(arm(), root / "src" / NAME)
     for name, depends in STUBS.items():

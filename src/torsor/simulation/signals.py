@@ -185,7 +185,7 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
 
 
 def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
-    """Warn if v (T, n) is not the derivative of q, or a not that of v: they may have other units or another origin."""
+    """Warn if v (T, n) is not the derivative of q, or a not that of v: units may differ, or the motions."""
     h = np.diff(times)[:, None]
     for k, (name, rate) in enumerate(pairwise("qva")):
         changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2
