@@ -1,4 +1,4 @@
-"""``torsor view`` shows what its arguments name, on this machine alone, and says so when something is wrong."""
+"""``torsor view`` shows its arguments, on this machine only, and reports errors."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from torsor.cli.main import main
 
 
 class Fake:
-    """A viewer that remembers what it was asked to show."""
+    """A viewer that records the arguments of ``show``."""
 
     url = "http://localhost:8080"
 

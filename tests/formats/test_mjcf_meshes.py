@@ -1,4 +1,4 @@
-"""Meshes of MJCF are read only where a number follows from them, and MuJoCo writes nothing into the user's folder."""
+"""MJCF meshes are read only if a number depends on them, and MuJoCo writes nothing into the user's folder."""
 
 from pathlib import Path
 

@@ -329,7 +329,7 @@ def test_macros_in_place_of_the_tree_are_errors(tmp_path: Path, macro: str) -> N
 
 
 def test_a_spherical_joint_of_bullet_is_a_ball(tmp_path: Path) -> None:
-    """About the origin of the joint, a sphere turns alike in all directions."""
+    """About the origin of the joint, a sphere has the same inertia in all directions."""
     ball = load(tmp_path, arm(inertial("2", 'ixx="0.3" iyy="0.3" izz="0.3"'), "", "spherical")).to(device="casadi")
     assert (ball.nq, ball.nv) == (4, 3)
     np.testing.assert_allclose(ball.mass_matrix([0.1, 0.2, 0.3, 0.9]), 0.3 * np.eye(3), rtol=0, atol=1e-15)

@@ -1,4 +1,4 @@
-"""Stages of USD are read with the meaning that UsdPhysics gives them: closed forms, and stages that are no robots."""
+"""USD stages are read as UsdPhysics defines them: closed forms, and stages that are not robots."""
 
 import warnings
 from pathlib import Path

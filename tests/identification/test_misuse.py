@@ -1,4 +1,4 @@
-"""What is not measured, not known or not possible is said, and never a number that looks right."""
+"""Unmeasured, unknown or impossible quantities raise errors instead of giving plausible numbers."""
 
 from pathlib import Path
 

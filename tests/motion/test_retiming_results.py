@@ -1,4 +1,4 @@
-"""Retimed motions as files and figures, and what is said of their bounds."""
+"""Retimed motions as files and figures, and reports of their bounds."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hard contact: rest, slope, rolling, plastic impact, energy, batches, gradients, MuJoCo, and what is refused."""
+"""Hard contact: rest, slope, rolling, plastic impact, energy, batches, gradients, MuJoCo, and rejected input."""
 
 from typing import Any
 

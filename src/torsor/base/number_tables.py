@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberTable:
-    """The number rows of a text file: ``width`` columns between separators, with ``heads`` if there are any.
+    """The rows of numbers in a text file: ``width`` columns between separators, with ``heads`` if there are any.
 
     Example:
         >>> rows = [Row(7, "0;1,5"), Row(8, "1;")]

@@ -99,7 +99,7 @@ def pair(text: str) -> tuple[str, float]:
 
 
 def number_or_list(values: list[float] | None) -> float | list[float] | None:
-    """Return the numbers of an option: one number for all coordinates, or a list with one each."""
+    """Return the numbers of an option: one number for all coordinates, or a list with one number per coordinate."""
     return values[0] if values is not None and len(values) == 1 else values
 
 

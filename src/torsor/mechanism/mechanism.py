@@ -1,4 +1,4 @@
-"""The mechanism: a base, moving links with their joints, frames, loops and gravity. Frozen."""
+"""The mechanism, a frozen object: a base, moving links with their joints, frames, loops and gravity."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping

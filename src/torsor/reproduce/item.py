@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a row compares with the library; an item counts as the first of these that it has."""
+    """The kind of value that a row compares with the library; an item counts as the first kind that it has."""
 
     NUMBER = "printed numbers"
     EQUATION = "equations"

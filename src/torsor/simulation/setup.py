@@ -77,7 +77,7 @@ class Settings:
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """Start and end of each control period; without one, of the simulation or of each interval between samples.
+        """Start and end of each control period or, without one, of the simulation or of each interval between samples.
 
         Fixed steps end at the samples if ``record`` is not a whole number of the steps of the whole simulation.
         """

@@ -157,7 +157,7 @@ def sampled_times(times: Any, where: str) -> Array:
 
 
 def samples(given: Any, times: Array, count: int, where: str, name: str) -> Array:
-    """Return samples (T, count); one row for each time, and (T,) is enough for one column."""
+    """Return samples (T, count), one row for each time; a single column may have the shape (T,)."""
     rows = real_array(given, where, name)
     rows = rows[:, None] if rows.ndim == 1 and count == 1 else rows
     if rows.shape != (len(times), count):
@@ -185,7 +185,7 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
 
 
 def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
-    """Warn if v (T, n) is not the derivative of q, or a that of v, of a joint: other units, or another motion."""
+    """Warn if v (T, n) is not the derivative of q, or a not that of v: units may differ, or the motions."""
     h = np.diff(times)[:, None]
     for k, (name, rate) in enumerate(pairwise("qva")):
         changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2

@@ -58,8 +58,8 @@ def simulate(
       step and evaluated at each stage.
 
     With a ``control_period``, any controller is sampled once per period and held (zero-order hold). Its force acts
-    after ``delay``, a whole number of periods, and is zero before that. ``external`` is the wrench (..., L, 6) of the
-    environment on each link, given in the same ways; it is never sampled.
+    after ``delay``, a whole number of periods, and is zero before that. ``external`` is the wrench (..., L, 6) that
+    the environment exerts on each link, given in the same ways; it is never sampled.
 
     ``limits`` (``torsor.simulation.Limits``) saturates drives at their ``effort_limit`` and adds stops at position
     limits. Without ``limits``, neither is enforced; a warning and ``overloads`` of the result name the drives whose

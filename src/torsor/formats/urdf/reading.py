@@ -219,7 +219,7 @@ _TOLERANCE = 1e-9  # of positions, relative to the size of the capsule
 
 
 def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
-    """Return a capsule as a cylinder and the spheres at its ends; one of length 0 is a sphere.
+    """Return a capsule as a cylinder and the spheres at its ends; a capsule of length 0 is one sphere.
 
     ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
     """

@@ -276,7 +276,7 @@ def _torques(case: str, name: str) -> Outcome:
 
 
 def _starts() -> Outcome:
-    """Compare two starts with what the paper says about the torques at the beginning, and with its errors."""
+    """Compare two starts with the paper's statements about the initial torques, and with its errors."""
     rows = list[Row]()
     for start in ALL_GAINS:
         motion = run(start)
