@@ -39,7 +39,7 @@ def _model() -> Outcome:
     frozen = frozen_joints(body, None, "walk")
     rows = [
         number("degrees of freedom", "55", body.nv),
-        number("global coordinates", "6", len(GLOBAL)),
+        number("global coordinates", "6", body.link_names.index("pelvis") + 1),
         number("active coordinates", "38", body.nv - len(frozen)),
         only("frozen coordinates", ", ".join(frozen)),
     ]
@@ -339,7 +339,7 @@ COUNTED = (
     "first ones); solver (interior point, thesis SNOPT); computer"
 )
 A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
-LONG: dict[str, Any] = {"seconds": 15.0, "first": 90.0}
+LONG: dict[str, Any] = {"seconds": 15.0, "first": 100.0}
 ITEMS = [
     Item("barman/fig-5.1", "the skeleton and its frozen coordinates", F, "Figure 5.1, section 5.1", _model, seconds=1),
     Item("barman/gait", "size of the walking problem", N, "section 5.2.2", _numbers, missing=COUNTED, **LONG),
