@@ -162,8 +162,10 @@ class Setup:
         where, settings = robot.name, settings.checked(robot.name)
         if (settings.method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
             robot = robot.to(dtype="float64")  # float32 is too coarse for error control and for closed loops
-        law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration)
-        wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration)
+        h = 0.0 if settings.method == "adaptive" else settings.steps[0][2]
+        held = settings.control_period is not None  # the controller is then evaluated once per period, as requested
+        law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration, 0.0 if held else h)
+        wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
         wrenches = wrenches._replace(added=added_contact(robot, contact))
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
