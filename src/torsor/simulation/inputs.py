@@ -37,7 +37,8 @@ class Source(NamedTuple):
 
     ``added`` is a function of (t, q, v) whose forces also act: those of contact or of stops. ``limit`` (nv,) are
     the maximum forces of the controller's drives. With a ``window``, the function has a fourth input: the
-    result of ``window(start, end)`` for the time of a step.
+    result of ``window(start, end)`` for the time of a step. ``parameters`` are numbers of hard contact that are inputs
+    of the step, so that one kernel serves all of them.
     """
 
     array: Array | None = None
@@ -46,6 +47,7 @@ class Source(NamedTuple):
     added: ca.Function | None = None
     limit: Array | None = None
     window: Window | None = None
+    parameters: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, robot: Robot, given: Any, what: str, core: Shape, duration: float, step: float) -> "Source":

@@ -214,14 +214,15 @@ def rollout(
     count = max(1, math.ceil(duration / step - WHOLE))
     law, tau = _source(robot, controller, "controller", (robot.nv,), duration, duration / count)
     wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration, duration / count)
-    sources = law, wrenches, False
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
     wrenches = wrenches._replace(added=added_contact(robot, contact))
+    wrenches = wrenches._replace(parameters=() if contact is None else contact.parameters)
+    sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
     label = f"rollout {method} {[each is not None for each in given]}"
     if contact is not None and contact.kind == "hard":
-        label += f" hard {contact.key(robot)}"
+        label += f" hard {contact.key(robot, inputs=True)}"
 
     def make() -> ca.Function:
         function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)

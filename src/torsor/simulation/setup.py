@@ -167,6 +167,7 @@ class Setup:
         law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration, 0.0 if held else h)
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
         wrenches = wrenches._replace(added=added_contact(robot, contact))
+        wrenches = wrenches._replace(parameters=() if contact is None else contact.parameters)
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
