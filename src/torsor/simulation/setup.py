@@ -14,6 +14,7 @@ from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
 from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot, checked_robot
 from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled
@@ -170,7 +171,7 @@ class Setup:
         wrenches = wrenches._replace(parameters=() if contact is None else contact.parameters)
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
-        q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
+        q = arrays(default_posture(robot) if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1]}
         batch = common_shape(where, **shapes)

@@ -357,7 +357,11 @@ class _Reader:
             note("forces of PhysxForceAPI", name, "physxForce" in names or "PhysxForceAPI" in schemas)
             note("mjc:springdamper", name, any(_entries(prim, "mjc:springdamper")))
         for joint in self.joints:
-            note("drives without PhysicsDriveAPI, or of axes that have none", joint.name, unread_drives(self.scene, joint))
+            note(
+                "drives without PhysicsDriveAPI, or of axes that have none",
+                joint.name,
+                unread_drives(self.scene, joint),
+            )
         for prim in self.bodies.values():
             for key in _BODY_EFFECTS:
                 note(key, prim.GetName(), any(_entries(prim, key)))
