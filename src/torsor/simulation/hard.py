@@ -190,7 +190,7 @@ def _swept(
     points = range(0, len(p), 3)
     for n in points:
         p[n] = ca.fmax(p[n], 0)
-        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], 0 if mu is None else mu * p[n])
+        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu * p[n])
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
     rates = [1 / (G[0, 0] + soft) for G in blocks]

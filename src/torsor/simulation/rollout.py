@@ -215,8 +215,8 @@ def rollout(
     law, tau = _source(robot, controller, "controller", (robot.nv,), duration, duration / count)
     wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration, duration / count)
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
-    wrenches = wrenches._replace(added=added_contact(robot, contact))
-    wrenches = wrenches._replace(parameters=() if contact is None else contact.parameters)
+    added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
+    wrenches = wrenches._replace(added=added, parameters=parameters)
     sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)

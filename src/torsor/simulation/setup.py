@@ -167,8 +167,8 @@ class Setup:
         held = settings.control_period is not None  # the controller is then evaluated once per period, as requested
         law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration, 0.0 if held else h)
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
-        wrenches = wrenches._replace(added=added_contact(robot, contact))
-        wrenches = wrenches._replace(parameters=() if contact is None else contact.parameters)
+        added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
+        wrenches = wrenches._replace(added=added, parameters=parameters)
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
         q = arrays(default_posture(robot) if q0 is None else q0, (robot.nq,), where, "q0")
