@@ -47,6 +47,11 @@ ODD = {
         "a prismatic joint without lower and upper limit",
         arm(elbow=UNLIMITED.replace("limit", 'limit effort="7"'), kind="prismatic"),
     ),
+    "a negative effort limit": (
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="-5"/>', kind="revolute"),
+        "the effort limit is -5",
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="5"/>', kind="revolute"),
+    ),
     "a surplus point": (
         arm(elbow='<axis xyz="0 0 1"/><limit lower="-1.57." upper="1"/>', kind="revolute"),
         "<limit lower='-1.57.'>",

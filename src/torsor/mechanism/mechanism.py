@@ -89,6 +89,19 @@ class Postures(Mapping[str, Array]):
         return repr(self._table)
 
 
+DEFAULT = "default"  # the posture at which the file of a robot starts it
+
+
+def default_posture(mechanism: "Mechanism") -> Array:
+    """Return the posture "default" (nq,), if a robot has one, or else the neutral posture.
+
+    Example:
+        >>> default_posture(torsor.library.two_link().with_posture("default", [0.3, -1.2])).tolist()
+        [0.3, -1.2]
+    """
+    return np.array(mechanism.postures.get(DEFAULT, mechanism.neutral()))
+
+
 def checked_postures(
     table: object, joints: Iterable[Joint], names: Iterable[str], where: str
 ) -> dict[str, dict[str, float]]:

@@ -19,6 +19,7 @@ from torsor.mechanism.free import Free
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels, Values
+from torsor.robot.method_names import Accessor
 
 Results = Array | tuple[Array, ...]
 Two = tuple[Array, Array]
@@ -139,7 +140,7 @@ def _single_or_tuple(results: tuple[Array, ...]) -> Results:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Derivatives:
+class Derivatives(Accessor):
     """Derivatives of the robot methods with the same names: ``robot.derivatives``.
 
     Arguments are those of the method. The result is a tuple with one array per variable, in the order of the arguments.

@@ -45,8 +45,9 @@ def simulate(
 ) -> Trajectory:
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
 
-    ``q0`` is (..., nq) and ``v0`` (..., nv), by default neutral and at rest; leading axes are rollouts and broadcast.
-    Times are in s. Quaternions may have any nonzero length.
+    ``q0`` is (..., nq) and ``v0`` (..., nv); leading axes are rollouts and broadcast. By default, the motion starts at
+    rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral one. Times are in s.
+    Quaternions may have any nonzero length.
 
     ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
 

@@ -544,6 +544,11 @@ class _Reader:
         if limit is None:
             return {}
         largest = {key: self._number(limit, key, "inf", owner, np.inf) for key in ("effort", "velocity")}
+        for key, value in largest.items():
+            if value < 0:
+                message, where = f"the {key} limit is {value:g}", where_is(limit, owner)
+                fault = ModelError(message, value=value, where=where, allowed="0 or more")
+                refuse_or_warn(fault, self.strict, f"read as {-value:g}")
         limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attrib.keys():
             ends = {key: self._number(limit, key, "0", owner, np.inf) for key in ("lower", "upper")}

@@ -21,10 +21,11 @@ from torsor.robot.closed_loops.regressor import constrained_regressor
 from torsor.robot.closed_loops.search import one_thread
 from torsor.robot.derivatives import Loads, Three, Two
 from torsor.robot.kernels import Out
+from torsor.robot.method_names import Accessor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClosedDerivatives:
+class ClosedDerivatives(Accessor):
     """Derivatives of the methods of ``robot.closed`` with the same names: ``robot.closed.derivatives``.
 
     They are taken with respect to the active coordinates (columns): dq along the motion of the mechanism, dv with
@@ -188,7 +189,7 @@ class ClosedDerivatives:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Closed:
+class Closed(Accessor):
     """The mechanism with its loops closed: ``robot.closed``.
 
     Positions q (..., nq) always include all coordinates, and they must close the loops: see ``assemble``.
