@@ -94,7 +94,7 @@ def ratio(facts: Facts, row: Facts, machine: str) -> str:
         ratios = [peer / own for own, peer in (entry[row["history"]] for entry in facts["history"])]
         return f"{min(ratios):.0f} to {max(ratios):.0f}x"
     value = row.get(machine, {}).get("ratio")
-    return "" if value is None else f"{float(f'{value:.1e}'):g}x"
+    return NOT_MEASURED if value is None else f"{float(f'{value:.1e}'):g}x"
 
 
 def short_speed(facts: Facts, _: str) -> str:
@@ -104,7 +104,7 @@ def short_speed(facts: Facts, _: str) -> str:
         for row in facts["speed"]
     )
     machines = facts["machines"]
-    head = "| speed relative to | peer | x86-64 | AArch64 |"
+    head = "| one core, float64 | compared with | x86-64 | AArch64 |"
     return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
 
 
