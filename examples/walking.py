@@ -43,7 +43,8 @@ def draw_curves(strides: Mapping[str, Stride], names: tuple[str, ...], columns: 
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels.flat[-columns:]:
         axes.set_xlabel("% of stride")
-    entries = {label: line for axes in panels.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    pairs = [pair for axes in panels.flat for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
+    entries = {label: line for line, label in pairs}
     figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns, frameon=False)
     figure.savefig(path, dpi=80)
 

@@ -184,7 +184,8 @@ class Person:
 
     ``factors`` {segment: factor} are lengths relative to those of the tables for the height. ``residuals`` {marker: m}
     are the RMS marker distances over the frames used. ``moved`` {marker: m} is how far calibration moved a landmark on
-    its link from its position in the tables. ``standing`` tells whether a standing trial defines the zero of the angles.
+    its link from its position in the tables. With ``standing``, a standing trial
+    defines the zero of the angles.
     """
 
     body: Robot

@@ -75,7 +75,8 @@ def drawing(curves: Sequence[Curve], time: float, duration: float) -> str:
     def text(at: float, height: float, words: str, anchor: str) -> str:
         return f"<text x='{at}' y='{height:.1f}' text-anchor='{anchor}' font-size='10' fill='#6a7482'>{words}</text>"
 
-    parts = [level(0.0, "stroke='#8886'"), *(level(limit, "stroke='#c8342c' stroke-dasharray='4 3'") for limit in limits)]
+    parts = [level(0.0, "stroke='#8886'")]
+    parts += [level(limit, "stroke='#c8342c' stroke-dasharray='4 3'") for limit in limits]
     for curve in curves:
         finite = np.isfinite(curve.values)
         points = zip(x(curve.times[finite]), y(curve.values[finite]), strict=True)

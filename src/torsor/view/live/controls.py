@@ -37,7 +37,7 @@ def readout(shot: Shot) -> str:
 
 
 def drives_title(shot: Shot) -> str:
-    """Return the title of the drive forces: "Drive torques", "Drive forces", both, or the "Joint moments" of a person."""
+    """Return the title of the drive forces: torques, forces, or both; those of a person are joint moments."""
     if shot.ground is not None or shot.drives is None:
         return "Joint moments"
     kinds = sorted({f"{KINDS.get(unit, 'force')}s" for unit in shot.drives.units}, reverse=True)
