@@ -426,5 +426,5 @@ register_result("retimed", Retimed, "a retimed motion")
 
 @timeline_of.register
 def _(result: Retimed) -> Timeline:
-    states = (result.times, result.q, result.v, result.a, result.tau)
-    return Timeline(result.robot, result.robot.name, *states, result.robot.coordinate_names)
+    robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
+    return Timeline(robot, robot.name, *states, robot.coordinate_names)
