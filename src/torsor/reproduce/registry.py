@@ -71,15 +71,15 @@ USUAL = {
 }  # fmt: skip
 UNUSUAL = {
     Basis.NUMBER: (
-        "barman/fig-4.2", "barman/fig-4.4", "barman/fig-4.5", "barman/fig-4.6", "barman/fig-4.7", "barman/fig-5.1",
-        "khalil/base-parameters", "hua/fig-2", "hua/fig-3", "hua/fig-6",
+        "barman/fig-4.2", "barman/fig-4.5", "barman/fig-4.6", "barman/fig-4.7", "barman/fig-5.1",
+        "hua/fig-2", "hua/fig-3", "hua/fig-6",
     ),
-    Basis.EQUATION: ("barman/fig-2.1", "guarino/table-3", "khalil/fig-2", "khalil/fig-3"),
+    Basis.EQUATION: ("barman/fig-2.1", "barman/fig-4.4", "guarino/table-3", "khalil/fig-3"),
     Basis.PROPERTY: (
         "barman/work", "guarino/cpu-times", "khalil/eel", "hua/start",
         *(each.name for each in ERRATA if each.decide is None),
     ),
-    Basis.NONE: ("barman/fig-2.2", "barman/fig-4.1", "guarino/fig-1", "khalil/fig-1", "khalil/fig-4", "hua/fig-1"),
+    Basis.NONE: ("barman/fig-2.2", "barman/fig-4.1", "guarino/fig-1", "khalil/fig-1", "khalil/fig-2", "khalil/fig-4", "hua/fig-1"),
 }  # fmt: skip
 
 

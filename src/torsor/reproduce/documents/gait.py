@@ -39,7 +39,7 @@ def _model() -> Outcome:
     frozen = frozen_joints(body, None, "walk")
     rows = [
         number("degrees of freedom", "55", body.nv),
-        number("global coordinates", "6", len(GLOBAL)),
+        number("global coordinates", "6", body.link_names.index("pelvis") + 1),
         number("active coordinates", "38", body.nv - len(frozen)),
         only("frozen coordinates", ", ".join(frozen)),
     ]

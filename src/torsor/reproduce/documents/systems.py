@@ -28,14 +28,17 @@ PLANAR = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # the reactions (moment, forc
 
 
 def in_six_parameters(robot: Robot, root: int) -> tuple[khalil.Robot, khalil.Base, list[Array]]:
-    """Return the links after ``root`` as a tree, the root as its base, and the rotations from links to frames."""
+    """Return the links after ``root`` as a tree, the root as its base, and the rotations from links to frames.
+
+    The root -1 is the base of the robot.
+    """
     turns = [np.eye(3), *(np.asarray(axis_frame(joint.axis)) for joint in robot.joints[root + 1 :])]
     rows, bodies = [], []
     for k, joint in enumerate(robot.joints[root + 1 :], start=1):
         before = turns[robot.parents[root + k] - root]
         T = joint.placement
         rows.append(khalil.six_parameters(before.T @ T[:3, :3] @ turns[k], before.T @ T[:3, 3]))
-    for link, R in zip(robot.links[root:], turns, strict=True):
+    for link, R in zip([robot.base, *robot.links][root + 1 :], turns, strict=True):
         com, inertia = R.T @ np.asarray(link.com), R.T @ np.asarray(link.inertia) @ R
         bodies.append((link.mass, link.mass * com, about_origin(link.mass, com, inertia)))
     M, MS, J = (np.array(each) for each in zip(*bodies, strict=True))
@@ -454,8 +457,8 @@ def _humanoid() -> Outcome:
 # Water
 
 WATER, VISCOSITY, DRAG = 1000.0, 1e-6, 1.1  # kg/m^3, m^2/s, and the drag coefficient of a cylinder across the flow
-# An eel of 0.2 m. Beat (1/s) and tail amplitude have a Strouhal number of 0.32 at 1.4 lengths/s, as those of Anguilla
-# rostrata (Tytell 2004). The length of the wave and its growth towards the tail are assumed.
+# An eel of 0.2 m. All of its data are assumed: beat (1/s) and tail amplitude have a Strouhal number of 0.32 at 1.4
+# lengths/s. Anguilla rostrata swam at 0.5 to 2 lengths/s in the measurements of Tytell 2004.
 BODY, BEAT, WAVE, TAIL, GROWTH = 0.2, 3.1, 0.6, 0.072, 2.2
 RADIUS, PIECES = 0.03 * BODY, 10
 
