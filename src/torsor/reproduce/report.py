@@ -15,16 +15,16 @@ from torsor.reproduce.registry import DOCUMENTS, EDITORIAL, TEST, Document, perc
 
 TITLE = "The papers, reproduced"
 HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
-MARKDOWN_HEAD = ("what", "document", "ours (difference)", "predicted", "verdict")
+MARKDOWN_HEAD = ("what", "document", "ours", "predicted")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares every algorithm, table, figure and printed number of the five documents that Torsor implements "
-    "with results of the library. Equations without printed numbers are corrected and evaluated for a random robot. "
-    "Differences are relative to the largest component; those due to rounding are shown as bounds. The copies that "
-    "were read are text without figures, so only what the text says about a figure is compared."
+    "with the library. Equations without printed numbers are corrected and evaluated for a random robot. Differences "
+    "are relative to the largest component; rounding is shown as a bound. The copies that were read contain no "
+    "figures, so only what the text says about them is compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
-AGREEING = "Values that agree are named, with bounds."
+AGREEING = "Values that agree are named, with bounds; rows of tables have the verdict of the item unless stated."
 LEGEND = {
     Verdict.AGREES: "our value rounds to the printed one, or equals the result of the printed equations up to rounding",
     Verdict.DIFFERS: "our value differs, and the given reason predicts the printed one",
@@ -118,10 +118,25 @@ def cells(row: Row) -> tuple[str, ...]:
     return row.what, row.printed, row.ours, row.difference, row.predicted, state
 
 
-def _markdown_cells(row: Row) -> tuple[str, ...]:
-    what, printed, ours, difference, predicted, state = cells(row)
-    ours = ours if difference in ("", "0") else f"{ours} ({difference})"
-    return what, printed, ours, "" if predicted == printed else predicted, state
+def _markdown_cells(row: Row, state: Verdict | None) -> tuple[str, ...]:
+    """Return the cells of a row in the order of ``MARKDOWN_HEAD``; ``state`` is the verdict of its item."""
+    notes = row.difference if row.difference != "0" else "", row.verdict if row.verdict is not state else ""
+    note = ", ".join(filter(None, notes))
+    ours = f"{row.ours} ({note})" if note else row.ours
+    return row.what, row.printed, ours, "" if row.predicted == row.printed else row.predicted
+
+
+def _markdown_rows(rows: Iterable[Row], state: Verdict | None) -> list[list[str]]:
+    """Return the cells of rows; a value that the document does not print joins the row whose name it continues."""
+    lines = list[list[str]]()
+    for row in rows:
+        cells = list(map(_bar, _markdown_cells(row, state)))
+        start = f"{lines[-1][0]}, " if lines else ""
+        if start and row.verdict is None and cells[0].startswith(start):
+            lines[-1][2] += f"; {cells[0].removeprefix(start)}: {cells[2]}"
+        else:
+            lines.append(cells)
+    return lines
 
 
 def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
@@ -138,13 +153,13 @@ def _is_equal(row: Row) -> bool:
 
 
 def _agreeing(rows: Iterable[Row]) -> str:
-    """Return what agrees, by bound: "To 1e-12: forces; moments. Also: pattern." """
+    """Return what agrees, by bound: "To 1e-12: forces; moments. Others: pattern." """
     by_bound = dict[str, list[Row]]()
     for row in rows:
         bound = row.difference.removeprefix("below ") if row.difference.startswith("below ") else ""
         by_bound.setdefault(bound, []).append(row)
     bounds = sorted(by_bound, key=lambda bound: float(bound or "inf"))
-    heads = [f"To {bound}: " if bound else "Also: " if len(bounds) > 1 else "" for bound in bounds]
+    heads = [f"To {bound}: " if bound else "Others: " if len(bounds) > 1 else "" for bound in bounds]
     return " ".join(f"{head}{_compared(by_bound[bound])}." for head, bound in zip(heads, bounds, strict=True))
 
 
@@ -209,13 +224,13 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     if "bibliography.md" in beside:
         lines += ["The [bibliography](bibliography.md) lists the documents."]
     lines += _counts(results)
-    first_item = dict[str, str]()  # by reason: several items often share one
+    first = dict[str, Result]()  # by reason: several items often share one
     for each, items, wrong in _grouped(results):
         lines += ["", f"## {_upper(each.cited)}"]
         if "bibliography.md" not in beside:
             lines += ["", _about(each)]
         for result in items:
-            lines += ["", f"### {result.item.name}", "", *_item_lines(result, first_item)]
+            lines += ["", f"### {result.item.name}", "", *_item_lines(result, first)]
             if result.has_figure:
                 lines += ["", f"![{result.item.name}]({folder}/{figure_name(result.item)})"]
         if wrong:
@@ -223,23 +238,31 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     return "\n".join([*lines, ""])
 
 
-def _item_lines(result: Result, first_item: dict[str, str]) -> Iterator[str]:
-    """Yield the lines of an item; ``first_item`` has the items whose reasons were given, by reason."""
-    item, because = result.item, _because(result)
-    for reason, name in first_item.items():
-        if because.startswith(reason):
-            because = f" Reason: see {name}.{because.removeprefix(reason)}"
-    if because:
-        first_item.setdefault(because, item.name)
+def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
+    """Yield the lines of an item. ``first`` has the first result with each reason; it is extended.
+
+    Items with the same reason refer to the first of them, and omit its rows.
+    """
+    item, because, shown = result.item, _because(result), tuple[Row, ...]()
+    first.setdefault(because, result)
+    for reason, other in first.items():
+        if reason and other is not result and because.startswith(reason):
+            because, shown = f" Reason: see {other.item.name}.{because.removeprefix(reason)}", tuple(other.rows)
+            break
     agrees = result.verdict is Verdict.AGREES
     equal = [row for row in result.rows if _is_equal(row) or (agrees and row.verdict)]
-    others = [row for row in result.rows if not agrees and row not in equal]
+    others = [row for row in result.rows if not agrees and row not in (*equal, *shown)]
     place = "" if NUMBERED.fullmatch(item.place) else f" ({item.place})"
-    yield f"{_upper(item.title)}{place}: **{_state(result)}**.{because}"
+    yield f"{_upper(item.title)}{place}: **{_state(result)}**.{_bar(because)}"
     if equal and (item.kind is not Kind.TABLE or any(row.difference for row in equal)):
-        yield from ("", f"{'' if agrees else 'Equal: '}{_bar(_agreeing(equal))}")
-    if others:
-        yield from _table(*without_empty(MARKDOWN_HEAD, (list(map(_bar, _markdown_cells(row))) for row in others)))
+        yield from ("", f"{'' if agrees else 'These agree. '}{_bar(_agreeing(equal))}")
+    lines = _markdown_rows(others, result.verdict)
+    if len(lines) == 1:
+        ((what, printed, ours, predicted),) = lines
+        texts = f"document: {printed}" if printed else "", f"predicted: {predicted}" if predicted else ""
+        yield from ("", f"{what}: {'; '.join(filter(None, [*texts, f'ours: {ours}']))}.")
+    elif lines:
+        yield from _table(*without_empty(MARKDOWN_HEAD, lines))
 
 
 def _counts(results: Sequence[Result]) -> list[str]:
