@@ -150,7 +150,9 @@ def _ends() -> Outcome:
     for name, values in (("velocities", v), ("accelerations", a)):
         rows.append(zero(f"{name} at the ends", values, tolerance=BY_DIFFERENCES))
     largest, smooth = float(np.abs(j).max()), _end_jerk(7)
-    rows.append(claim("jerks at the ends", "0", f"{largest:.3g}", largest < BY_DIFFERENCES, predicted=smooth < ROUNDING))
+    rows.append(
+        claim("jerks at the ends", "0", f"{largest:.3g}", largest < BY_DIFFERENCES, predicted=smooth < ROUNDING)
+    )
 
     def draw(figure: Any) -> None:
         axes = figure.subplots(1, 2)

@@ -91,7 +91,12 @@ def _base_inverse() -> list[Row]:
     return [
         same("V'_0 - g, eq. 97", result.Vd_0, acceleration, unit="m/s², rad/s²"),
         same("Γ, eq. 100", result.Gamma, forces, unit="N m, N"),
-        zero("wrench on the base at the acceleration of the library, section 7.1", left, float(np.abs(tree().wrenches).max()), unit="N, N m"),
+        zero(
+            "wrench on the base at the acceleration of the library",
+            left,
+            float(np.abs(tree().wrenches).max()),
+            unit="N, N m",
+        ),
     ]
 
 
@@ -227,7 +232,7 @@ def _leg_tip(q: Array) -> tuple[Array, Array]:
 def platform_equations(
     robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array, base: Moved, load: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return the drive forces, J_p, and the wrench on the robot at its base from eqs. 59 to 66, in the axes of its base.
+    """Return the drive forces, J_p, and the wrench on the robot at its base by eqs. 59 to 66, in axes of the base.
 
     Twists are (V, w), wrenches (f, m). ``twist`` and ``acceleration`` are those of the library, relative to the base,
     which moves. ``load`` is the wrench of the platform on its environment, in its axes. The models of the legs are
@@ -267,7 +272,7 @@ def platform_equations(
 
 def _shifted(wrench: Array, p: Array) -> Array:
     """Return a wrench (f, m) at the origin instead of p."""
-    return np.r_[wrench[:3], wrench[3:] + np.cross(p, wrench[:3])]
+    return np.concatenate([wrench[:3], wrench[3:] + np.cross(p, wrench[:3])])
 
 
 def _gough_stewart() -> Outcome:
@@ -408,7 +413,7 @@ def _direct() -> list[Row]:
 
 
 def _cut_joint() -> list[Row]:
-    """Describe the five-bar in table rows, two for the cut joint, and compare the library's motion with the equations."""
+    """Describe the five-bar in table rows, two for the cut joint, and test the motion of the library."""
     bar, rotors = FiveBar(), (0.01, 0.0, 0.02, 0.0)
     columns = zip(bar.tree.antecedent.tolist(), bar.tree.d, bar.robot.links, rotors, strict=True)
     rows = [

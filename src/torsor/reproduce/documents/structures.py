@@ -69,7 +69,7 @@ def _cosserat(
 
 def _continuous_eel() -> Outcome:
     length, radius, density, counts = 1.2, 0.03, 1000.0, (4, 2, 1)
-    eel = library.continuous_eel(length, radius, density, counts, sections=12).to(device="casadi")
+    eel = library.continuous_eel(length, radius, density, counts, sections=16).to(device="casadi")
     rng = np.random.default_rng(8)
     q = eel.integrate(eel.neutral(), np.r_[np.zeros(6), 0.8 * rng.normal(size=7)])
     v, bend = 1.5 * rng.normal(size=13), 4 * rng.normal(size=7)
@@ -154,7 +154,7 @@ def _flexible(hub: float = 0.02, length: float = 1.0, mass: float = 1.0, bending
     ]  # fmt: skip
     # The same motion of an arm with modes, and of an arm of rigid segments.
     tips, times = [], np.zeros(0)
-    for arm, end in ((library.flexible_arm((3, 0)), "beam2/tip"), (library.segmented_arm(6), "tip")):
+    for arm, end in ((library.flexible_arm((5, 0)), "beam2/tip"), (library.segmented_arm(6), "tip")):
         light = arm.with_gravity((0, 0, 0)).to(device="casadi")
         drive = np.zeros(light.nv)
         drive[light.coordinate_names.index("joint1")] = 2.0
@@ -391,9 +391,9 @@ def _customised() -> Outcome:
         rows.append(claim(f"operations, {name}", "linear in the number of joints", words, bool(np.ptp(slope) == 0)))
         words = f"{lean[4]} instead of {plain[4]}"
         rows.append(claim(f"operations with base parameters, {name}, 6 joints", "reduced", words, lean[4] < plain[4]))
-    general, special = (lean[4] for _, lean in kinds.values())
-    words = f"{special} instead of {general}"
-    rows.append(claim("operations of code for a right-angled arm, 6 joints", "reduced", words, special < general))
+    usual, special = (lean[4] for _, lean in kinds.values())
+    words = f"{special} instead of {usual}"
+    rows.append(claim("operations of code for a right-angled arm, 6 joints", "reduced", words, special < usual))
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -407,10 +407,10 @@ def _customised() -> Outcome:
 
 A = Kind.ALGORITHM
 ITEMS = [
-    Item("khalil/continuous-eel", "a continuous eel", A, "section 8", _continuous_eel, seconds=2),
-    Item("khalil/flexible-links", "flexible links", A, "section 8", _flexible, seconds=3.5),
+    Item("khalil/continuous-eel", "a continuous eel", A, "section 8", _continuous_eel, seconds=2.5),
+    Item("khalil/flexible-links", "flexible links", A, "section 8", _flexible, seconds=4),
     Item("khalil/hybrid", "parallel modules in series", A, "section 8", _hybrid, seconds=4.5),
     Item("khalil/delta", "reduced mobility: a Delta robot", A, "section 5", _delta, seconds=2.5),
-    Item("khalil/base-parameters", "base inertial parameters", A, "sections 2 and 3.2", _base_parameters, seconds=2.5),
+    Item("khalil/base-parameters", "base inertial parameters", A, "sections 2 and 3.2", _base_parameters, seconds=3.5),
     Item("khalil/customised-code", "customised symbolic code", A, "section 3.2", _customised, seconds=2),
 ]
