@@ -114,7 +114,7 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         for head in ("name", "title (place)", "kind", "seconds"):
             table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
         for item in shown:
-            time = f"{item.seconds:g}" if not item.first else f"{item.seconds:g} ({item.first:g})"
+            time = f"{item.seconds:g} ({item.first:g})" if item.first > item.seconds else f"{item.seconds:g}"
             table.add_row(*map(escape, (item.name, f"{item.title} ({item.place})", item.kind.value, time)))
         console.print(table)
         compared = [basis_of(item) for item in shown]
@@ -134,7 +134,7 @@ def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
     skipped_at = -math.inf
     for item in items:
         if max(item.seconds, item.first) > LONG_TIME:
-            first = f", {item.first:g} s the first time" if item.first else ""
+            first = f", {item.first:g} s the first time" if item.first > item.seconds else ""
             keys = "Ctrl-C skips it, Ctrl-C twice stops"
             console.print(f"{item.name}: about {item.seconds:g} s{first}; {keys}", style="dim")
         with working(f"computing {item.name}"):

@@ -145,7 +145,8 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = RO
         message = f"the shapes are {expected.shape} in the document and {values.shape} in the library"
         raise ModelError(message, where=what, allowed="equal shapes, or a scalar in the document")
     size = np.abs(expected).max() or 1.0
-    error = float(np.abs(values - expected).max() / size)
+    with np.errstate(invalid="ignore"):  # infinite values have a difference of NaN, which fails
+        error = float(np.abs(values - expected).max() / size)
     state, shown = _bounded(error, tolerance)
     first, second = (_with(vector(each, tolerance * size), unit) for each in (expected, values))
     return Row(what, first, second, shown, state, Basis.EQUATION)

@@ -76,7 +76,7 @@ UNUSUAL = {
     ),
     Basis.EQUATION: ("barman/fig-2.1", "barman/fig-4.4", "guarino/table-3", "khalil/fig-3"),
     Basis.PROPERTY: (
-        "barman/work", "guarino/cpu-times", "khalil/eel", "hua/start",
+        "barman/work", "guarino/cpu-times", "khalil/eel",
         *(each.name for each in ERRATA if each.decide is None),
     ),
     Basis.NONE: (

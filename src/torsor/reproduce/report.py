@@ -153,7 +153,7 @@ def _is_equal(row: Row) -> bool:
 
 
 def _agreeing(rows: Iterable[Row]) -> str:
-    """Return what agrees, by bound: "To 1e-12: forces; moments. Others: pattern." """
+    """Return what agrees, sorted by bound, in sentences such as "To 1e-12: forces; moments"."""
     by_bound = dict[str, list[Row]]()
     for row in rows:
         bound = row.difference.removeprefix("below ") if row.difference.startswith("below ") else ""
