@@ -24,9 +24,9 @@ INTRODUCTION = (
     "figures, so only what the text says about them is compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
-AGREEING = "Values that agree are named, with bounds; rows of tables have the verdict of the item unless stated."
+AGREEING = "Values that agree are listed after their bound; rows of tables have the verdict of the item unless stated."
 LEGEND = {
-    Verdict.AGREES: "our value rounds to the printed one, or equals the result of the printed equations up to rounding",
+    Verdict.AGREES: "our value rounds to the printed one, or equals that of the printed equations",
     Verdict.DIFFERS: "our value differs, and the given reason predicts the printed one",
     Verdict.MISSING: "the document lacks data; chosen data are used",
     Verdict.DEFINES: "a sketch of symbols, without numbers",
@@ -153,28 +153,31 @@ def _is_equal(row: Row) -> bool:
 
 
 def _agreeing(rows: Iterable[Row]) -> str:
-    """Return what agrees, sorted by bound, in sentences such as "To 1e-12: forces; moments"."""
+    """Return what agrees, sorted by bound, in sentences such as "1e-12: forces; moments"."""
     by_bound = dict[str, list[Row]]()
     for row in rows:
         bound = row.difference.removeprefix("below ") if row.difference.startswith("below ") else ""
         by_bound.setdefault(bound, []).append(row)
     bounds = sorted(by_bound, key=lambda bound: float(bound or "inf"))
-    heads = [f"To {bound}: " if bound else "Others: " if len(bounds) > 1 else "" for bound in bounds]
+    heads = [f"{bound}: " if bound else "Others: " if len(bounds) > 1 else "" for bound in bounds]
     return " ".join(f"{head}{_compared(by_bound[bound])}." for head, bound in zip(heads, bounds, strict=True))
 
 
 def _compared(rows: Sequence[Row]) -> str:
     """Return what was compared; a percentage follows its quantity.
 
-    Three or more quantities that begin alike, up to a comma, are listed together: "forces (2; 6; 30 joints)".
+    Names that begin alike, up to a comma, are listed together, and so are those that end alike: "a, b (2; 6 joints)".
     """
     begins = [row.what.partition(", ")[0] for row in rows]
-    grouped = dict[str, list[str]]()
+    by_begin = dict[str, list[str]]()
     for row, begin in zip(rows, begins, strict=True):
-        key = begin if begins.count(begin) > 2 else row.what
+        key = begin if begins.count(begin) > 1 else row.what
         texts = [row.what.removeprefix(key).removeprefix(", "), row.difference if "%" in row.difference else ""]
-        grouped.setdefault(key, []).append(", ".join(filter(None, texts)))
-    return "; ".join(f"{key} ({'; '.join(ends)})" if any(ends) else key for key, ends in grouped.items())
+        by_begin.setdefault(key, []).append(", ".join(filter(None, texts)))
+    by_end = dict[str, list[str]]()
+    for begin, ends in by_begin.items():
+        by_end.setdefault(f" ({'; '.join(filter(None, ends))})" if any(ends) else begin, []).append(begin)
+    return "; ".join(f"{', '.join(names)}{end}" if end != names[0] else end for end, names in by_end.items())
 
 
 def _grouped(results: Sequence[Result]) -> Iterator[tuple[Document, list[Result], list[Result]]]:
@@ -247,7 +250,7 @@ def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
     first.setdefault(because, result)
     for reason, other in first.items():
         if reason and other is not result and because.startswith(reason):
-            because, shown = f" Reason: see {other.item.name}.{because.removeprefix(reason)}", tuple(other.rows)
+            because, shown = f" See {other.item.name}.{because.removeprefix(reason)}", tuple(other.rows)
             break
     agrees = result.verdict is Verdict.AGREES
     equal = [row for row in result.rows if _is_equal(row) or (agrees and row.verdict)]

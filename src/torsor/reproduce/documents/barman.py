@@ -306,7 +306,7 @@ def _slide_path() -> Outcome:
 
 
 OTHER = (
-    "the thesis does not state the number of control points, the times at which bounds hold, or whether force and "
+    "the thesis omits the number of control points, the times at which bounds hold, and whether force and "
     "torque are divided by their bounds, as in eq. 5.1 (scaled effort); no choice that was tried gives all digits"
 )
 BELOW = f"{OTHER}. With the weight of the links, normal to the plane, the norms have the printed order"
@@ -315,8 +315,7 @@ SHIFTS = (
     "reach the lower bound at the printed times"
 )
 VALLEYS = (
-    "with the weight of the links, which is normal to the plane of motion and does not change the torques, joint 1 "
-    "carries more than joint 2 all the time, as printed"
+    "with the weight of the links, normal to the plane, joint 1 carries more than joint 2 all the time, as printed"
 )
 F, N = Kind.FIGURE, Kind.NUMBER
 SHORT: dict[str, Any] = {"seconds": 1, "first": 2}

@@ -356,7 +356,7 @@ def _times() -> Outcome:
 
 
 SIGNS = (
-    "the tables do not determine all signs, and Table II lacks a column (completed from published data); with "
+    "the tables leave signs open, and Table II lacks a column (completed from published data); with "
     "θ_3 = π/2 and the centre of mass of link 4 on the other side, as for α_4 = π/2, the number is the printed one, "
     "perhaps by chance"
 )
