@@ -190,7 +190,7 @@ def _moved_by(best: Any) -> Array:
     def rate(t: float, y: Array, tau: Array) -> Array:
         q, v = np.split(y, 2)
         M = np.array([barman.inverse_dynamics(arm, q, 0 * v, unit)[0] for unit in np.eye(2)]).T
-        return np.r_[v, np.linalg.solve(M, tau - barman.inverse_dynamics(arm, q, v, 0 * v)[0])]
+        return np.concatenate([v, np.linalg.solve(M, tau - barman.inverse_dynamics(arm, q, v, 0 * v)[0])])
 
     y = np.array([0.0, -2.0, 0.0, 0.0])
     for begin, end in pairwise([0.0, *np.sort(np.concatenate(best.switches)), best.T]):
