@@ -322,7 +322,7 @@ def run(item: Item) -> Result:
         >>> run(find(["lie/two-link"])[0]).verdict.value
         'agrees'
     """
-    if not isinstance(item, Item):
+    if not hasattr(item, "compute"):
         raise ModelError(f"{item!r} is not an item", value=item, where="run", fix='run(find(["khalil/inverse"])[0])')
     start = time.perf_counter()
     try:
