@@ -1,10 +1,9 @@
 """``torsor reproduce``: compare the results of the five documents with the library."""
 
-import math
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from time import perf_counter
+from time import sleep
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 KINDS = ("algorithm", "table", "figure", "number", "erratum")
 COLOURS = {"agrees": "green", "differs": "yellow", "not reproducible": "cyan", "definition": "dim", "fails": "bold red"}
 LONG_TIME = 5.0  # s above which the expected time of an item is printed
-TWICE = 1.0  # s within which a second Ctrl-C stops the command
+PAUSE = 1.0  # s after a skipped item, in which Ctrl-C stops the command
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -127,23 +126,20 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
     console.print("torsor reproduce NAME computes one item, torsor reproduce --all computes every item.", style="dim")
 
 
-def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
-    """Compute items in turn and print each result. Raise KeyboardInterrupt if Ctrl-C is pressed twice."""
+def _computed(items: "Sequence[Item]", console: Console) -> "Iterable[Result]":
+    """Compute items in turn and print each result. Ctrl-C skips an item, and stops after a skipped item."""
     from torsor.reproduce import run
 
-    skipped_at = -math.inf
     for item in items:
         if max(item.seconds, item.first) > LONG_TIME:
             first = f", {item.first:g} s the first time" if item.first > item.seconds else ""
-            keys = "Ctrl-C skips it, Ctrl-C twice stops"
-            console.print(f"{item.name}: about {item.seconds:g} s{first}; {keys}", style="dim")
+            console.print(f"{item.name}: about {item.seconds:g} s{first}; Ctrl-C skips it", style="dim")
         with working(f"computing {item.name}"):
             result = run(item)
         _print(result, console)
-        if result.verdict is None:
-            if perf_counter() - skipped_at < TWICE:
-                raise KeyboardInterrupt
-            skipped_at = perf_counter()
+        if result.verdict is None and item is not items[-1]:
+            console.print("Ctrl-C again stops", style="dim")
+            sleep(PAUSE)
         yield result
 
 
