@@ -356,13 +356,13 @@ def _times() -> Outcome:
 
 
 SIGNS = (
-    "the tables do not determine all signs (Table II lacks a column, completed from published data). With θ_3 = π/2 "
-    "and the centre of mass of link 4 on the other side, as for α_4 = π/2, the number is the printed one. One of so "
-    "many choices may agree by chance"
+    "the tables leave signs open, and Table II lacks a column (completed from published data); with "
+    "θ_3 = π/2 and the centre of mass of link 4 on the other side, as for α_4 = π/2, the number is the printed one, "
+    "perhaps by chance"
 )
 QUINTIC = (
-    "no quintic has zero velocity, acceleration and jerk at both ends; the values are those with zero acceleration. A "
-    "polynomial of degree 7 has zero jerk, as printed"
+    "no quintic has zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 has; the jerk is "
+    "that of the quintic"
 )
 N = Kind.NUMBER
 ITEMS = [

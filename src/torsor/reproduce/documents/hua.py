@@ -300,12 +300,12 @@ def _starts() -> Outcome:
 
 
 GEOMETRY = (
-    "the paper does not give joint axes, lengths and centres of mass of links, gear ratios, gains, initial velocities "
-    "or the initial angle of motor 3; they were chosen, and three gains were fitted to the errors without payload"
+    "the paper omits joint axes, lengths, centres of mass, gear ratios, gains, initial velocities and the initial "
+    "angle of motor 3; they were chosen, and three gains were fitted to the errors without payload"
 )
 UNDECIDED = (
-    "initial velocities and gains are not printed. The paper mentions a large initial torque of motor 3 only, as with "
-    "the desired velocities, while its errors with payload are nearer to those from rest"
+    "initial velocities and gains are not printed: the large initial torque of motor 3 alone suggests the desired "
+    "velocities, the errors with payload suggest a start from rest"
 )
 
 

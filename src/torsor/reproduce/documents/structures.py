@@ -359,7 +359,7 @@ def _base_parameters() -> Outcome:
         axes.imshow(ten.T != 0, cmap="Blues", vmin=0, vmax=1.5, aspect="auto")
         axes.set_yticks(range(10), ("M", "MX", "MY", "MZ", "XX", "XY", "XZ", "YY", "YZ", "ZZ"))
         axes.set_xticks(range(6), [f"link {j + 1}" for j in range(6)])
-        axes.set_title("base parameters of an arm with joints R P R R P R", fontsize=10)
+        axes.set_title("base parameters (blue) of an arm with joints R P R R P R", fontsize=10)
 
     return Outcome(rows, draw, (5.5, 4.0))
 
