@@ -2,7 +2,7 @@
 
 The arm follows a path with the timing that ``motion.retime`` found; arrows are the forces in its joints. The man
 walks the stride of least effort at 1.2 m/s, with the ground reaction forces. The platform has its leg forces.
-A .png file has the walk alone, at five instants of the stride.
+A .png file has a walk with free steps at 1.25 m/s, at five instants of the stride.
 
 python examples/moving_picture.py docs/torsor.gif            # two minutes, half of them for the first walk
 python examples/moving_picture.py docs/people/walk.png
@@ -20,7 +20,8 @@ import torsor
 from pages import platform_motion
 from torsor import motion
 from torsor.formats.meshes.triangles import Triangles, arrow, box
-from torsor.human import Stride, walking
+from torsor.human import Step, Stride, walking
+from torsor.motion import MotionProblem
 from torsor.spatial import about_z, axis_frame, make_pose
 from torsor.view.scene import Scene, timeline
 from torsor.view.scene.detail import detailed
@@ -33,7 +34,7 @@ FLOOR, SHADOW = np.array([1.0, 1.0, 1.0]), np.array([0.87, 0.88, 0.90])
 BLUE, GREEN, STONE = (0.10, 0.42, 0.85), (0.12, 0.74, 0.30), (0.80, 0.82, 0.84)
 PLACES = -1.65, 0.05, 1.6  # m, along x of the world
 INSTANTS = 0.0, 0.2, 0.4, 0.6, 0.8  # parts of the stride
-SPACING, YAW = 1.08, -0.3  # m between the men of the strip, and by how much they turn to the eye, in rad
+SPACING, YAW = 1.25, -0.3  # m between the men of the strip, and by how much they turn to the eye, in rad
 LABELS = "An arm with its joint forces", "A predicted walk with ground forces", "A parallel robot with its leg forces"
 WAYPOINTS = [
     [0.0, -1.5, 1.7, -1.2, -1.4, 0.0],
@@ -58,7 +59,7 @@ class View(NamedTuple):
 
 
 TOGETHER = View(900, 400, np.array([0.0, -7.2, 1.75]), np.array([0.0, 0.0, 0.86]), 0.31)
-STRIP = View(1100, 420, np.array([0.0, -28.0, 3.6]), np.array([0.0, 0.0, 0.83]), 0.075)  # from far: all men look alike
+STRIP = View(1100, 380, np.array([0.0, -28.0, 3.6]), np.array([0.0, 0.0, 0.83]), 0.078)  # from far: all men look alike
 
 
 class Body(NamedTuple):
@@ -206,9 +207,9 @@ class Walker(Actor):
     He walks along x of the world, or to the side of it by an angle (rad).
     """
 
-    def __init__(self, x: float, yaw: float = 0.0, strides: int = STRIDES) -> None:
+    def __init__(self, problem: MotionProblem, x: float, yaw: float = 0.0, strides: int = STRIDES) -> None:
         upright = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-        super().__init__(Stride(walking().solve()), make_pose(about_z(yaw) @ upright, [x, 0.0, 0.0]))
+        super().__init__(Stride(problem.solve()), make_pose(about_z(yaw) @ upright, [x, 0.0, 0.0]))
         self.strides = strides
 
     def bodies(self, part: float) -> list[Body]:
@@ -238,7 +239,7 @@ class Platform(Actor):
 
 def drawn() -> list[Image.Image]:
     """Return the pictures of one round."""
-    actors, pictures = [Arm(), Walker(PLACES[1]), Platform()], []
+    actors, pictures = [Arm(), Walker(walking(), PLACES[1]), Platform()], []
     for k in range(FRAMES):
         picture = Picture(TOGETHER)
         picture.draw([part for actor in actors for part in actor.bodies(k / FRAMES)])
@@ -248,7 +249,8 @@ def drawn() -> list[Image.Image]:
 
 def strip() -> Image.Image:
     """Return the walk at some instants of the stride, side by side."""
-    walker, picture, labels, shown = Walker(0.0, YAW, 1), Picture(STRIP), dict[float, str](), list[Body]()
+    free = walking(step=Step(speed=1.25, length="free", width="free"))
+    walker, picture, labels, shown = Walker(free, 0.0, YAW, 1), Picture(STRIP), dict[float, str](), list[Body]()
     for k, part in enumerate(INSTANTS):
         x, bodies = SPACING * (k - (len(INSTANTS) - 1) / 2), walker.bodies(part)
         ends = [each.corners[..., 0] for each in bodies if not each.near]

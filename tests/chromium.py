@@ -1,4 +1,4 @@
-"""A headless Chromium that tests drive by its own protocol, through a pipe: no port, no other package."""
+"""A headless Chromium that tests control by its own protocol, through a pipe: no port, no other package."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """A tab of a headless Chromium; a context manager. ``errors`` has what scripts logged as errors."""
+    """A tab of a headless Chromium; a context manager. ``errors`` contains the errors that scripts logged."""
 
     def __init__(self, *options: str, width: int = 1200, height: int = 760) -> None:
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -117,7 +117,7 @@ class Browser:
             time.sleep(0.02)
 
     def value(self, expression: str) -> Any:
-        """Return the value of an expression (of a promise: what it becomes), by JSON."""
+        """Return the value of an expression (for a promise, its result) as JSON."""
         found = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found.get("exceptionDetails")
         return found["result"].get("value")

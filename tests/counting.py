@@ -28,8 +28,8 @@ def lines_run(action: Callable[[], object]) -> int:
 def grows_linearly(work: Callable[[int], object], sizes: tuple[int, int, int]) -> bool:
     """Return whether the lines that ``work`` runs grow as its size does, at sizes of equal distance.
 
-    The growth of a quadratic part would itself grow; two percent are left for what is counted in jumps, such as
-    containers that double their size.
+    A quadratic part would grow with the size; a tolerance of two percent allows for steps, such as containers
+    that double their size.
     """
     first, second, third = (lines_run(partial(work, size)) for size in sizes)
     return 0 < third - second <= 1.02 * (second - first)

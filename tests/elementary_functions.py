@@ -107,7 +107,7 @@ def evaluate(name: str, *arrays: np.ndarray, width: int = 16) -> np.ndarray:
 
 
 def neighbours(values: np.ndarray, steps: int) -> np.ndarray:
-    """Return numbers and those up to some steps beside them, by their bits."""
+    """Return numbers and their neighbours up to some steps away, by their bits."""
     kind = {"float64": np.int64, "float32": np.int32}[str(values.dtype)]
     bits = values.view(kind)[:, None] + np.arange(-steps, steps + 1, dtype=kind)
     near = bits.ravel().view(values.dtype)

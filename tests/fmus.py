@@ -51,7 +51,7 @@ class _EventInfo(ctypes.Structure):
 
 
 class FMIError(Exception):
-    """An FMI function returned another status than OK, or no instance."""
+    """An FMI function returned a status other than OK, or no instance."""
 
 
 def binary_path(identifier: str, version: int) -> Path:
@@ -61,7 +61,7 @@ def binary_path(identifier: str, version: int) -> Path:
 
 
 class Description:
-    """What ``modelDescription.xml`` says: token, value references by name, and dependencies of unknowns by name."""
+    """Content of ``modelDescription.xml``: token, value references by name, and dependencies of unknowns by name."""
 
     def __init__(self, text: str):
         root = ElementTree.fromstring(text)

@@ -1,31 +1,36 @@
-"""Draw the charts of measured speed from docs/facts.toml: docs/speed.png and docs/deploy/history.png.
+"""Draw the charts of measured speed from docs/facts.toml, and the contact forces of the example in contact.md.
+
+The files are docs/speed.png, docs/deploy/history.png and docs/simulate/contact.png:
 
 python docs/tools/charts.py
 """
 
-import tomllib
-from pathlib import Path
+import re
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from facts import DOCS, ratio, read_facts
 from matplotlib.patches import Patch
 
-DOCS = Path(__file__).parents[1]
+import torsor
+
 COLORS = {"x86": "#3f51b5", "arm": "#f59e0b"}
 UNLIKE: dict[str, Any] = {"hatch": "///", "edgecolor": "white"}
 LABELS = {"x86": "x86-64, Intel Xeon with AVX-512", "arm": "AArch64, Neoverse N1"}
 
 
 def main() -> None:
-    """Draw both charts."""
-    facts = tomllib.loads((DOCS / "facts.toml").read_text("utf-8"))
+    """Draw all charts."""
+    facts = read_facts()
     plt.rcParams |= {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
-    _ratios(facts["speed"])
+    _ratios(facts)
     _history(facts["history"])
+    _contact()
 
 
-def _ratios(rows: list[dict[str, Any]]) -> None:
+def _ratios(facts: dict[str, Any]) -> None:
+    rows = facts["speed"]
     figure, axes = plt.subplots(figsize=(8.0, 4.4))
     places = np.arange(len(rows))[::-1]
     for offset, machine, other in ((0.2, "x86", "arm"), (-0.2, "arm", "x86")):
@@ -33,10 +38,10 @@ def _ratios(rows: list[dict[str, Any]]) -> None:
             if "ratio" not in row.get(machine, {}):
                 continue
             height = place + offset * ("ratio" in row.get(other, {}))  # a lone bar is at its label
-            ratio = row[machine]["ratio"]
+            times, label = row[machine]["ratio"], ratio(facts, row, machine)
             style = UNLIKE if _is_unlike(row) else {}
-            axes.barh(height, ratio - 1.0, height=0.38, left=1.0, color=COLORS[machine], **style)  # from equal speed
-            axes.text(ratio, height, f" {ratio:.3g}x ", va="center_baseline", ha="left" if ratio > 1 else "right")
+            axes.barh(height, times - 1.0, height=0.38, left=1.0, color=COLORS[machine], **style)  # from equal speed
+            axes.text(times, height, f" {label} ", va="center_baseline", ha="left" if times > 1 else "right")
     axes.set_xscale("log")
     axes.set_xlim(0.08, 300.0)
     axes.axvline(1.0, color="black", linewidth=0.8)
@@ -67,6 +72,31 @@ def _history(rows: list[dict[str, Any]]) -> None:
     axes.legend(frameon=False)
     figure.tight_layout()
     figure.savefig(DOCS / "deploy" / "history.png", dpi=160)
+
+
+def _contact() -> None:
+    """Draw the quadruped of contact.md as it stands, and the vertical forces on its feet while it lands."""
+    example: dict[str, Any] = {}
+    page = (DOCS / "simulate" / "contact.md").read_text("utf-8")
+    exec(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], example)
+    robot, stand = example["robot"], example["stand"]
+    figure = torsor.view.draw(robot, stand.q[-1], elevation=12.0)
+    figure.set_size_inches(9.0, 3.6)
+    figure.set_layout_engine("none")
+    figure.axes[0].set(position=[-0.02, 0.0, 0.42, 1.0], title="")
+    axes = figure.add_axes((0.5, 0.15, 0.48, 0.78))
+    poses, weight = robot.poses(stand.q), 9.81 * robot.mass
+    for leg, name in (("fl", "each front foot"), ("fr", ""), ("hl", "each hind foot"), ("hr", "")):
+        link = robot.link_names.index(f"{leg}_shank")
+        forces = np.einsum("tij,tj->ti", poses[:, link, :3, :3], stand.external[:, link, 3:])
+        foot = robot.pose(stand.q[-1], f"{leg}_foot")[:3, 3]
+        figure.axes[0].quiver(*foot, *(0.6 / weight * forces[-1]), color="#c8202c", linewidth=2.0, zorder=5)
+        if name:
+            axes.plot(stand.times, forces[:, 2], label=name)
+    axes.axhline(weight / 4, color="0.4", linewidth=0.8, linestyle=":", label="a quarter of the weight")
+    axes.set(xlabel="time (s)", ylabel="vertical contact force (N)", xlim=(0.0, stand.times[-1]), ylim=(0.0, None))
+    axes.legend(frameon=False)
+    figure.savefig(DOCS / "simulate" / "contact.png", dpi=130)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,26 @@ def speed(facts: Facts, _: str) -> str:
     return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
 
 
+def ratio(facts: Facts, row: Facts, machine: str) -> str:
+    """Return how many times as fast as the peer a row is: a range if it was measured often, else two digits."""
+    if "history" in row and machine == "x86":
+        ratios = [peer / own for own, peer in (entry[row["history"]] for entry in facts["history"])]
+        return f"{min(ratios):.0f} to {max(ratios):.0f}x"
+    value = row.get(machine, {}).get("ratio")
+    return NOT_MEASURED if value is None else f"{float(f'{value:.1e}'):g}x"
+
+
+def short_speed(facts: Facts, _: str) -> str:
+    """Return speeds relative to those of other libraries, in two digits."""
+    rows = (
+        (row["name"], f"{row['peer']}, {row['peer_call']}", *(ratio(facts, row, each) for each in ("x86", "arm")))
+        for row in facts["speed"]
+    )
+    machines = facts["machines"]
+    head = "| one core, float64 | compared with | x86-64 | AArch64 |"
+    return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
+
+
 TABLES: dict[str, Callable[[Facts, str], str]] = {
     "limits": limits,
     "short limits": short_limits,
@@ -96,6 +116,7 @@ TABLES: dict[str, Callable[[Facts, str], str]] = {
     "formats": formats,
     "platforms": platforms,
     "speed": speed,
+    "short speed": short_speed,
 }
 
 

@@ -18,7 +18,7 @@ KNOWN = {
 
 
 def faults(value: Any, schema: Any, where: str = "document") -> list[str]:
-    """All faults of a value; a word of the schema that is not known here is a fault too."""
+    """Return all faults of a value; an unknown schema keyword also counts as a fault."""
     found = [f"{where}: unknown word {word}" for word in schema.keys() - KNOWN]
     if "type" in schema:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]

@@ -1,4 +1,4 @@
-"""The wording of messages is made in one place, from fields that survive copies, pickles and other places."""
+"""The wording of messages comes from one place, and the fields of errors survive copying and pickling."""
 
 import pickle
 import warnings

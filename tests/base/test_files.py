@@ -1,4 +1,4 @@
-"""A saved result holds its problem, its robot and its settings, and loads anywhere; hostile files are refused."""
+"""A saved result contains its problem, robot and settings, and loads on any machine; malicious files are rejected."""
 
 import csv
 import json
@@ -76,7 +76,7 @@ def test_motions_keep_their_problem_and_their_settings(results: dict[str, Any], 
 
 
 def test_a_file_needs_nothing_else(results: dict[str, Any], tmp_path: Path) -> None:
-    """Another process, in an empty folder: what the files hold is all that it has."""
+    """Another process in an empty folder has only the content of the files."""
     look = torsor.Visual("mesh", (1.0, 1.0, 1.0), mesh="arm", path="/nowhere/arm.stl")
     links = tuple(torsor.Link(each.name, each.mass, each.com, each.inertia, visuals=(look,)) for each in made.ARM.links)
     looks = torsor.Robot(made.ARM.name, made.ARM.base, links, made.ARM.joints)

@@ -1,4 +1,4 @@
-"""``result.at(t)`` has one contract for every result with a time axis: values, shapes, and refused times."""
+"""``result.at(t)`` has one contract for every result with a time axis: values, shapes, and rejected times."""
 
 from collections.abc import Callable
 from functools import cache

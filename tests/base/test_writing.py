@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, keep what they replace, and are read on any machine, whatever is in them."""
+"""Files are written atomically, keep the old file if writing fails, and can be read on any machine."""
 
 import os
 import sys

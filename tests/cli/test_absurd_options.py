@@ -1,4 +1,4 @@
-"""Options of people that contradict each other, or would destroy a file, are refused before any search."""
+"""Contradictory options of human tasks, and options that would overwrite a file, are rejected before any search."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``torsor simulate`` with contact and limits: as in Python, rest at the depth of the spring, what is refused."""
+"""``torsor simulate`` with contact and limits: same results as in Python, rest depth, rejected input."""
 
 import json
 from pathlib import Path

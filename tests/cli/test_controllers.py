@@ -1,4 +1,4 @@
-"""``torsor simulate`` with a controller, and options of built-in problems: what they do, and what is refused."""
+"""``torsor simulate`` with a controller, and options of built-in problems: their effects, and rejected input."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every command writes JSON, to a place that is checked before it starts; tables of states have the right units."""
+"""Every command writes JSON, to a path that is checked before it starts; tables of states have the right units."""
 
 import json
 import math

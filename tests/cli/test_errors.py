@@ -1,4 +1,4 @@
-"""A mistake of the user is one line and status 1; a bug in Torsor says so, with its traceback and status 70."""
+"""A user error prints one line and exits with status 1; a bug in Torsor prints a traceback and exits with status 70."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from torsor.view import plot_motion
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
-    """Run a command whose inside raises an error, and return the exit status."""
+    """Run a command that raises an internal error, and return the exit status."""
 
     def fail(*_: object) -> None:
         raise error
@@ -277,7 +277,7 @@ def test_ctrl_c_while_the_command_is_imported_ends_in_words() -> None:
 
 
 def shown_help(command: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return the exit statuses that the whole help of a command lists."""
+    """Return the exit statuses that the full help of a command lists."""
     with pytest.raises(SystemExit):
         main([command, "--help-all"])
     lines = capsys.readouterr().out.partition("exit status:")[2].splitlines()[1:]

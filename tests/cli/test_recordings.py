@@ -1,4 +1,4 @@
-"""``torsor info`` shows what recordings hold: markers and gaps, plates and contacts, columns, joints of a skeleton."""
+"""``torsor info`` shows the content of recordings: markers, gaps, plates, contacts, columns and skeleton joints."""
 
 import json
 from pathlib import Path

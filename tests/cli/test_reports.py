@@ -1,4 +1,4 @@
-"""Reports are one file that opens offline: tables, figures, loads of bearings and the motion."""
+"""Reports are one file that opens offline: tables, figures, bearing loads and the motion."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``torsor sweep``: a study in a file is computed, written, continued, and told in an exit status."""
+"""``torsor sweep``: a study file is computed, written and resumed, and sets the exit status."""
 
 import json
 from pathlib import Path

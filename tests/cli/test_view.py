@@ -1,18 +1,20 @@
-"""``torsor view`` shows what its arguments name, on this machine alone, and says so when something is wrong."""
+"""``torsor view`` shows its arguments, on this machine only, and reports errors."""
 
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import torsor
 import torsor.view.live
 from torsor.cli.main import main
+from torsor.view.scene import timeline
 
 
 class Fake:
-    """A viewer that remembers what it was asked to show."""
+    """A viewer that records the arguments of ``show``."""
 
     url = "http://localhost:8080"
 
@@ -63,3 +65,13 @@ def test_a_page_is_written_without_a_viewer(tmp_path: Path) -> None:
     path = tmp_path / "robots.html"
     assert main(["view", "two_link", "stanford", "-o", str(path)]) == 0
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_saved_retimed_motion_is_played(tmp_path: Path) -> None:
+    arm, path = torsor.library.planar_chain(1), tmp_path / "line.html"
+    line = torsor.motion.retime(arm, [[0.0], [1.0]], velocity=1.0, acceleration=2.0)
+    played = timeline(line)
+    assert played.times[-1] == line.duration and np.array_equal(played.q, line.q) and played.driven == ("joint1",)
+    line.save(tmp_path / "line.npz")
+    assert main(["view", str(tmp_path / "line.npz"), "-o", str(path)]) == 0
+    assert path.stat().st_size > 0

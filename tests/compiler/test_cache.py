@@ -1,4 +1,4 @@
-"""The cache of compiled code: shared by processes, healed when damaged, never trusted where others can write.
+"""The cache of compiled code: shared by processes, repaired when damaged, and not trusted if others can write to it.
 
 Root may write and read everything, so nothing here expects an error from permissions: the tests look at what is used
 and at what is left on disk, which is the same for every user.
@@ -95,7 +95,7 @@ class Compiler:
         monkeypatch.setattr(native, "emit", counted)
 
     def compiles(self, factor: float = 2.0) -> bool:
-        """Compile a function, check it, and say whether it had to be compiled."""
+        """Compile a function, check it, and return whether it had to be compiled."""
         before = self.count
         given = np.arange(21.0).reshape(7, 3)
         assert np.array_equal(compile(function(factor))(given), factor * given)
@@ -353,7 +353,7 @@ def test_a_kernel_larger_than_the_cache_is_not_stored(compiler, folder, monkeypa
 
 @pytest.mark.parametrize("wrong", ["much", "", "nan", "-1"])
 def test_a_size_limit_that_is_no_number_does_not_stop_a_kernel(compiler, folder, monkeypatch, wrong):
-    """Either the default holds, or an error names the setting; never the bare error of a conversion."""
+    """Either the default applies, or an error names the setting; a bare conversion error is never raised."""
     monkeypatch.setenv("TORSOR_CACHE_MB", wrong)
     try:
         assert compiler.compiles()

@@ -1,4 +1,4 @@
-"""Large functions in parts: together they are the whole, and none has many more values alive than registers."""
+"""Large functions in parts: together they compute all results, and none has many more live values than registers."""
 
 import casadi as ca
 import numpy as np

@@ -1,4 +1,4 @@
-"""The exported C compiles without a warning, and agrees with CasADi's virtual machine."""
+"""The exported C compiles without warnings and agrees with CasADi's virtual machine."""
 
 import ctypes
 import itertools

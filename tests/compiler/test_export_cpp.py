@@ -1,4 +1,4 @@
-"""The exported header of C++ compiles without a warning, takes all kinds of arrays, and gives the robot's numbers."""
+"""The exported C++ header compiles without warnings, takes all kinds of arrays, and agrees with the robot's methods."""
 
 import shutil
 import subprocess
@@ -55,7 +55,7 @@ def run(*command: str | Path) -> str:
 
 
 def refused(folder: Path, line: str) -> str:
-    """Return what the compiler says of a program with that line."""
+    """Return the compiler output for a program with that line."""
     source = folder / "wrong.cpp"
     source.write_text(f'#include "arm.hpp"\nint main() {{ double six[6] = {{}}, five[5] = {{}}; {line} }}')
     done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", source], capture_output=True, text=True, timeout=300)

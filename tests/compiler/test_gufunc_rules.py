@@ -59,7 +59,7 @@ def same(a, b) -> bool:
 
 
 def run_python(text: str, **environment: str) -> subprocess.CompletedProcess:
-    """Run a program in another process, so that a crash is a result like another."""
+    """Run a program in another process, so that a crash does not end the tests."""
     code = "import numpy as np, casadi as ca, os, sys\nfrom torsor.compiler import compile\n" + text
     settings = {**os.environ, "TORSOR_CACHE": "off", **environment}
     return subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, timeout=120)

@@ -1,4 +1,4 @@
-"""Ctrl-C while compiling always arrives, and a fork while another thread compiles leaves a child that works."""
+"""Ctrl-C always interrupts compilation, and a fork while another thread compiles leaves a working child process."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ MODULE = "define double @one() {\n  ret double 1.0\n}\n"
 
 @pytest.fixture(autouse=True)
 def python_handles_ctrl_c():
-    """Whatever the parent process does with SIGINT, tests begin with Python's own handler, and must leave it there."""
+    """Tests start with Python's own SIGINT handler, whatever the parent process uses, and must leave it in place."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and not is_stoppable()

@@ -1,4 +1,4 @@
-"""The page of the documents that computes live shows the numbers of the library, and needs no network."""
+"""The live documentation page shows the same numbers as the library, and needs no network."""
 
 import json
 import re

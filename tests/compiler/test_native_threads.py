@@ -160,7 +160,7 @@ def test_python_threads_take_their_place_where_there_are_no_native_ones(monkeypa
 
 
 class Recorded:
-    """A pool that keeps the words of the last job, with what the threads wrote there."""
+    """A pool that keeps the words of the last job, including those that the threads wrote."""
 
     def __init__(self, pool):
         self._pool, self.job, self.joined = pool, None, 0

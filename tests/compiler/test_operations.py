@@ -82,7 +82,7 @@ def arguments(dtype: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def defined(function: ca.Function, x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-    """Return what the virtual machine gives, in double precision and then rounded to the type of the arguments."""
+    """Return the results of the virtual machine, in double precision and then rounded to the type of the arguments."""
     with np.errstate(over="ignore", under="ignore"):
         return [result.astype(x.dtype) for result in VirtualMachine(function)(x.astype(float), y.astype(float))]
 
@@ -178,7 +178,7 @@ def sin_cos(dtype: str, width: int | None = None):
 
 
 def neighbours(values: np.ndarray, steps: int) -> np.ndarray:
-    """Return floating-point numbers with those beside them."""
+    """Return floating-point numbers with their neighbours."""
     found = [values]
     for direction in (-np.inf, np.inf):
         last = values

@@ -1,4 +1,4 @@
-"""The order of operations: fewer values alive, every operation once, after those it needs, and no other bit."""
+"""The order of operations: fewer live values, each operation once and after its arguments, and the same bits."""
 
 import casadi as ca
 import numpy as np

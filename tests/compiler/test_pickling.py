@@ -1,4 +1,4 @@
-"""Kernels pickle as the functions that they compute; what belongs to one process says what to pickle instead."""
+"""Kernels are pickled as the functions that they compute; errors for other objects name what to pickle instead."""
 
 import inspect
 import pickle

@@ -63,7 +63,7 @@ def no_cache():
 
 
 def close_within(function: ca.Function, states: list[np.ndarray], dtype: str) -> list[np.ndarray]:
-    """Return for each output how far two right evaluations may be apart; ``states``: one row of entries per state."""
+    """Return, for each output, the allowed difference of two evaluations; ``states``: one row of entries per state."""
     u, info = UNIT[dtype], np.finfo(dtype)
     tiny, largest = float(info.smallest_subnormal), float(info.max)
     rows_in = [function.sparsity_in(k).get_triplet() for k in range(function.n_in())]
@@ -151,7 +151,7 @@ def _logic(code, a, ea, b, eb):
 
 
 def compare(function: ca.Function, arrays: list[np.ndarray], dtype: str) -> tuple[int, int]:
-    """Check the compiled function against the virtual machine; return how many entries were compared, of how many."""
+    """Compare the compiled function with the virtual machine; return the numbers of compared and of all entries."""
     kernel, machine = compile(function, dtype=dtype), VirtualMachine(function)
     arrays = [array.astype(dtype) for array in arrays]
     found, wanted = kernel(*arrays), machine(*arrays)

@@ -1,4 +1,4 @@
-"""A kernel many times in a row is the same as so many calls, to the last bit; wrong arrays are refused."""
+"""Repeated kernel calls give bit-identical results to separate calls; wrong arrays are rejected."""
 
 import gc
 from typing import Any
@@ -66,7 +66,7 @@ def test_a_chain_computes_in_any_block_and_rooms_are_not_shared() -> None:
 
 
 def test_a_chain_keeps_the_machine_code_that_it_was_made_with() -> None:
-    """Threads that make the code at the same time replace it in the cache."""
+    """Threads that create the code at the same time replace it in the cache."""
     kernel, whole = torsor.compile(step()), np.concatenate([np.zeros(60), np.full(25, 2.5)])
     inside, p = whole[:60].reshape(6, 5, 2), whole[60:].reshape(5, 5)
     chain = Chain(whole, [Call(kernel, [inside[:-1], p], [inside[1:]])])

@@ -134,7 +134,7 @@ def is_seen_half_done(kernel: Kernel, count: int) -> bool:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_other_threads_go_on_while_a_kernel_runs(threads):
-    """Held by the kernel, the interpreter's lock would never let another thread see some results without all."""
+    """If the kernel held the interpreter lock, no other thread could see some results without the others."""
     kernel = compile(work(100), threads=threads)
     assert any(is_seen_half_done(kernel, 2**k) for k in range(12, 22))  # until a call is long enough to be seen
 

@@ -1,4 +1,4 @@
-"""Arrays reach the kernels and come back whatever their size, their strides and the width of the blocks."""
+"""Arrays of any size and strides are passed to kernels and back correctly, for any block width."""
 
 import re
 

@@ -27,7 +27,7 @@ def residual(robot: torsor.Robot, passes: int) -> float:
 
 
 def eigenvalues(law: control.Controller, q: np.ndarray) -> np.ndarray:
-    """Return those of the closed loop, linearised at rest at q."""
+    """Return the eigenvalues of the closed loop, linearised at rest at q."""
     robot = law.robot
     x = ca.SX.sym("x", robot.nq + robot.nv)
     at, rates = x[: robot.nq], x[robot.nq :]
@@ -48,7 +48,7 @@ def test_damping_leaves_a_residual_that_shrinks_with_each_pass() -> None:
 
 
 def test_feed_forward_solves_the_equations_of_motion() -> None:
-    """The motors' rates are those of their angles, and tau moves the whole robot as wished."""
+    """The motor rates are those of their angles, and tau produces the desired motion of the whole robot."""
     robot, h = arm(damping=0.2), 1e-4
     forward = control.elastic_feed_forward(robot, sines(2), 4)
     q, v, a, tau, left = (each.full().ravel() for each in forward(0.4))

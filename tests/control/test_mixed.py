@@ -58,7 +58,7 @@ def gains(robot: torsor.Robot) -> dict[str, np.ndarray]:
 
 
 class Errors:
-    """sigma, theta_d and the rest, built again from the robot's matrices, over the symbols of a flow."""
+    """sigma, theta_d and the other errors, rebuilt from the robot's matrices, over the symbols of a flow."""
 
     def __init__(self, law: control.Controller, K_D, Lambda, K_D_motor, Lambda_motor):
         robot, flow = law.robot, Flow(law)

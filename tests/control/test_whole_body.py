@@ -1,4 +1,4 @@
-"""Whole-body control: closed forms, equations of motion, optimality, friction, and what has no solution."""
+"""Whole-body control: closed forms, equations of motion, optimality, friction, and infeasible programs."""
 
 import sys
 from itertools import product

@@ -1,4 +1,4 @@
-"""FMUs as files: valid by the schemas of the standard, whole, reproducible; and what is refused."""
+"""FMUs as files: valid by the schemas of the standard, complete, reproducible; rejected input."""
 
 import json
 import xml.etree.ElementTree as ET

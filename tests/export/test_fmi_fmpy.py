@@ -1,4 +1,4 @@
-"""FMPy, an importer of others, finds no fault in FMUs and simulates them: where it can, on this platform."""
+"""FMPy, an independent importer, finds no fault in FMUs and simulates them, if it supports this platform."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The exported package of ROS 2 has the published formats, and computes behind stand-ins what the robot does."""
+"""The exported ROS 2 package has the published formats and, with stubs, computes the same results as the robot."""
 
 import re
 import shutil
@@ -45,7 +45,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def built(package: Path, major: int) -> Path:
-    """Return the program of the stand-ins for a version of ros2_control: the package's code, under the sanitizers."""
+    """Return the program with stubs for a version of ros2_control: the package's code, with sanitizers."""
     headers, folder = package / "include", package / f"release{major}"
     source, objects, release = (
         package / "src" / f"{NAME}_kernels.c",
@@ -63,14 +63,14 @@ def built(package: Path, major: int) -> Path:
 
 @pytest.fixture(scope="module")
 def program(package: Path) -> Path:
-    """Return the program of the stand-ins for Jazzy."""
+    """Return the program with stubs for Jazzy."""
     return built(package, 4)
 
 
 def answer(
     program: Path, *numbers: np.ndarray, mode: str = "gravity", urdf: Path | None = None, ignored: str = ""
 ) -> tuple[int, dict[str, str]]:
-    """Return the status of the program and what it prints, by the first word of each line."""
+    """Return the exit status of the program and its output, by the first word of each line."""
     given = " ".join(str(each) for each in np.concatenate(numbers))
     command = [program, urdf or program.parent.parent / "arm.urdf", mode, *ignored.split()]
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""The exported package of ROS 2 is built by colcon and ament_cmake, and pluginlib makes its classes by their names.
+"""The exported ROS 2 package is built by colcon and ament_cmake, and pluginlib creates its classes by name.
 
 The build system, pluginlib and Eigen are the real ones (Debian has them); rclcpp, ros2_control and
 inverse_dynamics_solver are small packages of stand-ins in the same workspace.
@@ -97,7 +97,7 @@ def arm() -> torsor.Robot:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a workspace after colcon build: stand-ins, the exported package, and a package that uses it."""
+    """Return a workspace after colcon build: stubs, the exported package, and a package that uses it."""
     root = tmp_path_factory.mktemp("colcon")
     torsor.export.ros2(arm(), root / "src" / NAME)
     for name, depends in STUBS.items():

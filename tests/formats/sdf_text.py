@@ -23,7 +23,7 @@ def joint(kind: str, parent: str, child: str, more: str = "", name: str = "j") -
 
 
 def model(*parts: str, version: str = "1.7", name: str = "m", around: str = "{}", attributes: str = "") -> str:
-    """Return a file with one model; ``around`` is what stands around it."""
+    """Return a file with one model; ``around`` is the text around it."""
     text = f'<model name="{name}"{attributes}>\n{"".join(parts)}</model>'
     return f'<sdf version="{version}">{around.format(text)}</sdf>'
 

@@ -1,4 +1,4 @@
-"""Closed loops in a YAML file beside a URDF, joints as ends of loops, and joints of another type."""
+"""Closed loops in a YAML file next to a URDF file, joints as ends of loops, and joints of another type."""
 
 from pathlib import Path
 

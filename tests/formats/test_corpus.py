@@ -34,7 +34,7 @@ def drawn(examples: int) -> settings:
 
 
 def read(path: Path, text: str) -> torsor.Robot | None:
-    """Return the robot of a text, or None if it is refused; then the error must have the name of the file in it."""
+    """Return the robot of a text, or None if it is rejected; the error must then name the file."""
     path.write_text(text, encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", torsor.ModelWarning)

@@ -124,7 +124,7 @@ def test_a_gear_whose_square_overflows_is_an_error_or_does_not_matter(tmp_path: 
 
 
 def test_mjcf_that_only_mujoco_reads_is_a_warning_unless_strict(tmp_path: Path) -> None:
-    """An ampersand by itself is no XML; MuJoCo reads it as it is."""
+    """A single ampersand is not XML; MuJoCo reads it unchanged."""
     odd = HINGE.replace('name="b"', 'name="b & c"') + "</mujoco>"
     with warned(where="arm.xml", what="; read by MuJoCo's own parser"):
         made = load(tmp_path, odd, "arm.xml")
@@ -215,7 +215,7 @@ def _needed(suffix: str) -> None:
 def test_the_largest_files_are_those_of_the_documentation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    """The files are of zeros, which take no place on the disk; one byte less is refused for what it is."""
+    """The files consist of zeros, which take no disk space; with one byte less, they are rejected for their content."""
     _needed(suffix)
     path, most = tmp_path / f"arm{suffix}", LIMITS[suffix]
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Meshes outside of the folder of a file that is written become copies beside it: it can be moved, and is drawn."""
+"""Meshes outside the folder of a written file are copied next to it, so that it can be moved and drawn."""
 
 import shutil
 from pathlib import Path

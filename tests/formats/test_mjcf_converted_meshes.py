@@ -1,4 +1,4 @@
-"""Meshes that MuJoCo cannot read go out as .obj copies or as a note: MuJoCo loads the file, and all come back."""
+"""Meshes that MuJoCo cannot read are written as .obj copies or as a note: MuJoCo loads the file, and all read back."""
 
 import json
 import re

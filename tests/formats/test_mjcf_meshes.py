@@ -1,4 +1,4 @@
-"""Meshes of MJCF are read only where a number follows from them, and MuJoCo writes nothing into the user's folder."""
+"""MJCF meshes are read only if a number depends on them, and MuJoCo writes nothing into the user's folder."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torsor
-from refusals import refused
+from refusals import refused, warned
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -112,3 +112,11 @@ def test_mujoco_leaves_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     torsor.load(path)
     assert not list(folder.iterdir())
     assert mujoco.get_mju_user_warning() is None
+
+
+def test_the_name_of_a_geom_that_is_not_utf8_is_refused_with_the_fix(tmp_path: Path) -> None:
+    body = b'<body name="link"><joint/><geom name="b\xb9ll" size="0.1"/></body>'
+    (tmp_path / "arm.xml").write_bytes(b"<mujoco><worldbody>%s</worldbody></mujoco>" % body)
+    unread = refused(where="arm.xml", what="the name of a geom cannot be read", fix="save it as UTF-8")
+    with warned(where="arm.xml", what="not well-formed XML"), unread:
+        torsor.load(tmp_path / "arm.xml")

@@ -47,6 +47,11 @@ ODD = {
         "a prismatic joint without lower and upper limit",
         arm(elbow=UNLIMITED.replace("limit", 'limit effort="7"'), kind="prismatic"),
     ),
+    "a negative effort limit": (
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="-5"/>', kind="revolute"),
+        "the effort limit is -5",
+        arm(elbow='<axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="5"/>', kind="revolute"),
+    ),
     "a surplus point": (
         arm(elbow='<axis xyz="0 0 1"/><limit lower="-1.57." upper="1"/>', kind="revolute"),
         "<limit lower='-1.57.'>",
@@ -329,7 +334,7 @@ def test_macros_in_place_of_the_tree_are_errors(tmp_path: Path, macro: str) -> N
 
 
 def test_a_spherical_joint_of_bullet_is_a_ball(tmp_path: Path) -> None:
-    """About the origin of the joint, a sphere turns alike in all directions."""
+    """About the origin of the joint, a sphere has the same inertia in all directions."""
     ball = load(tmp_path, arm(inertial("2", 'ixx="0.3" iyy="0.3" izz="0.3"'), "", "spherical")).to(device="casadi")
     assert (ball.nq, ball.nv) == (4, 3)
     np.testing.assert_allclose(ball.mass_matrix([0.1, 0.2, 0.3, 0.9]), 0.3 * np.eye(3), rtol=0, atol=1e-15)

@@ -1,4 +1,4 @@
-"""Skeletons of OpenSim as robots: joints by functions of coordinates are exact, with the forces of their velocities."""
+"""OpenSim skeletons as robots: joints that follow functions of coordinates are exact, including velocity forces."""
 
 import os
 import re

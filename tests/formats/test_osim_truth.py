@@ -1,4 +1,4 @@
-"""Skeletons beside OpenSim itself: its numbers are in osim/references.json (benchmarks/osim_reference.py)."""
+"""Skeletons compared with OpenSim itself: its numbers are in osim/references.json (benchmarks/osim_reference.py)."""
 
 import json
 import warnings

@@ -10,6 +10,7 @@ import pytest
 import torsor
 from refusals import refused, warned
 from torsor import library
+from torsor.view.scene import home
 
 
 @pytest.mark.parametrize("suffix", ["toml", "xml"])
@@ -41,14 +42,41 @@ def test_keyframes_of_mujoco_are_postures(tmp_path: Path) -> None:
       </body></worldbody><keyframe><key name="home" qpos="1 2 3 0.8 0.6 0 0  0.7  0.6 0 0.8 0"/><key/></keyframe>
       </mujoco>""")
     robot, model = torsor.load(path), mujoco.MjModel.from_xml_path(str(path))
-    assert list(robot.postures) == ["home", "key1"]
+    assert list(robot.postures) == ["home", "key1", "default"]  # qpos0: the reference of the pin
     data = mujoco.MjData(model)
     for k, q in enumerate(robot.postures.values()):
-        mujoco.mj_resetDataKeyframe(model, data, k)
+        mujoco.mj_resetDataKeyframe(model, data, k) if k < 2 else mujoco.mj_resetData(model, data)
         mujoco.mj_forward(model, data)
         for link in ("base", "arm", "hand"):
             np.testing.assert_allclose(robot.pose(q, link)[:3, 3], data.body(link).xpos, rtol=0, atol=1e-14)
             np.testing.assert_allclose(robot.pose(q, link)[:3, :3].ravel(), data.body(link).xmat, rtol=0, atol=1e-14)
+
+
+def test_bodies_of_mujoco_start_where_their_file_puts_them(tmp_path: Path) -> None:
+    """A box that falls freely from 1 m is at 1 - g t^2 / 2, and turned as in the file."""
+    mujoco = pytest.importorskip("mujoco")
+    path, again = tmp_path / "scene.xml", tmp_path / "again.xml"
+    path.write_text("""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+      <body name="box" pos="0.2 0 1" quat="0.8 0.6 0 0"><freejoint name="root"/><geom size="0.1"/></body>
+      </worldbody></mujoco>""")
+    robot = torsor.load(path)
+    assert robot.postures["default"].tolist() == [0.2, 0, 1, 0.6, 0, 0, 0.8]
+    fall = torsor.simulate(robot, duration=0.2)
+    np.testing.assert_allclose(fall.q[-1], [0.2, 0, 1 - 9.81 * 0.02, 0.6, 0, 0, 0.8], rtol=0, atol=1e-12)
+    assert home(robot)[2] == 1.0
+    robot.save(again)
+    np.testing.assert_allclose(mujoco.MjModel.from_xml_path(str(again)).qpos0, [0.2, 0, 1, 0.8, 0.6, 0, 0], atol=1e-15)
+    assert torsor.load(again).postures["default"].tolist() == robot.postures["default"].tolist()
+
+
+def test_a_floating_base_of_mujoco_starts_where_its_file_puts_it(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    (tmp_path / "arm.xml").write_text(
+        '<mujoco><worldbody><body name="arm" pos="0 0 0.5"><geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    robot = torsor.load(tmp_path / "arm.xml", base="floating")
+    assert robot.postures["default"].tolist() == [0, 0, 0.5, 0, 0, 0, 1]
+    assert not torsor.load(tmp_path / "arm.xml").postures  # neutral
 
 
 def test_a_follower_has_its_place_in_a_keyframe(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Real robots go out as URDF, MJCF and SDF and come back with the same dynamics and the same shapes."""
+"""Real robots are written as URDF, MJCF and SDF and read back with the same dynamics and shapes."""
 
 import warnings
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stages of USD are read with the meaning that UsdPhysics gives them: closed forms, and stages that are no robots."""
+"""USD stages are read as UsdPhysics defines them: closed forms, and stages that are not robots."""
 
 import warnings
 from pathlib import Path
@@ -560,6 +560,26 @@ def test_forces_of_engines_that_are_not_read_are_named(tmp_path: Path, text: str
         load(tmp_path, *parts)
     with refused(what=named):
         load(tmp_path, *parts, strict=True)
+
+
+UNREAD_DRIVES = {
+    "without a schema": ("Revolute", HINGE, "", "angular"),
+    "of another axis": ("Revolute", HINGE, '"PhysicsDriveAPI:linear"', "linear"),
+    "of a ball": ("Spherical", "", '"PhysicsDriveAPI:rotX"', "rotX"),
+}
+
+
+@pytest.mark.parametrize(("kind", "inside", "api", "drive"), UNREAD_DRIVES.values(), ids=UNREAD_DRIVES)
+def test_drives_that_are_not_read_are_named(tmp_path: Path, kind: str, inside: str, api: str, drive: str) -> None:
+    force = f"float drive:{drive}:physics:maxForce = -5\n"
+    with warned(what="drives without PhysicsDriveAPI, or of axes that have none (pin)"):
+        load(tmp_path, body("rod"), joint(kind, "-rod", inside + force, api))
+
+
+def test_a_negative_limit_of_a_drive_is_refused(tmp_path: Path) -> None:
+    force = "float drive:angular:physics:maxForce = -5\n"
+    with refused(argument="effort_limit", where="pin", allowed="0 or more"):
+        load(tmp_path, body("rod"), joint("Revolute", "-rod", HINGE + force, '"PhysicsDriveAPI:angular"'))
 
 
 def test_what_has_no_effect_is_not_named(tmp_path: Path) -> None:

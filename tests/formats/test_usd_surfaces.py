@@ -1,4 +1,4 @@
-"""Surfaces of meshes in stages of USD: those of other programs are kept, and ours are there for other programs."""
+"""Mesh surfaces in USD stages: those of other programs are kept, and other programs can read ours."""
 
 from dataclasses import replace
 from pathlib import Path

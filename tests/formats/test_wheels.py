@@ -1,4 +1,4 @@
-"""Wheels in files: TOML keeps them, other formats say that they leave them out."""
+"""Wheels in files: TOML keeps them, and other formats warn that they omit them."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ TURNED = make_pose(from_rpy([0.1, 0.2, -0.3]), [0.2, 0.1, 0.3])
 
 
 def as_sdf_has_it(robot: torsor.Robot) -> torsor.Robot:
-    """Return a robot without what SDF cannot express."""
+    """Return a robot without the properties that SDF cannot express."""
     joints = [replace(joint, motor=None, smooth=0.0) for joint in robot.joints]
     joints = [joint if joint.nv == 1 else replace(joint, viscous=0.0, rotor_inertia=0.0) for joint in joints]
     return replace(robot, joints=tuple(joints))

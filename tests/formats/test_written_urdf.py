@@ -1,6 +1,7 @@
 """Robots written as URDF have the same dynamics when they are read back, here and by Pinocchio."""
 
 import warnings
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +41,25 @@ def test_read_back_it_has_the_same_forces_mass_matrix_and_poses(tmp_path: Path, 
         for key in ("effort_limit", "velocity_limit", "lower", "upper"):
             if joint.name in ours:
                 assert np.array_equal(getattr(joint, key), getattr(ours[joint.name], key))
+
+
+def test_fixed_joints_keep_their_names(tmp_path: Path) -> None:
+    links = [Link("base"), Link("arm", 1.0), Link("flange"), Link("tool")]
+    joints = [
+        Joint("elbow", "revolute", "base", "arm"),
+        Joint("mount", "fixed", "arm", "flange", make_pose(p=[0.1, 0, 0])),
+        Joint("screw", "fixed", "flange", "tool", make_pose(p=[0, 0.2, 0])),
+    ]
+    robot = torsor.build("arm", links, joints).with_frame("tip", "arm", make_pose(p=[0, 0, 0.3]))
+
+    def fixed(robot: torsor.Robot) -> dict[str, str]:
+        robot.save(tmp_path / "arm.urdf")
+        found = ET.parse(tmp_path / "arm.urdf").iterfind("joint[@type='fixed']")
+        return {joint.find("child").get("link"): joint.get("name") for joint in found}
+
+    assert fixed(robot) == {"flange": "mount", "tool": "screw", "tip": "tip/fixed"}
+    assert fixed(torsor.load(tmp_path / "arm.urdf").with_payload("tool", 1.0))["tool"] == "screw"
+    assert fixed(robot.attach(robot, "tool", "a/"))["a/flange"] == "a/mount"
 
 
 def rigid(robot: torsor.Robot) -> torsor.Robot:

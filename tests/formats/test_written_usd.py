@@ -38,7 +38,7 @@ def written(robot: torsor.Robot, path: Path) -> torsor.Robot:
 
 
 def without_exact_numbers(path: Path) -> None:
-    """Remove all that is beside the schema."""
+    """Remove all data outside the schema."""
     stage = Usd.Stage.Open(str(path))
     for prim in stage.Traverse():
         prim.ClearCustomDataByKey(OWN)

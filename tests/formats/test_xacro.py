@@ -1,4 +1,4 @@
-"""xacro files are expanded with their arguments, and what leads out of their fence is refused."""
+"""xacro files are expanded with their arguments, and unsafe expressions are rejected."""
 
 from pathlib import Path
 

@@ -68,7 +68,7 @@ def bench() -> torsor.Robot:
 
 
 def expressible(robot: torsor.Robot, elastic: bool) -> torsor.Robot:
-    """A random tree without what URDF (``elastic``) or MJCF cannot express."""
+    """A random tree without the properties that URDF (``elastic``) or MJCF cannot express."""
     joints, flexible = [], {joint.name for joint in robot.elastic}
     for joint in robot.joints:
         motor, spring = joint.motor, joint.spring

@@ -1,4 +1,4 @@
-"""Absurd input of people, tasks and loads is refused at once, in words: no traceback, no search, no silent number."""
+"""Absurd input for people, tasks and loads is rejected at once with a message, before any search."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Tasks with loads of the back: what solves, in equilibrium, and what their reports say."""
+"""Tasks with back loads: solutions in equilibrium, and their reports."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_more_than_the_trunk_can_lift_is_named() -> None:
 
 
 def test_standing_up_needs_little_more_than_the_published_minimum() -> None:
-    """Yoshioka et al. (2007): the sum of the peak hip and knee moments is about 1.53 N m/kg in all least ways."""
+    """Yoshioka et al. (2007): the sum of the peak hip and knee moments is about 1.53 N m/kg in all optimal motions."""
     sums = []
     for settings in ({"peak": 0.0}, {}, {"duration": 2.5, "peak": 10.0}):
         result = standing_up(**settings).solve()

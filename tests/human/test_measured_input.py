@@ -1,4 +1,4 @@
-"""Markers and ground forces that cannot be right are named, with what would mend them."""
+"""Errors name implausible markers and ground forces, with the fix."""
 
 import numpy as np
 import pytest

@@ -272,3 +272,4 @@ def test_scaling_finds_lengths_and_places_of_clusters() -> None:
     assert "lengths in mm" in str(found)
     rough = scaled_person(seen, 80.0, 1.8)  # without a standing trial
     assert rough.factors["thigh"] == pytest.approx(1.06, abs=0.06)
+    assert found.standing and not rough.standing

@@ -31,7 +31,7 @@ def seen(body: Skeleton, q: np.ndarray) -> Markers:
 
 
 def bending(count: int = 40) -> np.ndarray:
-    """Return coordinates (K, 8): the leg turns around, goes its way and bends; the kneecap follows."""
+    """Return coordinates (K, 8): the leg rotates, translates and bends; the kneecap follows."""
     s = np.linspace(0.0, 1.0, count)
     q = np.stack([0.1 * s, 0.2 * s, 3.4 * s, 2 * s, 0.9 + 0 * s, -s, 1.1 + np.sin(6 * s), 0 * s], axis=1)
     return LEG.completed(q)

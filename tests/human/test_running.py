@@ -1,4 +1,4 @@
-"""Running: one foot or none on the ground, flights that are free falls, tendons, and input that is refused."""
+"""Running: one foot or none on the ground, flights that are free falls, tendons, and rejected input."""
 
 import casadi as ca
 import numpy as np

@@ -1,4 +1,4 @@
-"""Weights of the objectives of a walk are found again from angles of hips, knees and ankles made with them."""
+"""The objective weights of a walk are recovered from the hip, knee and ankle angles that they produce."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A recording of a walk that is made up from curves of people, with the names, signs and units of OpenSim's files."""
+"""A synthetic recording of a walk from human gait curves, with the names, signs and units of OpenSim's files."""
 
 import numpy as np
 

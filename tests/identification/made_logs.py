@@ -1,4 +1,4 @@
-"""Logs whose truth is known: sums of sines, forces by inverse dynamics, noise of encoders and of torque sensors."""
+"""Logs with known parameters: sums of sines, forces by inverse dynamics, encoder and torque-sensor noise."""
 
 from typing import NamedTuple
 

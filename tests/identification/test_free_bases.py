@@ -142,7 +142,7 @@ def test_forces_of_the_environment_are_those_of_the_jacobian(quadruped, walk):
 
 
 def test_rates_of_a_turning_base_are_those_of_its_motion():
-    """Positions by integration of known rates in fine steps: motion_of finds these rates again."""
+    """Positions are integrated from known rates in fine steps; motion_of recovers these rates."""
     robot = torsor.library.quadruped()
     step, count = 1e-3, 4000
     t = np.arange(count) * step

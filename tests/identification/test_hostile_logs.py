@@ -11,6 +11,7 @@ from refusals import refused, warned
 from torsor.base.errors import ModelWarning
 from torsor.cli.main import main
 from torsor.identification import LogMap, Measurements, first_look
+from torsor.robot.state_tables import read_states
 
 ARM = torsor.library.planar_chain(2)
 HEAD = "time,q joint1,q joint2,tau joint1,tau joint2"
@@ -65,6 +66,7 @@ def test_odd_layouts_have_the_same_samples(tmp_path, case):
     assert np.array_equal(found.q, plain.q) and np.array_equal(found.tau, plain.tau)
 
 
+DECIMAL_COMMAS = each(lambda line: line.replace(",", ";").replace(".", ","))
 NO_NUMBER = "line 11, column 'q joint1': {}; allowed: a finite number with a decimal point; fix"
 REFUSED = {
     "empty": ("", "a table with a header and rows of numbers"),
@@ -79,7 +81,8 @@ REFUSED = {
     "a spreadsheet": (b"PK\x03\x04" + GOOD.encode(), "it is not a text file"),
     "binary": (bytes(range(256)), "it is not a text file"),
     "a very long line": (row("1" * 200_000), "line 11: field larger than field limit"),
-    "decimal commas": (each(lambda line: line.replace(",", ";").replace(".", ",")), "q joint1"),
+    "decimal commas": (DECIMAL_COMMAS, "line 2: '0,00' has a decimal comma"),
+    "decimal commas without heads": (DECIMAL_COMMAS.partition("\n")[2], "line 1: '0,00' has a decimal comma"),
     "only decimal commas": ("\n".join([HEAD, *(line.replace(".", ",") for line in ROWS)]), "line 2 has 10 columns"),
     "delimiter at the end of rows": ("\n".join([HEAD, *(line + "," for line in ROWS)]), "remove the delimiter"),
     "short row": (row("0.09,1,1"), "line 11 has 3 columns, but none for 'tau joint1'"),
@@ -109,6 +112,13 @@ def test_mistakes_of_a_file_are_named_with_line_and_fix(tmp_path, case):
     content, words = REFUSED[case]
     with refused(words):
         loaded(tmp_path, content)
+
+
+def test_decimal_commas_in_tables_of_states_are_named(tmp_path):
+    path = tmp_path / "motion.csv"
+    path.write_text(DECIMAL_COMMAS)
+    with refused(what="has a decimal comma", fix="decimal points"):
+        read_states(path, ARM)
 
 
 ROW_OR_HEADS = {

@@ -29,7 +29,7 @@ def arm() -> torsor.Robot:
 
 
 def guess(robot: torsor.Robot) -> torsor.Robot:
-    """What is known of the robot before: its geometry, and wrong parameters."""
+    """Prior knowledge of the robot: its geometry, and wrong parameters."""
     pi = robot.inertial.values
     return robot.inertial.replaced(np.where(np.arange(len(pi)) < 10 * len(robot.links), 1.3 * pi, 0.4 * pi))
 
@@ -98,7 +98,7 @@ def test_a_coordinate_with_more_noise_has_less_weight() -> None:
 
 
 def test_physical_parameters_are_consistent_where_least_squares_are_not() -> None:
-    """Of a load on a known arm all ten parameters show, so that both estimates have a pseudo-inertia."""
+    """All ten parameters of a load on a known arm are identifiable, so both estimates have a pseudo-inertia."""
     robot = arm()
     state = motion(robot, 60)
     tau = noisy(robot, state, 0.1)
@@ -180,7 +180,7 @@ def test_a_robot_is_identified_from_its_simulation() -> None:
 
 
 def test_a_free_fall_does_not_excite_masses() -> None:
-    """Where nothing drives, all masses may be twice as large."""
+    """Without drive forces, all masses could be twice as large."""
     robot = torsor.library.planar_chain(2)
     with refused(what="the motion does not excite link1.Jzz"):
         torsor.identify(robot, torsor.simulate(robot, [0.3, 1.0], duration=2.0), among=["link*"])

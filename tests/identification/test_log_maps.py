@@ -1,4 +1,4 @@
-"""A map says what the columns of a log are: heads, units, gears, currents, files, clocks. Errors name line and fix."""
+"""A map defines the columns of a log: headers, units, gears, currents, files, clocks. Errors name line and fix."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is not measured, not known or not possible is said, and never a number that looks right."""
+"""Unmeasured, unknown or impossible quantities raise errors instead of giving plausible numbers."""
 
 from pathlib import Path
 
@@ -35,6 +35,13 @@ def test_forces_that_were_not_measured_are_predicted_with_the_given_parameters()
         )  # the prior is a weight
         assert np.isnan(found.relative_residuals[:2]).all() and not np.isnan(found.relative_residuals[2:]).any()
     np.testing.assert_allclose(found.robot.inverse_dynamics(*state), found.predict(*state), rtol=0, atol=1e-8)
+
+
+def test_forces_that_are_all_zero_are_named() -> None:
+    with warned(what="the forces of joint1, joint2 are 0 in all samples", where=ARM.name):
+        found = torsor.identify(ARM, (*MOTION, np.zeros((1000, 2))))
+    assert repr(found) == f"<Identified {ARM.name!r}: {len(found)} base parameters, forces of 0>"
+    assert "no force !" in found.report() and "inf %" not in str(found)
 
 
 def test_drives_of_a_free_base_are_zero_and_get_no_laws() -> None:

@@ -1,4 +1,4 @@
-"""Reports say what was predicted, what was identified, and what not and why; the command writes the robot."""
+"""Reports state which parameters were identified, which were not and why; the command writes the robot."""
 
 import ctypes
 import json

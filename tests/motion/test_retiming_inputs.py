@@ -1,4 +1,4 @@
-"""What retiming makes of its inputs: tables of bounds, limits of robots, messages of ROS, waypoints, and friction."""
+"""Inputs of retiming: tables of bounds, robot limits, ROS messages, waypoints and friction."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Retimed motions as files and figures, and what is said of their bounds."""
+"""Retimed motions as files and figures, and reports of their bounds."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.motion import Retimed, retime
+from torsor.simulation.timeline import timeline
 
 ARM = torsor.library.ur5()
 WAYPOINTS = np.array([[0, -1.5, 1, 0, 0, 0], [1, -1, 0.5, 0.5, 1, 0], [1.5, -0.5, 1, 1, -0.5, 1.0]])
@@ -108,3 +109,9 @@ def test_excess_is_that_of_dense_samples_in_short_corners() -> None:
     largest = np.abs(chain.force_rate(now.q, now.v, now.a, now.jerk)[1]).max() / 200.0
     assert largest == pytest.approx(max(use for name, use in found.largest.items() if "rate" in name), abs=5e-4)
     assert found.excess < 1e-3
+
+
+def test_a_retimed_path_plays_in_the_viewer(motion: Retimed) -> None:
+    played = timeline(motion)
+    np.testing.assert_array_equal(played.q, motion.q)
+    assert played.driven == ARM.coordinate_names and played.tau is not None and played.tau.shape == motion.tau.shape

@@ -1,4 +1,4 @@
-"""Files compared with Pinocchio and MuJoCo: equal robots agree, others differ, what is not compared has a reason."""
+"""Files compared with Pinocchio and MuJoCo: equal robots agree, others differ, and each omitted file has a reason."""
 
 import importlib.util
 import sys

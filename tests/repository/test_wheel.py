@@ -1,4 +1,4 @@
-"""The built wheel works where nothing else is: whole, typed, without extras and with each one, examples included.
+"""The built wheel works in an empty environment: complete, typed, without extras and with each, examples included.
 
 A clean environment is a virtual environment that sees the wheel, and links to the installed packages that the wheel
 asks for, no others: nothing is downloaded.

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,15 @@ def test_accessors_are_made_once_and_are_frozen() -> None:
     with pytest.raises(AttributeError):
         ARM.closed.closure = None  # type: ignore[misc]
     assert pickle.loads(pickle.dumps(ARM)) == ARM  # they do not travel
+
+
+def test_accessors_print_the_robot_and_their_methods() -> None:
+    names = ("derivatives", "closed", "closed.derivatives", "inertial", "centroidal", "shapes", "task")
+    texts = {name: repr(attrgetter(name)(ARM)) for name in names}
+    assert texts["shapes"] == "<Shapes of 'two_link': allowed, distances>"
+    for name, text in texts.items():
+        assert "of 'two_link': " in text and "0x" not in text and "\n" not in text
+        assert all(method in text for method in ACCESSORS.get(name, {}))
 
 
 def test_what_makes_no_sense_for_all_coordinates_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""A first call that takes long says on a terminal that it compiles; elsewhere nothing is printed."""
+"""A slow first call shows on a terminal that it compiles; elsewhere nothing is printed."""
 
 import os
 import subprocess

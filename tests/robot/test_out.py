@@ -1,4 +1,4 @@
-"""``out=``: methods of a robot write their results to given arrays, whatever the target."""
+"""``out=``: robot methods write their results to given arrays, on every target."""
 
 import inspect
 from operator import attrgetter

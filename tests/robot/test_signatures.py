@@ -1,4 +1,4 @@
-"""What ``help`` shows: signatures that fit on a line or two, and robots as tables."""
+"""Output of ``help``: signatures that fit on one or two lines, and robots as tables."""
 
 import inspect
 

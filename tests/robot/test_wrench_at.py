@@ -1,4 +1,4 @@
-"""Wrenches from forces and moments at places: power, duality with the Jacobian, refusals."""
+"""Wrenches from forces and moments at places: power, duality with the Jacobian, rejected input."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Compliant contact: closed forms of bounce, slope and rolling, energy, derivatives, and what is refused."""
+"""Compliant contact: closed forms of bounce, slope and rolling, energy, derivatives, and rejected input."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,5 +1,7 @@
 """Controllers and the environment against loops written by hand."""
 
+import warnings
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -129,6 +131,25 @@ def test_sampled_forces_with_loops_batches_wrenches_and_events() -> None:
     )
     crossing = together.events[0]
     np.testing.assert_allclose(together.at(crossing.times).q[:, 0], 1e-4, rtol=0, atol=1e-10)
+
+
+def test_a_step_that_skips_samples_is_named() -> None:
+    times = np.linspace(0.0, 0.1, 1001)
+    pulse, wind = np.zeros((1001, 2)), np.zeros((1001, 2, 6))
+    pulse[503:508, 0] = 5.0  # within one step
+    fields = {"what": "0.0001 s apart", "fix": "`step=0.0001`"}
+    with warned(where="controller", **fields):
+        still = torsor.simulate(DRIVEN.with_gravity((0, 0, 0)), duration=0.1, controller=(times, pulse))
+    assert not still.v.any()  # the pulse is lost
+    with warned(where="external", **fields):
+        torsor.simulation.rollout(DRIVEN, np.zeros(2), np.zeros(2), 0.1, external=(times, wind))
+    jump = [0.0, 0.05, 0.05 + 1e-9, 0.1], pulse[:4]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", torsor.ModelWarning)
+        torsor.simulate(DRIVEN, duration=0.1, controller=(times, pulse), step=1e-4)
+        torsor.simulate(DRIVEN, duration=0.1, controller=(times, pulse), method="adaptive")
+        torsor.simulate(DRIVEN, duration=0.1, controller=(times, pulse), control_period=0.002)
+        torsor.simulate(DRIVEN, duration=0.1, controller=jump)
 
 
 def test_the_torques_of_a_planned_motion_replay_it() -> None:

@@ -1,4 +1,4 @@
-"""Hard contact: rest, slope, rolling, plastic impact, energy, batches, gradients, MuJoCo, and what is refused."""
+"""Hard contact: rest, slope, rolling, plastic impact, energy, batches, gradients, MuJoCo, and rejected input."""
 
 from typing import Any
 
@@ -78,6 +78,20 @@ def on_edge(duration: float, friction: float, sweeps: int) -> tuple[Any, float]:
     corners = np.array([[x, y, z, 1.0] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.3, 0.3)])
     places = robot.pose(run.q, "body") @ corners.T
     return run, float(np.abs(places - places[1])[1:].max())  # it settles into its springs first
+
+
+def test_other_numbers_of_contact_need_no_other_code() -> None:
+    """A sliding ball decelerates at mu g, and rests at m g / k, with the kernels of the first simulation."""
+    robot, ends = body(inertia=1e9), []
+    for mu, k in ((0.2, 1e6), (0.4, 1e6), (0.4, 1e4)):
+        contact = Contact(kind="hard", friction=mu, stiffness=k)
+        start, v0 = at(robot, 0.1 - G / k), [0, 0, 0, 2.0, 0, 0]
+        end = simulate(robot, start, v0, 0.2, contact=contact)
+        np.testing.assert_allclose(end.v[-1, 3], 2.0 - mu * G * 0.2, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(end.q[-1, 2], 0.1 - G / k, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(rollout(robot, start, v0, 0.2, contact=contact).q[-1], end.q[-1], rtol=0, atol=1e-12)
+        ends.append(len(robot.kernels._kernels))
+    assert ends[0] == ends[1] == ends[2]
 
 
 def test_a_box_that_nearly_tips_over_does_not_creep() -> None:

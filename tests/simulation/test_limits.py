@@ -1,4 +1,4 @@
-"""Limits in simulation: drives that saturate, stops at position limits, and what is refused."""
+"""Limits in simulation: drives that saturate, stops at position limits, and rejected input."""
 
 from pathlib import Path
 from typing import Any

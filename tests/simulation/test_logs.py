@@ -1,4 +1,4 @@
-"""Tables of any laboratory: the columns, units and times that are named; errors say file, column and line."""
+"""Tables from any laboratory: named columns, units and times; errors name the file, column and line."""
 
 import numpy as np
 import pytest

@@ -51,7 +51,7 @@ def test_constant_forces_and_thinned_samples(arm: torsor.Robot) -> None:
 
 
 def test_sampled_forces_are_those_of_simulate(arm: torsor.Robot) -> None:
-    times = np.linspace(0.0, 0.1, 14)
+    times = np.linspace(0.0, 0.1, 8)
     signal = times, np.stack([np.sin(30 * times), times], axis=-1)
     starts = np.random.default_rng(0).normal(size=(3, 2))
     run = rollout(arm, starts, np.zeros(2), 0.1, controller=signal, step=1e-2)

@@ -1,4 +1,4 @@
-"""Loads of bearings: closed forms of a spinning disc off its bearing, and their invariance to the link's frame."""
+"""Bearing loads: closed forms for a spinning disc off its bearing, and their invariance to the link's frame."""
 
 import numpy as np
 import pytest

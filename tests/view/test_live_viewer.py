@@ -1,4 +1,4 @@
-"""The viewer as a server: what it draws moves, several motions share one time, and only its own page may connect."""
+"""The viewer as a server: drawn objects move, several motions share one clock, and only its own page may connect."""
 
 import socket
 from collections.abc import Iterator

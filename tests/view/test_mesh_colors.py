@@ -1,4 +1,4 @@
-"""Meshes have the colours of their files, unless the description says another; no texture is opened."""
+"""Meshes have the colours of their files unless the description sets others; no texture is opened."""
 
 from pathlib import Path
 

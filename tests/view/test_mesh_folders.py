@@ -1,4 +1,4 @@
-"""A robot file from a stranger cannot make the viewer read a file outside of its own folders."""
+"""An untrusted robot file cannot make the viewer read a file outside its own folders."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Viewer, pages and pictures of robots and results that are not as one expects them: empty, failed, huge, massless."""
+"""Viewer, pages and pictures of unusual robots and results: empty, failed, huge, massless."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Figures and animations: what they draw is where the robot is, and files are written whole or not at all."""
+"""Figures and animations: they show the robot at its positions, and files are written atomically."""
 
 from pathlib import Path
 

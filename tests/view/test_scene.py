@@ -1,4 +1,4 @@
-"""What is drawn beside rigid links: beams as they bend, loads and seats, arrows of forces, walks that go on."""
+"""Drawn objects other than rigid links: bent beams, loads and seats, force arrows, repeating walks."""
 
 from dataclasses import replace
 

@@ -154,10 +154,10 @@ def _archive(content: Arrays, format: int) -> Archive:
 def load_result(path: str | Path, **given: Any) -> Any:
     """Load a result from an .npz file that ``save`` wrote, with its robot, problem and settings.
 
-    The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given`` are
-    arguments of the result class: ``problem=`` for a motion whose problem contains Python functions, ``robot=`` for a
-    trajectory of another robot object. A ``ModelWarning`` names arrays with NaN. Files are not trusted: see
-    docs/contribute/security.md.
+    The file is self-contained: it needs no robot file and no meshes, and it can be read on any machine. ``given``
+    contains arguments for the result class: ``problem=`` for a motion whose problem contains Python functions,
+    ``robot=`` for a trajectory of another robot object. A ``ModelWarning`` names arrays with NaN. Files are not
+    trusted: see docs/contribute/security.md.
 
     Example:
         >>> import tempfile

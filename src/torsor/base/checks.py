@@ -2,7 +2,7 @@
 
 Each function returns the value in the type that the code works with, or raises a ``ModelError`` that states the place,
 the argument, the value and what is allowed. Booleans, text and complex numbers are not numbers. ``where`` is the object
-that the argument belongs to (a robot, a file, a term), ``what`` is the argument.
+that the argument belongs to (a robot, a file, a term), and ``what`` is the argument.
 """
 
 import math
@@ -91,7 +91,7 @@ def whole_number(value: object, where: str, what: str, *, least: int = 1, most: 
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer; booleans are not.
+    """Return whether a value is an integer; booleans do not count.
 
     Example:
         >>> is_whole(3), is_whole(True), is_whole(3.0)

@@ -263,7 +263,7 @@ def gathered_warnings() -> Iterator[None]:
 
 
 def _place(message: ModelWarning, first: ModelWarning) -> str:
-    """Return what tells a warning from the first of its kind: its place without the file, or the name in its text."""
+    """Return the text that distinguishes a warning from others of its kind: its place without the file, or its name."""
     if message.where != first.where:
         return message.where.removeprefix(first.where.partition(": ")[0] + ": ")
     names = _QUOTED.findall(message.what)

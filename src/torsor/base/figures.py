@@ -63,7 +63,7 @@ class Quantity:
 
     @property
     def panels(self) -> list[tuple[str, list[int]]]:
-        """Panels: a unit, and the indices of up to eight curves that have it."""
+        """The panels: the unit of each, and the indices of up to eight curves in that unit."""
         result = []
         for unit in dict.fromkeys(self.units):
             curves = [k for k, item in enumerate(self.units) if item == unit]
@@ -136,7 +136,7 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
 def colours_of(*panels: Iterable[str]) -> dict[str, str]:
     """Return distinct colours for the names of some panels, far apart within each panel.
 
-    Up to ten names have the ten default colours. More names have hues from a circle: eight slots, in which hue and
+    Up to ten names get the ten default colours. More names get hues from a circle: eight slots, in which hue and
     lightness change from name to name.
 
     Example:

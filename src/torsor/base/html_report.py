@@ -79,7 +79,7 @@ def html_list(lines: Iterable[str]) -> str:
 
 
 def terminal_table(content: RenderableType) -> str:
-    """Return what the terminal shows as HTML: Rich tables as tables, text as paragraphs, with all text escaped.
+    """Return terminal output as HTML: Rich tables as tables, text as paragraphs, with all text escaped.
 
     Example:
         >>> from rich.table import Table

@@ -26,7 +26,9 @@ MISSING = {"", "nan", "na", "n/a", "#n/a", "null", "none", "-nan", "+nan"}  # ce
 INFINITE = {sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")}
 TABS_OR_BLANKS = ""  # separator: tabs if a line has any, so that empty cells keep their places, otherwise blanks
 Head = str | int
+PROBED_ROWS = 100  # in which decimal commas are looked for
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_DECIMAL_COMMA = re.compile(r"(?:^|;)\s*([+-]?\d+,\d+(?:[eE][+-]?\d+)?)\s*(?:;|$)")
 
 
 class Columns(NamedTuple):
@@ -45,7 +47,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberTable:
-    """The number rows of a text file: ``width`` columns between separators, with ``heads`` if there are any.
+    """The rows of numbers in a text file: ``width`` columns between separators, with ``heads`` if there are any.
 
     Example:
         >>> rows = [Row(7, "0;1,5"), Row(8, "1;")]
@@ -216,6 +218,10 @@ def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] 
     start = next((k for k, row in enumerate(rows) if not _is_comment(row)), len(rows))
     plain, comments = [row for row in rows if not _is_comment(row)], rows[:start][::-1]
     separator = separator_of((plain or rows)[0].text, delimiter, where)
+    for row in plain[:PROBED_ROWS] if ";" in (plain or rows)[0].text else []:
+        if found := _DECIMAL_COMMA.search(row.text):
+            message, fix = f"line {row.line}: {found[1]!r} has a decimal comma", "export the table with decimal points"
+            raise ModelError(message, value=found[1], where=where, allowed="numbers with decimal points", fix=fix)
     above = [cells_of(row._replace(text=row.text.lstrip("# \t")), separator, where) for row in comments]
     if not plain:
         return NumberTable(where, [], separator, len(above[0]), above[0])

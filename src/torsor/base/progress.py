@@ -202,7 +202,7 @@ class Bar(Display):
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """Show a message on a terminal during a long computation; of nested messages, only the innermost is shown.
+    """Show a message on a terminal during a long computation; only the innermost of nested messages is shown.
 
     Example:
         >>> with working("adding numbers"):
@@ -231,7 +231,7 @@ def compiling(what: str) -> AbstractContextManager[None]:
 
 
 def print_lines() -> None:
-    """From now on, print the status as plain lines if standard error is not a terminal (for the command line)."""
+    """Print the status as plain lines from now on if standard error is not a terminal (for the command line)."""
     global _has_lines
     _has_lines = True
     _status.quiet_since = time.monotonic()

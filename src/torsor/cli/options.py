@@ -71,7 +71,7 @@ class OutputFile(argparse.Action):
 
 
 def add_output(parser: Any, details: str, suffixes: Sequence[str] = (), repeat: bool = False) -> None:
-    """Declare ``-o, --output FILE``; ``details`` say what is written in which format."""
+    """Declare ``-o, --output FILE``; ``details`` describe the content and the formats."""
     more = ". The option may be repeated" if repeat else ""
     add_option(parser, "--output", f": {details}{more}", action=OutputFile, suffixes=suffixes, repeat=repeat)
 

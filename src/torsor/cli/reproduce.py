@@ -1,8 +1,9 @@
 """``torsor reproduce``: compare the results of the five documents with the library."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -10,10 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.errors import ModelError
+from torsor.base.figures import new_figure
+from torsor.base.progress import working
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, REPRODUCED, Command
 from torsor.cli.options import OutputFile, add_option
-from torsor.cli.outputs import check_folder, check_new, print_paths, write_json
+from torsor.cli.outputs import check_folder, check_new, print_paths, write_files, write_json
 
 if TYPE_CHECKING:
     from torsor.reproduce import Item, Result
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 KINDS = ("algorithm", "table", "figure", "number", "erratum")
 COLOURS = {"agrees": "green", "differs": "yellow", "not reproducible": "cyan", "definition": "dim", "fails": "bold red"}
 LONG_TIME = 5.0  # s above which the expected time of an item is printed
+PAUSE = 1.0  # s after a skipped item, in which Ctrl-C stops the command
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -41,41 +45,57 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    report: Path | None = arguments.report
-    if report is not None and report.suffix.lower() == ".md":
-        check_folder(report.with_suffix(""))  # for its figures
-    from torsor.reproduce import errata_page, find, is_quick, summary, write_report
-    from torsor.reproduce.report import document, write_text
-
-    if arguments.errata is not None:
-        write_text(arguments.errata, errata_page())
-        print_paths(console, arguments.errata)
+    is_selected = bool(arguments.names or arguments.all)
     if arguments.names and arguments.all:
         raise ModelError("names and --all are both given", where="reproduce", allowed="one of them")
-    is_selected = bool(arguments.names or arguments.all)
     if not is_selected and any((arguments.report, arguments.output, arguments.json)):
         raise ModelError("no items are given", where="reproduce", fix="name items, or add --all")
+    with working("loading the items"):
+        from torsor.reproduce import errata_page, find, is_quick, summary, write_report
+        from torsor.reproduce.report import document, write_figures, write_text
+
     items = [item for item in find(arguments.names, arguments.kind) if not arguments.quick or is_quick(item)]
+    if not items:
+        raise ModelError("--quick skips all of these items", where="reproduce", fix="omit --quick")
+    if is_selected:
+        _check_figures(items, arguments)
+    if arguments.errata is not None:
+        with working("evaluating the errata"):
+            write_text(arguments.errata, errata_page())
+        print_paths(console, arguments.errata)
     if not is_selected:
         if arguments.errata is None:
             _list(items, arguments.kind, console)
         return DONE
-    if not items:
-        raise ModelError("--quick skips all of these items", where="reproduce", fix="omit --quick")
     results = list(_computed(items, console))
     if len(results) > 1:
         console.print(f"{len(results)} items: {summary(results)}")
     if arguments.output is not None:
-        print_paths(console, *_draw(results, arguments))
+        with working("drawing the figures"):
+            drawn = write_figures(arguments.output, results)
+        print_paths(console, *drawn)
     elif arguments.report is None and any(result.has_figure for result in results):
         console.print("Add --output FOLDER to draw the figures", style="dim")
     if arguments.json is not None:
         write_json(arguments, console, document(results))
-    if arguments.report is not None:
-        print_paths(console, write_report(arguments.report, results)[0])
+    write_files(console, (arguments.report, lambda path: write_report(path, results)))
     if any(result.verdict is not None and result.verdict.value == "fails" for result in results):
         return NONE
-    return STOPPED if results and all(result.verdict is None for result in results) else DONE
+    return STOPPED if all(result.verdict is None for result in results) else DONE
+
+
+def _check_figures(items: "Iterable[Item]", arguments: Namespace) -> None:
+    """Raise ModelError if figures cannot be drawn, or would replace files without ``--force``."""
+    from torsor.reproduce.report import figure_name
+
+    report: Path | None = arguments.report
+    folders = [arguments.output] if arguments.output else []
+    if report is not None and report.suffix.lower() == ".md":
+        folders.append(report.with_suffix(""))
+        check_folder(folders[-1])
+    if folders or (report is not None and report.suffix.lower() == ".html"):
+        new_figure(1.0, 1.0)  # raises an error without matplotlib
+    check_new(arguments, *(folder / figure_name(item) for folder in folders for item in items))
 
 
 def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
@@ -93,30 +113,33 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         for head in ("name", "title (place)", "kind", "seconds"):
             table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
         for item in shown:
-            time = f"{item.seconds:g}" if not item.first else f"{item.seconds:g} ({item.first:g})"
+            time = f"{item.seconds:g} ({item.first:g})" if item.first > item.seconds else f"{item.seconds:g}"
             table.add_row(*map(escape, (item.name, f"{item.title} ({item.place})", item.kind.value, time)))
         console.print(table)
         compared = [basis_of(item) for item in shown]
-        counts = ", ".join(f"{each.value}: {compared.count(each)}" for each in Basis if each in compared)
-        console.print(f"{len(shown)} items that compare {counts}", style="dim")
+        counts = ", ".join(f"{each.value} {compared.count(each)}" for each in Basis if each in compared)
+        console.print(f"{len(shown)} items, by what they compare: {counts}", style="dim")
         if len(shown) < len(items_of_document):
             more = len(items_of_document) - len(shown)
-            console.print(f"and {more} errata: torsor reproduce {document.name} --kind erratum\n", style="dim")
+            console.print(f"{more} errata: torsor reproduce {document.name} --kind erratum\n", style="dim")
     console.print("Times are in seconds on one core; those in brackets are for the first run.", style="dim")
     console.print("torsor reproduce NAME computes one item, torsor reproduce --all computes every item.", style="dim")
 
 
-def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
-    """Compute items in turn and print each result."""
+def _computed(items: "Sequence[Item]", console: Console) -> "Iterable[Result]":
+    """Compute items in turn and print each result. Ctrl-C skips an item, and stops after a skipped item."""
     from torsor.reproduce import run
 
     for item in items:
         if max(item.seconds, item.first) > LONG_TIME:
-            first = f", {item.first:g} s the first time" if item.first else ""
+            first = f", {item.first:g} s the first time" if item.first > item.seconds else ""
             console.print(f"{item.name}: about {item.seconds:g} s{first}; Ctrl-C skips it", style="dim")
-        with console.status(f"computing {escape(item.name)}"):  # in a terminal only
+        with working(f"computing {item.name}"):
             result = run(item)
         _print(result, console)
+        if result.verdict is None and item is not items[-1]:
+            console.print("Ctrl-C again stops", style="dim")
+            sleep(PAUSE)
         yield result
 
 
@@ -136,18 +159,6 @@ def _print(result: "Result", console: Console) -> None:
         console.print(table)
     if result.because:
         console.print(f"because: {escape(result.because)}", soft_wrap=True)
-
-
-def _draw(results: "Iterable[Result]", arguments: Namespace) -> list[Path]:
-    from torsor.reproduce.report import figure_name
-
-    folder: Path = arguments.output
-    folder.mkdir(exist_ok=True)
-    pictures = {folder / figure_name(result): result for result in results if result.has_figure}
-    check_new(arguments, *pictures)
-    for path, result in pictures.items():
-        path.write_bytes(result.png())
-    return list(pictures)
 
 
 _EXAMPLES = ("torsor reproduce", "torsor reproduce khalil/eq-57", "torsor reproduce --all --quick --report out.html")

@@ -18,6 +18,7 @@ from torsor.cli.states import add_robot, as_robot, check_numbers, home_of, load_
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd, motor_equilibrium, reference
 from torsor.control.controller import JointReference
 from torsor.mechanism import Shape
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot
 from torsor.simulation import METHODS, SUFFIXES, Contact, Limits, simulate
 from torsor.simulation.contact import KINDS, OWN
@@ -98,7 +99,7 @@ def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> Jo
     if arguments.setpoint is not None:
         check_numbers(robot, "--setpoint", arguments.setpoint, count)
         return np.array(arguments.setpoint)
-    return np.array(robot.neutral() if q0 is None else q0)[:count]
+    return np.array(default_posture(robot) if q0 is None else q0)[:count]
 
 
 _PLACES = ("ground_pitch", "no_ground", "shapes", "pair")
@@ -176,7 +177,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     active = ". For a robot with loops, only those of the active coordinates are needed"
     add_option(
-        parser, "--q0", f" (default: start of the reference, else neutral posture){active}", type=float, nargs="+"
+        parser,
+        "--q0",
+        f" (default: start of the reference, of the file, or neutral){active}",
+        type=float,
+        nargs="+",
     )
     add_option(parser, "--v0", f" (default: zero){active}", type=float, nargs="+")
     add_option(parser, "--tau", f", constant (default: zero){active}", type=float, nargs="+")

@@ -11,6 +11,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe, warn
 from torsor.formats.dispatch import is_description
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.load import load, named_robot, robot_names
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -99,7 +100,7 @@ def pair(text: str) -> tuple[str, float]:
 
 
 def number_or_list(values: list[float] | None) -> float | list[float] | None:
-    """Return the numbers of an option: one number for all coordinates, or a list with one each."""
+    """Return the numbers of an option: one number for all coordinates, or a list with one number per coordinate."""
     return values[0] if values is not None and len(values) == 1 else values
 
 
@@ -141,10 +142,10 @@ def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dic
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the default posture: neutral with closed loops, or the home of a parallel robot."""
+    """Return the default posture: that of the file, or neutral, with closed loops, or the home of a parallel robot."""
     if isinstance(robot, ParallelRobot):
         return np.concatenate([robot.home, robot.leg_home])
-    return np.asarray(robot.closed.positions(robot.neutral()) if robot.loops else robot.neutral())
+    return np.asarray(robot.closed.positions(default_posture(robot)) if robot.loops else default_posture(robot))
 
 
 def warn_of_zeros(path: Path | None, needed: Iterable[str], states: Mapping[str, Array]) -> None:

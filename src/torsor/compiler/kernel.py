@@ -53,7 +53,7 @@ class VirtualMachine:
         return results[0] if len(results) == 1 else tuple(results)
 
     def pickled(self, *settings: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return what ``__reduce__`` returns: the CasADi function, and further arguments of the class."""
+        """Return the result of ``__reduce__``: the CasADi function, and further arguments of the class."""
         try:
             return _unpickled, (type(self), self.function.serialize(), *settings)
         except LookupError:

@@ -62,8 +62,8 @@ class Call(NamedTuple):
 def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
     """Call a kernel T times in sequence, from arrays ``inputs`` (T, N, ...) into ``outputs`` (T, N, ...).
 
-    Unlike a call with the batch (T, N), each call may read what earlier ones have written: inputs may be views of the
-    memory of outputs. All are float64 arrays; data shared by all calls may be broadcast.
+    Unlike a call with the batch (T, N), each call may read results of earlier ones: inputs may be views of the memory
+    of outputs. All are float64 arrays; data shared by all calls may be broadcast.
     """
     words = Call(kernel, inputs, outputs).words(0)
     run, _ = _chain()

@@ -157,7 +157,7 @@ def _make_pool() -> _Pool | None:
 class SharedKernel:
     """The machine code of a function, and how threads share its batches.
 
-    ``code`` has its addresses. ``loop`` and ``data`` are what NumPy calls as the inner loop of the gufunc.
+    ``code`` has its addresses. ``loop`` and ``data`` are the inner loop of the gufunc and its data.
     """
 
     def __init__(self, code: Any, arrays: int, threads: int):

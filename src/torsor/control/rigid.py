@@ -120,7 +120,7 @@ def operational_space(
     ``null_damping`` (N m s/rad), one number or one per coordinate, damps the motion in the null space of the task. If
     it exceeds inertia / step, a simulation or a sampled controller with that step is unstable.
 
-        x''_c = the acceleration with e'' + kd e' + kp e = 0
+        x''_c = the acceleration for which e'' + kd e' + kp e = 0
         tau = J^T L (x''_c - J' v) + C v + g + friction - N^T null_damping N v
         L = (J M^-1 J^T)^-1,  N = 1 - M^-1 J^T L J
 

@@ -215,7 +215,7 @@ class MeshNames:
 
 
 def left_out_error(left_out: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
-    """Return the error, or the warning unless ``strict``, about parts of a file that mechanisms cannot have."""
+    """Return the error (unless ``strict``, the warning) about parts of a file that a mechanism cannot represent."""
     lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in left_out.items())
     omitted = "mechanisms do not support" if strict else "omitted, because mechanisms do not support it:"
     return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
@@ -236,7 +236,7 @@ class Omissions:
             self.found[what].append(name)
 
     def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
-        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; record what is lost.
+        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; record any losses.
 
         The damping of the spring is part of the viscous friction; ``with_motor`` adds the friction of the motor.
         """

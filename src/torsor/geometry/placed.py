@@ -60,7 +60,7 @@ def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Movement:
-    """The compiled motion of some shapes: their poses, and the twists that each joint imparts to what it carries."""
+    """The compiled motion of some shapes: their poses, and the twists that each joint imparts to its subtree."""
 
     robot: Mechanism
     shapes: tuple[Placed, ...]

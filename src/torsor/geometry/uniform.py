@@ -14,7 +14,7 @@ FACTOR = 10.0  # between principal moments of a link and of a uniform body of it
 
 
 class Hint(NamedTuple):
-    """A description of what is suspicious about a link."""
+    """A hint about a suspicious link."""
 
     link: str
     text: str
@@ -38,7 +38,7 @@ def _of_hull(hull: Hull) -> Solid:
 
 
 def inertia_hint(link: Link) -> str:
-    """Return what is suspicious about the inertia of a link with shapes, or an empty string.
+    """Return a hint if the inertia of a link with shapes is suspicious, or an empty string.
 
     The principal moments are compared with those of a uniform body with the mass and shapes of the link. A hollow link
     or one with motors differs by a factor of 2 or 3, a file with wrong units or a made-up inertia by far more.

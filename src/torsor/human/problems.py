@@ -103,7 +103,7 @@ _ARMRESTS = Argument("armrests", float, "height of armrests that the hands push 
 
 
 def body_of(**person: Any) -> Robot:
-    """Return the body of a person (``PERSON``); a number as ``strength`` scales all strengths."""
+    """Return the body of a person (``PERSON``); a single number ``strength`` scales all strengths."""
     strength = person.get("strength")
     if strength is not None and not isinstance(strength, Mapping):
         person["strength"] = {"all": strength}

@@ -2,7 +2,7 @@
 
     Y(q, v, a) pi = tau + sum over links of J^T w
 
-Here w are the wrenches of the environment. A floating base has no drive: its six tau are zero, and the ground reaction
+Here w are the environment wrenches. A floating base has no drive: its six tau are zero, and the ground reaction
 forces move the whole robot. These six equations alone reveal all link parameters that the joint torques reveal
 (Ayusawa, Venture and Nakamura, "Identifiability and identification of inertial parameters using the underactuated
 base-link dynamics for legged multibody systems", 2014).

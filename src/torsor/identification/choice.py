@@ -10,8 +10,8 @@ over their correlation time), n in total. With k unknowns,
           without penalty, where S_j are residuals of ten parts of the motion, each of them with the parameters of the
           other nine: a term is added if both decrease, and removed if one does (Stone 1974)
 
-The prediction of motion that was not used decides what is worth adding. The penalty keeps out terms that lower its
-error by chance, of which there are many among a hundred candidates: without 2 c log m, one in seven fits of a robot
+The prediction of data that were not used decides which terms are worth adding. The penalty keeps out terms that lower
+its error by chance, of which there are many among a hundred candidates: without 2 c log m, one in seven fits of a robot
 with Coulomb and viscous friction alone has another term.
 
 Everything is computed from G_j = [Y C tau]^T [Y C tau] of each coordinate, with the columns C of all candidates. Shape

@@ -68,7 +68,7 @@ def residual_table(found: Any, measured: Flags) -> Table:
     heads = ["coordinate", "RMS", "% of force", "R²", *["% held out"] * (found.held_out is not None)]
     table = _table(f"Residuals of {len(found.measurements)} samples (N m and N)", *heads)
     for k in np.flatnonzero(measured):
-        name, percent = found.prior.coordinate_names[k], f"{found.relative_residuals[k]:.3g}"
+        name, percent = found.prior.coordinate_names[k], f"{found.relative_residuals[k]:.3g}".replace("inf", "no force")
         last = () if found.held_out is None else (f"{found.held_out[k]:.3g}",)
         percent += MARK * (name in found.unexplained)
         table.add_row(escape(name), f"{found.rms[k]:.4g}", percent, f"{found.r_squared[k]:.6f}", *last)

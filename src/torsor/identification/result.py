@@ -97,8 +97,10 @@ class Identified(Result):
         return len(self.values)
 
     def __repr__(self) -> str:
-        worst = float(np.nan_to_num(self.relative_residuals).max(initial=0.0))
-        return f"<Identified {self.prior.name!r}: {len(self)} base parameters, residuals of {worst:.2g} % at most>"
+        percents = self.relative_residuals
+        worst = float(percents[~np.isnan(percents)].max(initial=0.0))
+        residuals = "forces of 0" if np.isinf(worst) else f"residuals of {worst:.2g} % at most"
+        return f"<Identified {self.prior.name!r}: {len(self)} base parameters, {residuals}>"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -301,7 +303,12 @@ class Identified(Result):
             others = f" (also of {', '.join(coordinate for coordinate in self.unexplained if coordinate != name)})"
             message = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
             fix = "check units (N m, N, rad), signs, column order, and delays between q and tau"
-            warn(message, where=self.prior.name, allowed=f"{UNEXPLAINED_PERCENT:g} % or less", fix=fix)
+            allowed = f"{UNEXPLAINED_PERCENT:g} % or less"
+            if np.isinf(percent):
+                silent = [coordinate for k, coordinate in enumerate(names) if np.isinf(self.relative_residuals[k])]
+                message, allowed = f"the forces of {', '.join(silent)} are 0 in all samples", "measured forces"
+                fix = "check the columns of tau; if there is no force sensor, omit the coordinates from `measured`"
+            warn(message, where=self.prior.name, allowed=allowed, fix=fix)
         return self
 
     def report(self) -> str:
@@ -475,7 +482,11 @@ class Identified(Result):
             "method": self.method,
             "samples": str(len(self.measurements)),
             "condition number": f"{self.condition:.4g}",
-            "residuals": ", ".join(f"{name} {percent:.3g} %" for name, percent in percents if not np.isnan(percent)),
+            "residuals": ", ".join(
+                f"{name} {percent:.3g} %" if np.isfinite(percent) else f"{name}: no force"
+                for name, percent in percents
+                if not np.isnan(percent)
+            ),
         }
         values = zip(self.names, self.values, self.deviations, strict=True)
         rows = [(name, contents.short(value), f"{deviation:.2g}") for name, value, deviation in values]

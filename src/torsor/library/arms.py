@@ -245,7 +245,7 @@ def six_axis_arm() -> Robot:
 def seven_axis_arm() -> Robot:
     """Return a light seven-axis arm with shoulder, elbow and wrist in line: 0.8 m reach, 14 kg payload.
 
-    It is not a particular product. Each link has the inertia of a solid cylinder along its axis.
+    It does not represent a particular product. Each link has the inertia of a solid cylinder along its axis.
 
     Example:
         >>> seven_axis_arm().nv
@@ -294,7 +294,8 @@ def _hinge(radius: float, length: float) -> list[Visual]:
 def scara() -> Robot:
     """Return a SCARA robot with two horizontal links, a vertical slide and a rotating tool: 0.6 m reach, 2 kg payload.
 
-    It is not a particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and tool (rad).
+    It does not represent a particular product. The coordinates are shoulder and elbow (rad), slide (m, upwards) and
+    tool (rad).
 
     Example:
         >>> scara().gravity_force([0.0, 0.0, 0.0, 0.0]).round(3).tolist()

@@ -282,12 +282,14 @@ def _merge(
         if motor is not None and carrier[motor.carrier][0] != motor.carrier:
             owner, pose = carrier[motor.carrier]
             moving[k] = replace(joint, motor=replace(motor, carrier=owner, axis=pose[:3, :3] @ motor.axis))
-    named = [Frame(link, *carrier[link]) for link in links if carrier[link][0] != link]
+    by_child = {joint.child: joint.name for joint in joints}
+    named = [Frame(link, *carrier[link], by_child[link]) for link in links if carrier[link][0] != link]
     for frame in frames:
         if frame.link not in carrier:
             raise ModelError(f"frame {frame.name!r} is on the missing link {frame.link!r}", where=where)
         owner, pose = carrier[frame.link]
-        named.append(Frame(frame.name, owner, pose @ frame.pose if owner != frame.link else frame.pose))
+        at = pose @ frame.pose if owner != frame.link else frame.pose
+        named.append(Frame(frame.name, owner, at, frame.joint))
     names = Counter([link for link in links if carrier[link][0] == link] + [frame.name for frame in named])
     double = next((frame.name for frame in named if names[frame.name] > 1), None)
     if double is not None:

@@ -510,7 +510,8 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
         names: dict[str, Any] = {key: prefixed(getattr(x, key)) for key in ("name", "parent", "child", "coordinate")}
         motor = x.motor and replace(x.motor, carrier=prefixed(x.motor.carrier))
         joints.append(replace(x, motor=motor, **names))
-    frames = [*robot.frames, *(Frame(prefixed(x.name), prefixed(x.link), x.pose) for x in other.frames)]
+    theirs = ((prefixed(x.name), prefixed(x.link), x.pose, x.joint and prefixed(x.joint)) for x in other.frames)
+    frames = [*robot.frames, *(Frame(*each) for each in theirs)]
     loops = [*robot.loops, *(renamed(loop, prefixed) for loop in other.loops)]
     active = [*robot.active, *map(prefixed, other.active)]
     postures = dict(robot.posture_table)
@@ -519,9 +520,9 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
             **postures.get(prefixed(posture), {}),
             **{prefixed(key): x for key, x in q.items()},
         }
-    theirs = ((prefixed(a), prefixed(b), reason) for a, b, reason in other.allowed_collisions)
+    allowed = ((prefixed(a), prefixed(b), reason) for a, b, reason in other.allowed_collisions)
     kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
-    kept["allowed_collisions"] = (*robot.allowed_collisions, *theirs)
+    kept["allowed_collisions"] = (*robot.allowed_collisions, *allowed)
     return rebuilt(robot, links, [*robot.joints, weld, *joints], frames, **kept)
 
 

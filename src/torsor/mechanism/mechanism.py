@@ -1,4 +1,4 @@
-"""The mechanism: a base, moving links with their joints, frames, loops and gravity. Frozen."""
+"""The mechanism, a frozen object: a base, moving links with their joints, frames, loops and gravity."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -87,6 +87,19 @@ class Postures(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         return repr(self._table)
+
+
+DEFAULT = "default"  # the posture at which the file of a robot starts it
+
+
+def default_posture(mechanism: "Mechanism") -> Array:
+    """Return the posture "default" (nq,), if a robot has one, or else the neutral posture.
+
+    Example:
+        >>> default_posture(torsor.library.two_link().with_posture("default", [0.3, -1.2])).tolist()
+        [0.3, -1.2]
+    """
+    return np.array(mechanism.postures.get(DEFAULT, mechanism.neutral()))
 
 
 def checked_postures(

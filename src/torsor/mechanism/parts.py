@@ -467,6 +467,8 @@ class Joint(Part):
 class Frame(Part):
     """A named frame: its ``pose`` (4 x 4) in the axes of a link.
 
+    ``joint`` is the name of the fixed joint in whose place the frame is, if any.
+
     Example:
         >>> Frame("tool", "hand", make_pose(p=[0, 0, 0.1])).link
         'hand'
@@ -475,6 +477,7 @@ class Frame(Part):
     name: str
     link: str
     pose: Array = field(default_factory=lambda: IDENTITY)
+    joint: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         name_of(self.name, "frame")

@@ -175,7 +175,7 @@ class BatchedPrograms(Protocol):
         """Return f (B,) and the rows (B, m) at x (B, n)."""
 
     def point(self, x: Array, rows: Rows, weight: Array, curvature: Array) -> RowPoint:
-        """Return the rows at x (B, n); f is multiplied by ``weight``, the curvature of the rows by ``curvature`` (B,)."""
+        """Return the rows at x (B, n); f is multiplied by ``weight`` (B,), the curvature of rows by ``curvature``."""
 
     def moved(self, x: Array, rows: Rows, step: RowStep, length: Array, dual: Array) -> Trial:
         """Return the rows and f after steps of given lengths (B,) that lead to x (B, n)."""

@@ -100,7 +100,7 @@ def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
     """Return the least curvature of the Lagrangian at an outcome, from its exact Hessian H.
 
     With A the Jacobian of the active rows, H is positive definite where A d = 0 if H + p A^T A is for some p (Finsler's
-    lemma), which one Cholesky factorisation shows. Only if that fails, the eigenvalues of Z^T H Z are computed, with Z
+    lemma), which one Cholesky factorisation shows. Only if that fails are the eigenvalues of Z^T H Z computed, with Z
     a basis of the null space of A.
 
     Example:

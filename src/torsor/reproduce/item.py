@@ -1,6 +1,7 @@
 """An item of a document: the printed value, the computed value, and the verdict."""
 
 import io
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torsor.base.arrays import Array
+from torsor.base.errors import ModelError
 from torsor.base.figures import new_figure
 from torsor.base.interrupts import Stoppable
 
@@ -44,7 +47,7 @@ class Verdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a row compares with the library; an item counts as the first of these that it has."""
+    """The kind of value that a row compares with the library; an item counts as the first kind that it has."""
 
     NUMBER = "printed numbers"
     EQUATION = "equations"
@@ -133,10 +136,17 @@ def number(
 
 
 def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = ROUNDING, unit: str = "") -> Row:
-    """Return a row that compares the document's equations with the library, relative to the largest component."""
-    expected, values = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
-    size = np.abs(expected).max(initial=0.0) or 1.0
-    error = float(np.abs(values - expected).max(initial=0.0) / size)
+    """Return a row that compares the document's equations with the library, relative to the largest component.
+
+    A scalar ``published`` is compared with each value. If all published values are zero, the difference is absolute.
+    """
+    expected, values = _real(what, published), _real(what, ours)
+    if expected.ndim and expected.shape != values.shape:
+        message = f"the shapes are {expected.shape} in the document and {values.shape} in the library"
+        raise ModelError(message, where=what, allowed="equal shapes, or a scalar in the document")
+    size = np.abs(expected).max() or 1.0
+    with np.errstate(invalid="ignore"):  # infinite values have a difference of NaN, which fails
+        error = float(np.abs(values - expected).max() / size)
     state, shown = _bounded(error, tolerance)
     first, second = (_with(vector(each, tolerance * size), unit) for each in (expected, values))
     return Row(what, first, second, shown, state, Basis.EQUATION)
@@ -144,13 +154,27 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = RO
 
 def zero(what: str, ours: ArrayLike, size: float = 1.0, tolerance: float = ROUNDING, unit: str = "") -> Row:
     """Return a row about values that are zero in the document, relative to a ``size``; their rounding is not shown."""
-    state, shown = _bounded(float(np.abs(ours).max(initial=0.0)) / size, tolerance)
-    value = "0" if state is Verdict.AGREES else vector(ours)
+    if not 0 < size < math.inf:
+        raise ModelError(f"the size is {size:g}", value=size, where=what, allowed="a positive number")
+    values = _real(what, ours)
+    state, shown = _bounded(float(np.abs(values).max()) / size, tolerance)
+    value = "0" if state is Verdict.AGREES else vector(values)
     return Row(what, _with("0", unit), _with(value, unit), shown, state, Basis.EQUATION)
+
+
+def _real(what: str, values: ArrayLike) -> Array:
+    """Return an array of real numbers, at least one; complex numbers would lose their imaginary parts."""
+    array = np.asarray(values)
+    if not array.size or np.iscomplexobj(array):
+        found = "complex numbers" if array.size else "no values"
+        raise ModelError(f"there are {found} to compare", where=what, allowed="one or more real numbers")
+    return array.astype(float)
 
 
 def _bounded(error: float, tolerance: float) -> tuple[Verdict, str]:
     """Return the verdict on a relative error, and its bound as text: the error itself depends on the computer."""
+    if not 0 < tolerance < 1:
+        raise ModelError(f"the tolerance is {tolerance:g}", value=tolerance, allowed="a number between 0 and 1")
     if error <= tolerance:
         return Verdict.AGREES, f"below {power(tolerance)}"
     return Verdict.FAILS, power(error)
@@ -168,9 +192,12 @@ def numbers(
 
     ``expected`` are the values of printed symbols, such as π/2.
     """
-    values = np.asarray(ours, dtype=float)
-    targets = [float(each) for each in printed] if expected is None else expected
-    held = np.allclose(values, targets, rtol=0, atol=1e-12)
+    values = _real(what, ours)
+    targets = np.array([float(each) for each in printed] if expected is None else expected)
+    if not targets.shape == values.shape == (len(printed),):
+        message = f"{len(printed)} numbers are printed, {targets.size} expected and {values.size} computed"
+        raise ModelError(message, where=what, allowed="equal numbers of values")
+    held = np.isfinite(values).all() and np.allclose(values, targets, rtol=0, atol=1e-12)
     shown = ", ".join(f"{x + 0.0:.6g}" for x in values.round(9))
     row = claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
     return row._replace(basis=Basis.NUMBER)
@@ -182,6 +209,9 @@ def claim(what: str, printed: str, ours: str, holds: bool, predicted: bool | Non
     ``predicted`` is whether the statement holds if the item's reason applies, as computed by the item. It explains a
     statement that does not hold.
     """
+    for flag in (holds, predicted):
+        if not isinstance(flag, bool | np.bool_ | None):
+            raise ModelError(f"{flag!r} is neither true nor false", value=flag, where=what, allowed="a bool")
     other = Verdict.DIFFERS if predicted else Verdict.FAILS
     expected = "" if predicted is None else printed if predicted else f"not {printed}"
     return Row(what, printed, ours, "", Verdict.AGREES if holds else other, Basis.PROPERTY, expected)
@@ -198,16 +228,16 @@ def only(what: str, ours: str) -> Row:
 
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
-    """Return the verdict of an item from those of its rows."""
-    states = {row.verdict for row in outcome.rows}
+    """Return the verdict of an item from those of its rows. Only a figure may compare nothing: it defines symbols."""
+    states = {row.verdict for row in outcome.rows} - {None}
+    if not states:
+        return Verdict.DEFINES if item.kind is Kind.FIGURE and outcome.draw else Verdict.FAILS
     needs_reason = Verdict.DIFFERS in states and not (item.reason or item.missing)
     if Verdict.FAILS in states or needs_reason or (Verdict.MISSING in states and not item.missing):
         return Verdict.FAILS
     if item.missing:
         return Verdict.MISSING
-    if Verdict.DIFFERS in states:
-        return Verdict.DIFFERS
-    return Verdict.AGREES if Verdict.AGREES in states else Verdict.DEFINES
+    return Verdict.DIFFERS if Verdict.DIFFERS in states else Verdict.AGREES
 
 
 def _half_digit(printed: str) -> float:
@@ -292,14 +322,17 @@ def run(item: Item) -> Result:
         >>> run(find(["lie/two-link"])[0]).verdict.value
         'agrees'
     """
+    if not hasattr(item, "compute"):
+        raise ModelError(f"{item!r} is not an item", value=item, where="run", fix='run(find(["khalil/inverse"])[0])')
     start = time.perf_counter()
     try:
         with Stoppable():
             found = item.compute()
         outcome = found if isinstance(found, Outcome) else Outcome(found)
+        state = verdict(item, outcome)
     except KeyboardInterrupt:
         return Result(item, None, None, time.perf_counter() - start)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
-        outcome = Outcome([Row("error", "", text, "", Verdict.FAILS)])
-    return Result(item, outcome, verdict(item, outcome), time.perf_counter() - start)
+        state, outcome = Verdict.FAILS, Outcome([Row("error", "", text, "", Verdict.FAILS)])
+    return Result(item, outcome, state, time.perf_counter() - start)

@@ -6,41 +6,40 @@ from pathlib import Path
 from typing import Any
 
 from torsor.base.documents import header, write_document
-from torsor.base.files import replacing
+from torsor.base.files import check_suffix, replacing
 from torsor.base.html_report import html_table, html_text, image, write_html
-from torsor.reproduce.errata import ERRATA
+from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.errata.erratum import MAX_CORRECTED_ERROR, Category
-from torsor.reproduce.item import Basis, Kind, Result, Row, Verdict, power
+from torsor.reproduce.item import Basis, Item, Kind, Result, Row, Verdict, power
 from torsor.reproduce.registry import DOCUMENTS, EDITORIAL, TEST, Document, percent
 
 TITLE = "The papers, reproduced"
 HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
-MARKDOWN_HEAD = ("what", "document", "ours (difference)", "predicted", "verdict")
+MARKDOWN_HEAD = ("what", "document", "ours", "predicted")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "This page compares every algorithm, table, figure and printed number of the five documents that Torsor implements "
-    "with the result of the library. Where a document prints equations but no numbers, its corrected equations are "
-    "evaluated for a random robot. Differences of vectors are relative to the largest component; bounds are shown "
-    "instead of differences that depend on rounding. The copies that were read are extracted text without figures, so "
-    "only words and numbers about a figure can be compared."
+    "with the library. Equations without printed numbers are corrected and evaluated for a random robot. Differences "
+    "are relative to the largest component; rounding is shown as a bound. The copies that were read contain no "
+    "figures, so only what the text says about them is compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
-AGREEING = "Items that agree list what was compared, with the largest bound."
+AGREEING = "Values that agree are listed after their bound; rows of tables have the verdict of the item unless stated."
 LEGEND = {
-    Verdict.AGREES: "our value rounds to the printed one, or equals the result of the printed equations up to rounding",
-    Verdict.DIFFERS: "our value differs, and the value predicted by the given reason agrees with the document",
-    Verdict.MISSING: "the document lacks data for its results; the comparison uses chosen data",
-    Verdict.DEFINES: "a sketch that defines symbols, without numbers",
-    Verdict.FAILS: "our value is wrong, or the value predicted by the reason does not agree with the document",
+    Verdict.AGREES: "our value rounds to the printed one, or equals that of the printed equations",
+    Verdict.DIFFERS: "our value differs, and the given reason predicts the printed one",
+    Verdict.MISSING: "the document lacks data; chosen data are used",
+    Verdict.DEFINES: "a sketch of symbols, without numbers",
+    Verdict.FAILS: "our value differs, and no reason predicts the printed one",
 }
 CLASSES = {
     Category.MISPRINT: "a wrong sign, index, symbol or statement",
-    Category.OMISSION: "something that the document needs is left out",
-    Category.EXTRACTION: "a probable loss in the extraction of the text, not of the document",
+    Category.OMISSION: "a missing term, equation or symbol",
+    Category.EXTRACTION: "marks lost in the copy that was read, probably not in the document",
 }
 RIGHT = (
     ("the Lie-algebra notes, 3.3", "[ad_V]ᵀ has minus signs", "the transpose of a skew matrix is its negative"),
-    ("Barman 2020, eq. 3.67", "+ ⁰Rᵀ g", "a convention: g points upwards, against the acceleration of free fall"),
+    ("Barman 2020, eq. 3.67", "+ ⁰Rᵀ g", "a convention: g points upwards"),
     ("Barman 2020, eqs. 3.93, 3.95", "a term with R_{j,i}ᵀ e_z", "the term is 0: R_jᵀ e_z does not depend on q_j"),
     ("Hua et al. 2022, eqs. 27, 29", "vectors in frame l_mi", "a scalar product has the same value in every frame"),
 )
@@ -57,23 +56,31 @@ def summary(results: Sequence[Result]) -> str:
     return ", ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])]) + (f"; rows: {rows}" if rows else "")
 
 
-def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[Path]:
+def write_report(path: Path | str, results: Sequence[Result], dpi: int = 60) -> list[Path]:
     """Write a report as .html, as .md with a folder of figures (``dpi``), or as .json, and return the files."""
+    path = Path(path)
+    check_suffix(path, (".html", ".md", ".json"))
     if path.suffix.lower() == ".json":
         write_document(path, document(results))
         return [path]
     if path.suffix.lower() == ".html":
         return [write_html(path, TITLE, _html(results))]
-    folder, written = path.with_suffix(""), list[Path]()
-    for result in results:
-        if result.has_figure:
-            folder.mkdir(exist_ok=True)
-            picture = folder / figure_name(result)
-            picture.write_bytes(result.png(dpi))
-            written.append(picture)
+    folder = path.with_suffix("")
+    written = write_figures(folder, results, dpi)
     beside = {name for name in ("bibliography.md", "errata.md") if (path.parent / name).is_file()}
     write_text(path, _markdown(results, folder.name, beside))
     return [path, *written]
+
+
+def write_figures(folder: Path, results: Iterable[Result], dpi: int = 100) -> list[Path]:
+    """Write the figures of results to a folder as .png, and return the files. All are drawn before any is written."""
+    pictures = {folder / figure_name(result.item): result.png(dpi) for result in results if result.has_figure}
+    if pictures:
+        folder.mkdir(exist_ok=True)
+    for path, content in pictures.items():
+        with replacing(path) as part:
+            part.write_bytes(content)
+    return list(pictures)
 
 
 def document(results: Iterable[Result]) -> dict[str, Any]:
@@ -100,9 +107,9 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def figure_name(result: Result) -> str:
-    """Return the file name of a figure."""
-    return f"{result.item.name.replace('/', '-')}.png"
+def figure_name(item: Item) -> str:
+    """Return the file name of the figure of an item."""
+    return f"{item.name.replace('/', '-')}.png"
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -111,9 +118,25 @@ def cells(row: Row) -> tuple[str, ...]:
     return row.what, row.printed, row.ours, row.difference, row.predicted, state
 
 
-def _markdown_cells(row: Row) -> tuple[str, ...]:
-    what, printed, ours, difference, *others = cells(row)
-    return what, printed, ours if difference in ("", "0") else f"{ours} ({difference})", *others
+def _markdown_cells(row: Row, state: Verdict | None) -> tuple[str, ...]:
+    """Return the cells of a row in the order of ``MARKDOWN_HEAD``; ``state`` is the verdict of its item."""
+    notes = row.difference if row.difference != "0" else "", row.verdict if row.verdict is not state else ""
+    note = ", ".join(filter(None, notes))
+    ours = f"{row.ours} ({note})" if note else row.ours
+    return row.what, row.printed, ours, "" if row.predicted == row.printed else row.predicted
+
+
+def _markdown_rows(rows: Iterable[Row], state: Verdict | None) -> list[list[str]]:
+    """Return the cells of rows; a value that the document does not print joins the row whose name it continues."""
+    lines = list[list[str]]()
+    for row in rows:
+        cells = list(map(_bar, _markdown_cells(row, state)))
+        start = f"{lines[-1][0]}, " if lines else ""
+        if start and row.verdict is None and cells[0].startswith(start):
+            lines[-1][2] += f"; {cells[0].removeprefix(start)}: {cells[2]}"
+        else:
+            lines.append(cells)
+    return lines
 
 
 def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
@@ -124,11 +147,37 @@ def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[
     return [*head[:at], *head[at + 1 :]], [[*line[:at], *line[at + 1 :]] for line in kept]
 
 
+def _is_equal(row: Row) -> bool:
+    """Whether a row shows the same values twice, or agrees up to a bound."""
+    return row.verdict is Verdict.AGREES and (row.printed == row.ours or row.difference.startswith("below "))
+
+
+def _agreeing(rows: Iterable[Row]) -> str:
+    """Return what agrees, sorted by bound, in sentences such as "1e-12: forces; moments"."""
+    by_bound = dict[str, list[Row]]()
+    for row in rows:
+        bound = row.difference.removeprefix("below ") if row.difference.startswith("below ") else ""
+        by_bound.setdefault(bound, []).append(row)
+    bounds = sorted(by_bound, key=lambda bound: float(bound or "inf"))
+    heads = [f"{bound}: " if bound else "Others: " if len(bounds) > 1 else "" for bound in bounds]
+    return " ".join(f"{head}{_compared(by_bound[bound])}." for head, bound in zip(heads, bounds, strict=True))
+
+
 def _compared(rows: Sequence[Row]) -> str:
-    """Return what was compared, with the largest difference; each percentage follows its quantity."""
-    compared = [f"{row.what}, {row.difference}" if "%" in row.difference else row.what for row in rows]
-    bounds = {float(row.difference[6:]): row.difference for row in rows if row.difference.startswith("below ")}
-    return "; ".join(compared) + (f": {bounds[max(bounds)]}" if bounds else "")
+    """Return what was compared; a percentage follows its quantity.
+
+    Names that begin alike, up to a comma, are listed together, and so are those that end alike: "a, b (2; 6 joints)".
+    """
+    begins = [row.what.partition(", ")[0] for row in rows]
+    by_begin = dict[str, list[str]]()
+    for row, begin in zip(rows, begins, strict=True):
+        key = begin if begins.count(begin) > 1 else row.what
+        texts = [row.what.removeprefix(key).removeprefix(", "), row.difference if "%" in row.difference else ""]
+        by_begin.setdefault(key, []).append(", ".join(filter(None, texts)))
+    by_end = dict[str, list[str]]()
+    for begin, ends in by_begin.items():
+        by_end.setdefault(f" ({'; '.join(filter(None, ends))})" if any(ends) else begin, []).append(begin)
+    return "; ".join(f"{', '.join(names)}{end}" if end != names[0] else end for end, names in by_end.items())
 
 
 def _grouped(results: Sequence[Result]) -> Iterator[tuple[Document, list[Result], list[Result]]]:
@@ -178,30 +227,45 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
     if "bibliography.md" in beside:
         lines += ["The [bibliography](bibliography.md) lists the documents."]
     lines += _counts(results)
-    first_item = dict[str, str]()  # by reason: several items often share one
+    first = dict[str, Result]()  # by reason: several items often share one
     for each, items, wrong in _grouped(results):
         lines += ["", f"## {_upper(each.cited)}"]
         if "bibliography.md" not in beside:
             lines += ["", _about(each)]
         for result in items:
-            item = result.item
-            because = _because(result)
-            if because and (first := first_item.setdefault(because, item.name)) != item.name:
-                because = f" Reason: see {first}."
-            place = "" if NUMBERED.fullmatch(item.place) else f" ({item.place})"
-            where = f"{_upper(item.title)}{place}: **{_state(result)}**.{because}"
-            lines += ["", f"### {item.name}", "", where]
-            if result.verdict is Verdict.AGREES:
-                if item.kind is not Kind.TABLE or any(row.difference for row in result.rows):
-                    lines += ["", f"{_bar(_compared(result.rows))}."]
-            elif result.rows:
-                texts = (list(map(_bar, _markdown_cells(row))) for row in result.rows)
-                lines += _table(*without_empty(MARKDOWN_HEAD, texts))
+            lines += ["", f"### {result.item.name}", "", *_item_lines(result, first)]
             if result.has_figure:
-                lines += ["", f"![{item.title}]({folder}/{figure_name(result)})"]
+                lines += ["", f"![{result.item.name}]({folder}/{figure_name(result.item)})"]
         if wrong:
-            lines += ["", f"{len(wrong)} errata: {link('list', 'errata.md')}."]
+            lines += ["", f"{link('Errata', 'errata.md')}: {len(wrong)}."]
     return "\n".join([*lines, ""])
+
+
+def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
+    """Yield the lines of an item. ``first`` has the first result with each reason; it is extended.
+
+    Items with the same reason refer to the first of them, and omit its rows.
+    """
+    item, because, shown = result.item, _because(result), tuple[Row, ...]()
+    first.setdefault(because, result)
+    for reason, other in first.items():
+        if reason and other is not result and because.startswith(reason):
+            because, shown = f" See {other.item.name}.{because.removeprefix(reason)}", tuple(other.rows)
+            break
+    agrees = result.verdict is Verdict.AGREES
+    equal = [row for row in result.rows if _is_equal(row) or (agrees and row.verdict)]
+    others = [row for row in result.rows if not agrees and row not in (*equal, *shown)]
+    place = "" if NUMBERED.fullmatch(item.place) else f" ({item.place})"
+    yield f"{_upper(item.title)}{place}: **{_state(result)}**.{_bar(because)}"
+    if equal and (item.kind is not Kind.TABLE or any(row.difference for row in equal)):
+        yield from ("", f"{'' if agrees else 'These agree. '}{_bar(_agreeing(equal))}")
+    lines = _markdown_rows(others, result.verdict)
+    if len(lines) == 1:
+        ((what, printed, ours, predicted),) = lines
+        texts = f"document: {printed}" if printed else "", f"predicted: {predicted}" if predicted else ""
+        yield from ("", f"{what}: {'; '.join(filter(None, [*texts, f'ours: {ours}']))}.")
+    elif lines:
+        yield from _table(*without_empty(MARKDOWN_HEAD, lines))
 
 
 def _counts(results: Sequence[Result]) -> list[str]:
@@ -269,31 +333,34 @@ def errata_page() -> str:
     lines = [
         "# Errata of the documents",
         "",
-        "This page is for readers of the five documents that Torsor implements. The copies that were read are "
-        "extracted text without figures (the Lie-algebra notes are Markdown text). The extraction loses dots, crosses, "
-        f"indices and columns, so that the page of the document may be correct. There are {len(ERRATA)} known errata:",
+        "This page is for readers of the five documents that Torsor implements. The copies that were read are text "
+        "(extracted from four of them), without some dots, crosses, indices and columns. "
+        f"There are {len(ERRATA)} known errata:",
         *_table(("class", "meaning", "count"), counts),
         "",
-        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, without two forms to evaluate. For each of "
-        "the others, a test evaluates both forms: the corrected form agrees with an independent result to "
-        f"{power(MAX_CORRECTED_ERROR)}, and the printed form does not. Errors of the printed forms are relative to the "
-        "largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form cannot be "
-        f"evaluated, the corrected column states what is compared. `F` in the test column stands for `{TEST}`.",
+        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, and there are no two forms to evaluate. For "
+        f"each other NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
+        f"{power(MAX_CORRECTED_ERROR)} and the printed form does not. The error of the printed form is relative "
+        "to the largest component, for a random robot; that of a wrong statement is 100 %. If a printed form "
+        "cannot be evaluated, the corrected column states what is compared. The class is misprint unless stated.",
         "",
         "`torsor reproduce khalil/eq-57` prints one erratum, `torsor reproduce --kind erratum` lists all, and "
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",
     ]
     for document in DOCUMENTS:
-        lines += ["", f"## {_upper(document.cited)}"]
-        rows = []
-        for each in ERRATA:
-            if each.name.startswith(f"{document.name}/"):
-                error = EDITORIAL if each.decide is None else percent(each.decide().printed)
-                test = f"`{each.name}`" if each.decide is None else f"`F[{each.name}]`"
-                cells = (each.place, each.category.value, each.printed, each.corrected, error, each.truth)
-                rows.append([*map(_bar, cells), test])
-        head = ("where", "class", "as printed", "corrected", "error", "decided by", "test")
-        lines += _table(head, rows)
+        rows = [_erratum_cells(each) for each in ERRATA if each.name.startswith(f"{document.name}/")]
+        head = ("name", "as printed", "corrected", "error, compared with")
+        lines += ["", f"## {_upper(document.cited)}", *_table(head, rows)]
     right = [list(map(_bar, row)) for row in RIGHT]
     lines += ["", "## Correct as printed", *_table(("where", "what looks wrong", "why it is correct"), right), ""]
     return "\n".join(lines)
+
+
+def _erratum_cells(erratum: Erratum) -> list[str]:
+    """Return the cells of an erratum; its place is omitted where the name states it: "khalil/eq-57"."""
+    short = erratum.name.partition("/")[2].replace("-", " ", 1).replace("eq ", "eq. ")
+    place = erratum.place.removeprefix(short).lstrip(", ")
+    category = "" if erratum.category is Category.MISPRINT else f"({erratum.category.value})"
+    error = EDITORIAL if erratum.decide is None else f"{percent(erratum.decide().printed)}, {erratum.truth}"
+    where = " ".join(filter(None, (f"`{erratum.name}`", _bar(place), category)))
+    return [where, *map(_bar, (erratum.printed, erratum.corrected, error))]

@@ -82,7 +82,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
 
 
 def motions_needed(p: int, forces: int) -> int:
-    """Return how many random motions, with some forces each, determine the base parameters of p parameters."""
+    """Return how many random motions, each with this many forces, determine the base parameters of p parameters."""
     return 4 * p // max(forces, 1) + 10
 
 

@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.robot.kernels import Out, RobotKernels
+from torsor.robot.method_names import Accessor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Centroidal:
+class Centroidal(Accessor):
     """Centroidal momentum and motion of the centre of mass: ``robot.centroidal``.
 
     All results are in base axes, at the centre of mass of the moving links. ``robot.center_of_mass`` and

@@ -19,6 +19,7 @@ from torsor.mechanism.free import Free
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels, Values
+from torsor.robot.method_names import Accessor
 
 Results = Array | tuple[Array, ...]
 Two = tuple[Array, Array]
@@ -139,7 +140,7 @@ def _single_or_tuple(results: tuple[Array, ...]) -> Results:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Derivatives:
+class Derivatives(Accessor):
     """Derivatives of the robot methods with the same names: ``robot.derivatives``.
 
     Arguments are those of the method. The result is a tuple with one array per variable, in the order of the arguments.
@@ -347,7 +348,8 @@ class Derivatives:
         ``tangents`` are the directions of the inputs, None for zero. The tangent of q is (..., nv), along
         ``integrate``, or (..., nq) if ``components=True``. Methods with several results return tuples. With
         ``external=True``, external wrenches are the last inputs; other ``options`` are those of ``function``. ``out``
-        holds arrays for the values, then for the derivatives. Forward mode takes about three times the operations.
+        holds arrays for the values, then for the derivatives. Forward mode takes about three times as many operations
+        as the method.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -376,9 +378,9 @@ class Derivatives:
         """Return (value, gradients) of the sum of cotangents times results of the algorithm ``name``.
 
         There is one gradient per input. ``cotangents`` has the shape of the result, or is a tuple for several results.
-        The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. Options
-        are as in ``jvp``, whose adjoint this is. ``out`` holds arrays for the values, then for the gradients. Reverse
-        mode takes about four times the operations.
+        The gradient with respect to q is (..., nv), along ``integrate``, or (..., nq) if ``components=True``. This is
+        the adjoint of ``jvp`` and takes the same options. ``out`` holds arrays for the values, then for the gradients.
+        Reverse mode takes about four times as many operations as the method.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -15,12 +15,13 @@ from torsor.robot.base_parameters import BaseParameters, base_parameters
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.regressor import closed_base_parameters
 from torsor.robot.kernels import Out
+from torsor.robot.method_names import Accessor
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inertial(Generic[R]):
+class Inertial(Accessor, Generic[R]):
     """Inertial and friction parameters, regressors and base parameters: ``robot.inertial``.
 
     ``values`` (p,) holds m, m c and J (xx, xy, xz, yy, yz, zz) of each link about its origin, then rotor inertia,

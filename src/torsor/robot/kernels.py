@@ -155,7 +155,7 @@ class Kernels:
 
 
 def _told(key: Hashable) -> AbstractContextManager[None]:
-    """Return a context that shows what is being compiled, if it takes long."""
+    """Return a context that names the function being compiled, if compilation takes long."""
     return compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
 
 

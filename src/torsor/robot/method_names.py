@@ -65,3 +65,17 @@ PATHS |= {every: PATHS[active] for active, every in OF_ALL.items()}
 
 ALGORITHM_OF = {path: algorithm for algorithm, path in PATHS.items() if algorithm not in OF_ALL.values()}
 """Algorithm of each method: {"closed.error": "closure_error"}. Both names are accepted."""
+
+
+class Accessor:
+    """Base class of the groups of robot methods.
+
+    Example:
+        >>> torsor.library.two_link().shapes
+        <Shapes of 'two_link': allowed, distances>
+    """
+
+    def __repr__(self) -> str:
+        owner = next(iter(vars(self).values()))
+        names = (name for name in dir(type(self)) if not name.startswith("_"))
+        return f"<{type(self).__name__} of {getattr(owner, 'mechanism', owner).name!r}: {', '.join(names)}>"

@@ -148,7 +148,7 @@ class Parametric(Generic[R]):
         return result
 
     def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
-        """Return the CasADi function of a method, with p as its last input; arguments as in ``Robot.function``.
+        """Return the CasADi function of a method, with p as its last input; see ``Robot.function`` for the arguments.
 
         Example:
             >>> torsor.library.two_link().parametric(["gravity"]).function("gravity_force")
@@ -157,7 +157,7 @@ class Parametric(Generic[R]):
         return self._closure.kernels.traced(self._closure.kernels.request(name, place, **options, free=self._free))
 
     def operation_count(self, name: str, place: str | int | None = None, **options: Any) -> OperationCount:
-        """Return the number of scalar operations of a method for one state and one p; arguments as in ``function``.
+        """Return the number of scalar operations of a method for one state and one p; see ``function`` for arguments.
 
         Example:
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).operation_count("mass_matrix").trigonometric

@@ -51,7 +51,7 @@ class Robot(Mechanism):
 
     ``external`` is (..., L, 6): the wrench (moment, force) that the environment exerts on each moving link, at the
     link's origin, in link axes. ``out`` is an array of the result's shape, which is filled and returned. For several
-    results it is a tuple whose entries are arrays or None. It avoids the allocation of large results.
+    results it is a tuple whose entries are arrays or None. This avoids allocating large results.
 
     A robot is immutable. ``kernels`` holds its compiled functions. Specialised methods are grouped in accessors:
     ``derivatives``, ``closed`` (loops), ``inertial`` (parameters), ``centroidal``, ``shapes`` and ``task``.
@@ -200,7 +200,7 @@ class Robot(Mechanism):
         return self.kernels.traced(self.kernels.request(name, place, **options))
 
     def operation_count(self, name: str, place: Place = None, **options: Any) -> OperationCount:
-        """Return the number of scalar operations of an algorithm for one state; arguments as in ``function``.
+        """Return the number of scalar operations of an algorithm for one state; see ``function`` for the arguments.
 
         Example:
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
@@ -261,7 +261,7 @@ class Robot(Mechanism):
 
         tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by the Newton-Euler recursion (Barman 2020;
         Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. ``external`` (..., L, 6) is the
-        wrench (moment, force) of the environment on each moving link, at its origin in its axes.
+        wrench (moment, force) that the environment exerts on each moving link, at its origin in its axes.
 
         Like all tree dynamics, this method raises ModelError if the robot has loops; the message names the
         corresponding method of ``robot.closed``. Pass ``loops="open"`` to cut the loops instead.
@@ -367,7 +367,7 @@ class Robot(Mechanism):
         return self.kernels.call("gravity_force", q, loops=loops, out=out)
 
     def friction_force(self, v: ArrayLike, out: Out = None) -> Array:
-        """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v, and friction models.
+        """Return the friction forces (..., nv): Fs sign(v) + Fv v, or Fs tanh(v / smooth) + Fv v, plus friction models.
 
         Example:
             >>> torsor.library.two_link().with_friction("joint2", coulomb=1.0).friction_force([1.0, -2.0]).tolist()
@@ -659,10 +659,10 @@ class Robot(Mechanism):
           ".coulomb", ".viscous", ".stiffness";
         - "gravity" (3).
 
-        LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes what fixed
-        joints weld to it. A mapping gives names to the inputs. A {path: coefficient} mapping in place of a path defines
-        one input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the original
-        robot.
+        LINK and JOINT are names or indices. A suffix ".x" or ".xy" selects one component. A link includes the links
+        that fixed joints weld to it. A mapping gives names to the inputs. A {path: coefficient} mapping in place of a
+        path defines one input that is added to several parameters, such as a Denavit-Hartenberg length; it is 0 for the
+        original robot.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -741,7 +741,7 @@ class Robot(Mechanism):
     def open_tree(self) -> Self:
         """Return the tree that remains without loops and couplings, or the robot itself if it has none.
 
-        Tree dynamics raise ModelError for a robot with loops. They work on this tree.
+        Tree dynamics raise ModelError for a robot with loops, but work on this tree.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})

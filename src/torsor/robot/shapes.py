@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.checks import flag
 from torsor.mechanism import Mechanism
+from torsor.robot.method_names import Accessor
 
 if TYPE_CHECKING:
     from torsor.geometry.allowed import AllowedCollisions
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shapes:
+class Shapes(Accessor):
     """Distances between collision shapes, and the link pairs that may touch: ``robot.shapes``.
 
     ``robot.with_shapes`` and ``robot.with_allowed_collisions`` return a robot with other shapes or pairs.

@@ -34,7 +34,7 @@ def unit_of(robot: Robot, letter: str) -> list[str]:
 def read_states(path: Path, robot: Robot) -> dict[str, Array]:
     """Return the states of a table by letter (K, n), and "time" (K,) if it has that column.
 
-    Columns are named 'q NAME', 'v NAME', ..., where a unit in brackets may follow, which must be that of the
+    Columns are named 'q NAME', 'v NAME', ..., optionally followed by a unit in brackets, which must be that of the
     coordinate. If there is no 'q NAME', columns 'NAME' are positions. Other columns are omitted. A .npz file is a saved
     trajectory.
     """

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import one_of
 from torsor.robot.kernels import Out, Place, RobotKernels
+from torsor.robot.method_names import Accessor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Task:
+class Task(Accessor):
     """Task-space quantities: ``robot.task``. ``place`` is a link (name or index) or a named frame.
 
     ``axes`` and ``point`` are as in ``robot.velocity``. ``rows`` selects velocities: "all", "angular" or "linear".

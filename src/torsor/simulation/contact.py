@@ -183,10 +183,16 @@ class Contact:
         names = ("kind", "stiffness", "dissipation", "friction", "exponent", "slip", "relaxation", "sweeps")
         return {name: getattr(self, name) for name in names}
 
-    def key(self, robot: Robot) -> str:
-        """Return a text that identifies the contact wrenches of a robot."""
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The numbers that are inputs of a step: friction, stiffness and relaxation of hard contact."""
+        return (self.friction, self.stiffness, self.relaxation) if self.kind == "hard" else ()
+
+    def key(self, robot: Robot, inputs: bool = False) -> str:
+        """Return a text that identifies the contact wrenches of a robot; the ``parameters`` may be ``inputs``."""
         touches = [(each.shape, each.link) for touch in self.touches(robot) for each in touch]
-        return repr((self.about, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in touches]))
+        about = (self.kind, self.sweeps, self.friction > 0) if inputs else self.about
+        return repr((about, [(shape.shape, shape.size, shape.pose.tolist(), link) for shape, link in touches]))
 
     def depth(self, force: float) -> float:
         """Return the depth (m) at which one point carries a force (N) at rest.
@@ -360,7 +366,7 @@ def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
         names = [(each.touch.first.name, each.touch.second.name) for each in points]
         return names, ca.Function("start", [q], [ca.vec(ca.densify(ca.horzcat(*rows).T))])
 
-    names, function = robot.kernels.once(("contact at the start", contact.key(robot)), traced)
+    names, function = robot.kernels.once(("contact at the start", contact.key(robot, inputs=True)), traced)
     table = function.map(len(q))(q.T).full().T.reshape(len(q), -1, len(names)).swapaxes(-1, -2)
     jacobian = table[..., 4:].reshape(*table.shape[:-1], 3, robot.nv)
     return Start(names, table[..., 0], table[..., 1:4], jacobian)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel, Signature
@@ -32,8 +33,13 @@ def windowed(controller: Source, external: Source, sampled: bool) -> list[Source
 
 
 def windows(sources: tuple[Source, Source, bool], start: Any, end: Any) -> list[Array]:
-    """Return the windows (..., rows, columns) of the sources that need one, from ``start`` (...) to ``end`` (...)."""
-    return [source.window(start, end) for source in windowed(*sources) if source.window is not None]
+    """Return the windows (..., rows, columns) of the sources that need one, from ``start`` (...) to ``end`` (...).
+
+    The parameters (..., n) of hard contact follow.
+    """
+    found = [source.window(start, end) for source in windowed(*sources) if source.window is not None]
+    numbers = sources[1].parameters
+    return found + ([np.broadcast_to(numbers, (*np.shape(start), len(numbers)))] if numbers else [])
 
 
 def window_sizes(sources: tuple[Source, Source, bool]) -> list[tuple[int, ...]]:
@@ -42,10 +48,10 @@ def window_sizes(sources: tuple[Source, Source, bool]) -> list[tuple[int, ...]]:
 
 
 def forces(robot: Robot, controller: Source, external: Source, sampled: bool) -> ca.Function:
-    """Return the acting forces: (t, q, v, [tau], [external], [windows]) -> tau (nv x 1), and external (L x 6) if any.
+    """Return the acting forces: (t, q, v, [tau], [external], [windows], [parameters]) -> tau, and external if any.
 
     Forces that are traced, or zero, are not inputs. If ``sampled``, the controller is sampled at its own rate, so its
-    force is always an input. A source with samples needs its window.
+    force is always an input. A source with samples needs its window. The results are (nv x 1) and (L x 6).
     """
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     tau, wrenches = ca.SX.sym("tau", robot.nv), ca.SX.sym("external", len(robot.links), 6)
@@ -76,6 +82,8 @@ def forces(robot: Robot, controller: Source, external: Source, sampled: bool) ->
         more = external.added(t, q, v)
         acting["acting_external"] = acting.get("acting_external", 0) + more
     inputs |= {name: part[0] for name, part in parts.items() if part}
+    if external.parameters:
+        inputs["parameters"] = ca.SX.sym("parameters", len(external.parameters))
     return ca.Function("forces", list(inputs.values()), list(acting.values()), list(inputs), list(acting))
 
 
@@ -193,6 +201,7 @@ def compiled(
         known |= {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}
         sizes = dict(zip(signature.names_in, signature.sizes_in, strict=True))
         known |= {name: sizes[name] for name in ("window", "external_window") if name in sizes}
+        known |= {"parameters": sizes["parameters"][:1]} if "parameters" in sizes else {}
         known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs

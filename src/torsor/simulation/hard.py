@@ -31,8 +31,8 @@ sequence of operations, for batches and for a single motion.
 """
 
 from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -109,21 +109,33 @@ _LEAST_SHARE = 1e-4
 _IMMOBILE = 1e-12
 
 
+Friction = ca.SX | float | None  # the coefficient, or None without friction
+
+
 def impulses(
-    contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX, rounds: int
+    contact: Contact,
+    parameters: Sequence[Any],
+    mobility: Mobility,
+    free: ca.SX,
+    distance: ca.SX,
+    given: ca.SX,
+    h: ca.SX,
+    rounds: int,
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Return the impulses of a step, those that cancel the velocities ``given`` of touching points, and the residual.
 
     Impulses are (3 K x 1), the residual is in m/s, and the length of the step is h. ``free`` (3 K x 1) are the
     velocities of the points without impulses, normal and two tangents each. The distance at the end of the step is
-    ``distance`` (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times.
+    ``distance`` (K x 1) plus h times the normal velocity. The first guess is repeated ``rounds`` times. ``parameters``
+    are those of ``Contact.parameters``, as symbols or numbers.
     """
-    count, mu, spring = distance.numel(), contact.friction, contact.stiffness * h * (h + contact.relaxation)
+    mu, stiffness, relaxation = parameters if contact.friction else (None, *parameters[1:])
+    count, spring = distance.numel(), stiffness * h * (h + relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
     wanted, added = ca.SX(free), ca.SX.zeros(3 * count, 1)
-    wanted[::3] += distance / ca.if_else(distance > 0, h, h + contact.relaxation)
+    wanted[::3] += distance / ca.if_else(distance > 0, h, h + relaxation)
     touching = distance + h * free[::3] < 0
-    stuck = ca.DM([_REGULAR] + 2 * [_REGULAR if mu else _AWAY])
+    stuck = ca.DM([_REGULAR] + 2 * [_AWAY if mu is None else _REGULAR])
     for k in range(count):
         added[3 * k : 3 * k + 3] = ca.if_else(touching[k], stuck, _AWAY) * (ca.diag(blocks[k]) + _IMMOBILE)
     stuck_by = mobility.sticking(added)
@@ -134,31 +146,31 @@ def impulses(
     guess = -mobility.sticking(added)(wanted)
     for _ in range(rounds):
         guess = -mobility.sticking(_loaded(blocks, guess[::3], 1 / spring, mu))(wanted)
-    p = _swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring)
+    p = _swept(contact.sweeps, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring, mu)
     return p, held, _residual(mobility, blocks, wanted, p, 1 / spring, mu)
 
 
-def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: float) -> ca.SX:
+def _loaded(blocks: list[ca.SX], normal: ca.SX, soft: ca.SX, mu: Friction) -> ca.SX:
     """Return a diagonal that regularises G and distributes tangential impulses in proportion to ``normal`` (K x 1)."""
     largest, added = ca.mmax(ca.vertcat(normal, _IMMOBILE)), []
     for G, p in zip(blocks, ca.vertsplit(normal), strict=True):
         side = (G[1, 1] + G[2, 2]) / 2  # the same in both directions, so that the shares have the direction of the load
         diagonal = ca.vertcat(G[0, 0], side, side) + _IMMOBILE
         share = ca.fmax(p / largest, _LEAST_SHARE)
-        tangential = _REGULAR / share if mu else _AWAY
+        tangential = _AWAY if mu is None else _REGULAR / share
         stuck = ca.vertcat(_REGULAR, tangential, tangential)
         added.append(ca.if_else(p > 0, stuck, _AWAY) * diagonal + ca.vertcat(soft, 0, 0))
     return ca.vertcat(*added)
 
 
-def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: float) -> ca.SX:
+def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, soft: ca.SX, mu: Friction) -> ca.SX:
     """Return the largest remaining velocity error (m/s) of a point: the change that another sweep would cause."""
     u, left = mobility.read @ (mobility.write @ p) + wanted, []
     for n, G in zip(range(0, p.numel(), 3), blocks, strict=True):
         rate = 1 / (G[0, 0] + soft)
         pushed = ca.fmax(p[n] - rate * (u[n] + soft * p[n]), 0)
         left.append(ca.fabs(pushed - p[n]) / rate)
-        if mu:
+        if mu is not None:
             slow = 1 / (G[1, 1] + G[2, 2] + _IMMOBILE)
             x, y = _on_disc(p[n + 1] - slow * u[n + 1], p[n + 2] - slow * u[n + 2], mu * p[n])
             left.append(ca.sqrt((x - p[n + 1]) ** 2 + (y - p[n + 2]) ** 2) / slow)
@@ -166,25 +178,31 @@ def _residual(mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: ca.SX, 
 
 
 def _swept(
-    contact: Contact, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX
+    sweeps: int,
+    mobility: Mobility,
+    blocks: list[ca.SX],
+    wanted: ca.SX,
+    p: list[ca.SX],
+    soft: ca.SX,
+    mu: Friction,
 ) -> ca.SX:
     """Return the impulses after projected Gauss-Seidel sweeps from p; each impulse updates the points' state."""
-    mu, points = contact.friction, range(0, len(p), 3)
+    points = range(0, len(p), 3)
     for n in points:
         p[n] = ca.fmax(p[n], 0)
-        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], mu * p[n])
+        p[n + 1 : n + 3] = _on_disc(p[n + 1], p[n + 2], ca.SX(0) if mu is None else mu * p[n])
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
     rates = [1 / (G[0, 0] + soft) for G in blocks]
     # 1 over the larger eigenvalue of the tangential block
     roots = (ca.sqrt(((G[1, 1] - G[2, 2]) / 2) ** 2 + G[1, 2] ** 2 + _IMMOBILE**2) for G in blocks)
     slower = [1 / ((G[1, 1] + G[2, 2]) / 2 + root) for G, root in zip(blocks, roots, strict=True)]
-    for _ in range(contact.sweeps):
+    for _ in range(sweeps):
         for n, rate, slow in zip(points, rates, slower, strict=True):
             a, b = n + 1, n + 2
             pushed = ca.fmax(p[n] - rate * (read[n, :] @ state + wanted[n] + soft * p[n]), 0)
             state, p[n] = state + write[:, n] * (pushed - p[n]), pushed
-            if mu:
+            if mu is not None:
                 x, y = (p[i] - slow * (read[i, :] @ state + wanted[i]) for i in (a, b))
                 x, y = _on_disc(x, y, mu * p[n])
                 state, p[a], p[b] = state + write[:, a] * (x - p[a]) + write[:, b] * (y - p[b]), x, y
@@ -315,7 +333,9 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMo
     distance = ca.vertcat(*(each.distance for each in state.points)) - h * u[::3] + h / 2 * change[::3]
     links = Counter(tuple(side.link for side in each.touch) for each in state.points)
     rounds = ROUNDS if max(links.values()) > 1 else 0  # a single point has no load to share
-    p, held, residual = impulses(contact, mobility, u, distance, change, h, rounds)
+    inputs = free.inputs.get("parameters")
+    parameters = contact.parameters if inputs is None else ca.vertsplit(inputs)
+    p, held, residual = impulses(contact, parameters, mobility, u, distance, change, h, rounds)
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
     return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces), residual

@@ -17,7 +17,14 @@ from torsor.base.arrays import Array, Shape, real_numbers
 from torsor.base.checks import arrays, real_array
 from torsor.base.errors import ModelError, SimulationError, listing, warn
 from torsor.robot.robot import Robot
-from torsor.simulation.signals import Signal, check_duration, motion_signal, polynomial, sampled_times
+from torsor.simulation.signals import (
+    Signal,
+    check_duration,
+    motion_signal,
+    polynomial,
+    sampled_times,
+    warn_of_lost_samples,
+)
 
 # Sources of forces and wrenches: zero, a constant array, samples over time, a Python function, or a CasADi function.
 
@@ -30,7 +37,8 @@ class Source(NamedTuple):
 
     ``added`` is a function of (t, q, v) whose forces also act: those of contact or of stops. ``limit`` (nv,) are
     the maximum forces of the controller's drives. With a ``window``, the function has a fourth input: the
-    result of ``window(start, end)`` for the time of a step.
+    result of ``window(start, end)`` for the time of a step. ``parameters`` are numbers of hard contact that are inputs
+    of the step, so that one kernel serves all of them.
     """
 
     array: Array | None = None
@@ -39,15 +47,19 @@ class Source(NamedTuple):
     added: ca.Function | None = None
     limit: Array | None = None
     window: Window | None = None
+    parameters: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, robot: Robot, given: Any, what: str, core: Shape, duration: float) -> "Source":
-        """Return the source for an argument of ``simulate``; ``core`` is the shape of its value for one rollout."""
+    def of(cls, robot: Robot, given: Any, what: str, core: Shape, duration: float, step: float) -> "Source":
+        """Return the source for an argument of ``simulate``; ``core`` is the shape of its value for one rollout.
+
+        ``step`` is the length of a fixed step in s, or 0 if the source is evaluated at any time.
+        """
         if given is None:
             return cls()
         active = _active(robot) if what == "controller" else []
         if is_sampled(given, core):
-            return cls._of_samples(robot, given, what, core, active, duration)
+            return cls._of_samples(robot, given, what, core, active, duration, step)
         function = casadi_function(given)
         if function is not None:
             size = (core[0], core[1] if len(core) > 1 else 1)
@@ -71,7 +83,7 @@ class Source(NamedTuple):
 
     @classmethod
     def _of_samples(
-        cls, robot: Robot, given: Any, what: str, core: Shape, active: list[int], duration: float
+        cls, robot: Robot, given: Any, what: str, core: Shape, active: list[int], duration: float, step: float
     ) -> "Source":
         """Return the source of samples (times, values), which are interpolated linearly."""
         where = f"{robot.name}: {what}"
@@ -84,6 +96,7 @@ class Source(NamedTuple):
         if not np.isfinite(values).all():
             raise ModelError("the samples are not finite", where=where, allowed="finite numbers")
         check_duration(times, duration, where)
+        warn_of_lost_samples(times, step, where)
         signal = Signal.joined(times, [values.reshape(len(times), -1)])
         t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
         window = ca.SX.sym("window", *signal.size)

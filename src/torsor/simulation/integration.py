@@ -141,7 +141,7 @@ class Recorder:
         def make() -> ca.Function:
             return hard_wrenches(robot, dynamics.forces(robot, *sources), contact)
 
-        kernel = dynamics.closed(robot, f"hard contact {contact.key(robot)}", sources, make)
+        kernel = dynamics.closed(robot, f"hard contact {contact.key(robot, inputs=True)}", sources, make)
         h = setup.settings.steps[0][2]
         wrenches, residual = kernel(times, q, v, *held, *dynamics.windows(sources, times, times + h), np.array(h))
         return wrenches, residual
@@ -415,7 +415,7 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
         return STEPS[method](robot, acting, choice, prescribed) if hard is None else hard_step(robot, acting, hard)
 
     def compiled(choice: ClosureChoice | None) -> AnyKernel:
-        name = f"{method} {choice}" if hard is None else f"hard {hard.key(robot)}"
+        name = f"{method} {choice}" if hard is None else f"hard {hard.key(robot, inputs=True)}"
         single = not setup.batch and not robot.loops
         return dynamics.closed(robot, name, sources, lambda: make(choice), prescribed, single)
 

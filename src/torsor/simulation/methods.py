@@ -61,8 +61,8 @@ def implicit_midpoint(
 ) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one symplectic step of length h (s).
 
-    Order 2; energy does not drift, the momentum of a floating robot is conserved to rounding, and stiff springs and
-    dampers do not limit the step. Forces are evaluated at the middle of the step. See
+    The method has order 2. Energy does not drift, the momentum of a floating robot is conserved to rounding, and stiff
+    springs and dampers do not limit the step. Forces are evaluated at the middle of the step. See
     ``dynamics/recursions/implicit_steps.py`` for the equations, and ``runge_kutta`` for the result with loops.
     """
     for joint in robot.joints:
@@ -84,8 +84,8 @@ def sdirk(
 ) -> ca.Function:
     """Return step(t, q, v, [tau], [external], h) -> (q, v), one L-stable step of length h (s).
 
-    Order 2; stiff springs and dampers do not limit the step and come to rest. Forces are evaluated at both stages. See
-    ``dynamics/recursions/implicit_steps.py`` for the equations. Robots with loops raise ModelError.
+    The method has order 2. Stiff springs and dampers do not limit the step and come to rest. Forces are evaluated at
+    both stages. See ``dynamics/recursions/implicit_steps.py`` for the equations. Robots with loops raise ModelError.
     """
     _check(robot, "sdirk", prescribed)
     if choice is not None:

@@ -211,16 +211,18 @@ def rollout(
     one_of(method, tuple(STEPS), where, "method")
     duration, step = positive(duration, where, "duration"), positive(step, where, "step")
     record = whole_number(record, where, "record")
-    law, tau = _source(robot, controller, "controller", (robot.nv,), duration)
-    wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration)
-    sources = law, wrenches, False
+    count = max(1, math.ceil(duration / step - WHOLE))
+    law, tau = _source(robot, controller, "controller", (robot.nv,), duration, duration / count)
+    wrenches, loads = _source(robot, external, "external", (len(robot.links), 6), duration, duration / count)
     halt = None if stop is None else traced(robot, stop, "stop", (1, 1))
-    wrenches = wrenches._replace(added=added_contact(robot, contact))
+    added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
+    wrenches = wrenches._replace(added=added, parameters=parameters)
+    sources = law, wrenches, False
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
     label = f"rollout {method} {[each is not None for each in given]}"
     if contact is not None and contact.kind == "hard":
-        label += f" hard {contact.key(robot)}"
+        label += f" hard {contact.key(robot, inputs=True)}"
 
     def make() -> ca.Function:
         function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)
@@ -233,7 +235,6 @@ def rollout(
 
     kernel = compiled(robot, label, acting, make)
     xp, dtype = getattr(kernel, "xp", np), robot.target.dtype
-    count = max(1, math.ceil(duration / step - WHOLE))
     instants = np.arange(count + 1) * (duration / count)
     t, h = xp.asarray(instants.astype(dtype)), xp.asarray(np.array(duration / count, dtype))
     held = [xp.asarray(each, dtype) for each in (tau, loads) if each is not None]
@@ -285,12 +286,14 @@ def rollout(
     return Rollout(times, q, v, pull, robot, settings)
 
 
-def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...], duration: float) -> tuple[Source, Any]:
+def _source(
+    robot: Robot, given: Any, what: str, core: tuple[int, ...], duration: float, step: float
+) -> tuple[Source, Any]:
     """Return a source, and the array if it is one; the source of an array is a placeholder."""
     if given is None:
         return Source(), None
     if casadi_function(given) is not None or is_sampled(given, core):
-        return Source.of(robot, given, what, core, duration), None
+        return Source.of(robot, given, what, core, duration, step), None
     if callable(given):
         allowed, fix = (
             "an array, samples (times, values), or a casadi.Function of (t, q, v)",

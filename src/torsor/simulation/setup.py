@@ -14,6 +14,7 @@ from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
 from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot, checked_robot
 from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled
@@ -77,7 +78,7 @@ class Settings:
 
     @property
     def segments(self) -> list[tuple[float, float]]:
-        """Start and end of each control period; without one, of the simulation or of each interval between samples.
+        """Start and end of each control period or, without one, of the simulation or of each interval between samples.
 
         Fixed steps end at the samples if ``record`` is not a whole number of the steps of the whole simulation.
         """
@@ -162,12 +163,15 @@ class Setup:
         where, settings = robot.name, settings.checked(robot.name)
         if (settings.method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
             robot = robot.to(dtype="float64")  # float32 is too coarse for error control and for closed loops
-        law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration)
-        wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration)
-        wrenches = wrenches._replace(added=added_contact(robot, contact))
+        h = 0.0 if settings.method == "adaptive" else settings.steps[0][2]
+        held = settings.control_period is not None  # the controller is then evaluated once per period, as requested
+        law = Source.of(robot, controller, "controller", (robot.nv,), settings.duration, 0.0 if held else h)
+        wrenches = Source.of(robot, external, "external", (len(robot.links), 6), settings.duration, h)
+        added, parameters = added_contact(robot, contact), () if contact is None else contact.parameters
+        wrenches = wrenches._replace(added=added, parameters=parameters)
         if settings.control_period is not None and controller is None:
             raise ModelError("`control_period` needs a controller", where=where, fix="omit it")
-        q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
+        q = arrays(default_posture(robot) if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1]}
         batch = common_shape(where, **shapes)

@@ -157,7 +157,7 @@ def sampled_times(times: Any, where: str) -> Array:
 
 
 def samples(given: Any, times: Array, count: int, where: str, name: str) -> Array:
-    """Return samples (T, count); one row for each time, and (T,) is enough for one column."""
+    """Return samples (T, count), one row for each time; a single column may have the shape (T,)."""
     rows = real_array(given, where, name)
     rows = rows[:, None] if rows.ndim == 1 and count == 1 else rows
     if rows.shape != (len(times), count):
@@ -175,6 +175,19 @@ def check_duration(times: Array, duration: float, where: str) -> None:
         raise ModelError(found, where=where, allowed=f"from 0 to the duration, {duration:g} s")
 
 
+def warn_of_lost_samples(times: Array, step: float, where: str) -> None:
+    """Warn if samples lie closer together than the step (s), which is linear between its ends.
+
+    A single short interval is a jump of the signal, so that the longer one of two neighbours counts.
+    """
+    gaps = np.diff(times)
+    spacing = np.maximum(gaps[1:], gaps[:-1]).min(initial=np.inf)
+    if spacing < step * (1 - 1e-6):
+        found = f"samples are {spacing:.3g} s apart, closer than the step of {step:.3g} s, which skips some of them"
+        fix = f"`step={spacing:.3g}`, or samples that are {step:.3g} s apart, such as those of `retimed.sample(dt=...)`"
+        warn(found, where=where, fix=fix)
+
+
 def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
     """Return the motion of (times, q), a cubic spline, or of (times, q, v, a), with quintics between the samples."""
     if len(given) not in (2, 4):
@@ -185,7 +198,7 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
 
 
 def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
-    """Warn if v (T, n) is not the derivative of q, or a that of v, of a joint: other units, or another motion."""
+    """Warn if v (T, n) is not the derivative of q, or a not that of v: units may differ, or the motions."""
     h = np.diff(times)[:, None]
     for k, (name, rate) in enumerate(pairwise("qva")):
         changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2

@@ -45,8 +45,9 @@ def simulate(
 ) -> Trajectory:
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
 
-    ``q0`` is (..., nq) and ``v0`` (..., nv), by default neutral and at rest; leading axes are rollouts and broadcast.
-    Times are in s. Quaternions may have any nonzero length.
+    ``q0`` is (..., nq) and ``v0`` (..., nv); leading axes are rollouts and broadcast. By default, the motion starts at
+    rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral one. Times are in s.
+    Quaternions may have any nonzero length.
 
     ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
 
@@ -58,8 +59,8 @@ def simulate(
       step and evaluated at each stage.
 
     With a ``control_period``, any controller is sampled once per period and held (zero-order hold). Its force acts
-    after ``delay``, a whole number of periods, and is zero before that. ``external`` is the wrench (..., L, 6) of the
-    environment on each link, given in the same ways; it is never sampled.
+    after ``delay``, a whole number of periods, and is zero before that. ``external`` is the wrench (..., L, 6) that
+    the environment exerts on each link, given in the same ways; it is never sampled.
 
     ``limits`` (``torsor.simulation.Limits``) saturates drives at their ``effort_limit`` and adds stops at position
     limits. Without ``limits``, neither is enforced; a warning and ``overloads`` of the result name the drives whose

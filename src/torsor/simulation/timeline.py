@@ -15,15 +15,15 @@ from torsor.base.scenes import Thing
 from torsor.robot.robot import Robot
 from torsor.simulation.trajectory import Trajectory
 
-ALLOWED = "a trajectory, a motion, a stride or an identification; one rollout of a batch: trajectory[3]"
+ALLOWED = "a trajectory, a motion, a retimed path, a stride or an identification; one rollout of a batch: trajectory[3]"
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` makes them.
 
-    ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are wrenches of the
-    environment on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
+    ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are environment
+    wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
     application (m), then the force (N), in base axes; NaN where there is none. ``residuals`` (T, k) are the measured
     minus the predicted forces of an identification. ``things`` are drawn beside the robot. ``ahead`` (3,), in m,
     belongs to a periodic motion: the last sample is the first one, displaced by it. ``movie`` writes an animation in
@@ -50,7 +50,7 @@ class Timeline:
 
     @cached_property
     def reactions(self) -> Array:
-        """The wrench of each parent on its link (T, L, 6): moment, then force, at the link's frame in its axes."""
+        """The wrench (T, L, 6) that each parent exerts on its link: moment, then force, in the link's frame."""
         tau = np.zeros_like(self.v) if self.tau is None else self.tau
         samples = Trajectory(self.robot, self.times, self.q, self.v, self.a, tau, external=self.external)
         return samples.reactions

@@ -137,7 +137,7 @@ class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
-    the controller. ``external`` (..., T, L, 6) are the wrenches of the environment, or None. ``held`` tells, for tau
+    the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` tells, for tau
     and for external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
     "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for
     each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects
@@ -170,7 +170,7 @@ class Trajectory(Samples):
 
     @cached_property
     def reactions(self) -> Array:
-        """The wrench of each parent on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
+        """The wrench that each parent exerts on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
 
         With loops, the loads of the loop joints on the links are included (``robot.closed.loop_loads``).
         """

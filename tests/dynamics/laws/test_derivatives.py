@@ -1,4 +1,4 @@
-"""Analytical derivatives are those that differentiating the traced functions gives, on random trees and robots."""
+"""Analytical derivatives agree with derivatives of the traced functions, on random trees and robots."""
 
 import casadi as ca
 import numpy as np
@@ -34,7 +34,7 @@ def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e
 
 
 def by_casadi(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """The derivatives along integrate of q, by v and by the third input, of the function itself."""
+    """Return derivatives of the function itself with respect to q (along integrate), v and the third input."""
     q, v, x, external = (
         ca.SX.sym(letter, *size)
         for letter, size in (("q", (robot.nq,)), ("v", (robot.nv,)), ("x", (robot.nv,)), ("e", (len(robot.links), 6)))

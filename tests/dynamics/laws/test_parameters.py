@@ -56,7 +56,7 @@ def test_planar_chains_have_the_base_parameters_of_the_textbooks() -> None:
 
 
 def test_the_puma_has_the_base_parameters_of_the_literature() -> None:
-    """36, by Mayeda, Yoshida and Osuka 1990; rotors count with the links here."""
+    """There are 36 (Mayeda, Yoshida and Osuka 1990); rotors are counted with the links here."""
     base = torsor.library.six_axis_arm().without_friction().inertial.base()
     assert len([name for name in base.names if name.startswith("link")]) == 36
 

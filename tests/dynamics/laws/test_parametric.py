@@ -1,4 +1,4 @@
-"""A robot with free numbers is, at every value of them, the robot that has these numbers; derivatives follow."""
+"""A parametric robot equals, for any parameter values, the robot with these values, derivatives included."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ def all_paths(robot: torsor.Robot) -> list[str]:
 
 
 def moved(model: torsor.Parametric, rng: np.random.Generator) -> np.ndarray:
-    """Other values, near enough that inertias stay those of bodies."""
+    """Return other values, close enough that inertias remain physical."""
     values = model.values
     return values + 0.05 * rng.uniform(0.1, 1.0, values.size) * np.maximum(np.abs(values), 0.02)
 
@@ -46,7 +46,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> N
 
 @cache
 def described(n: int, seed: int) -> tuple[torsor.Robot, torsor.Parametric, np.ndarray, torsor.Robot]:
-    """A tree, the same with free numbers, other values of them, and the tree that has these values."""
+    """Return a tree, its parametric form, other parameter values, and the tree with these values."""
     robot = torsor.library.random_tree(n, seed).to(device="casadi")  # each function is called once
     model = robot.parametric(all_paths(robot))
     p = moved(model, np.random.default_rng(1))

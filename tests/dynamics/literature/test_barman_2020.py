@@ -71,7 +71,7 @@ def at_the_far_end(dh, q, F, T):
 
 
 def loaded(robot, dh, q):
-    """A load on the last but one link, at its origin, and the same load as the library has it."""
+    """Return a load on the next-to-last link, at its origin, and the same load in the form of the library."""
     k = max(len(dh.m) - 2, 0)
     F, tau = np.random.default_rng(5).normal(size=(2, 3)) * 10
     R = robot.poses(q)[k, :3, :3]

@@ -68,7 +68,7 @@ def test_derivatives_of_forces_are_those_of_every_published_form(serial):
 
 
 def test_derivatives_of_accelerations_are_those_of_every_published_form(serial):
-    """Direct dynamics is what undoes the published inverse dynamics, which is affine in a."""
+    """Forward dynamics inverts the published inverse dynamics, which is affine in a."""
     robot, published, (q, v, a, _) = serial
 
     def accelerations(q, v, tau):

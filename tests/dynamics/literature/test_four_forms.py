@@ -32,7 +32,7 @@ def serial(request, tmp_path_factory):
 
 
 def test_the_four_published_forms_agree_under_a_load_at_the_tip(serial):
-    """Every form has tip loads; all give what the robot does to its environment, hence the minus."""
+    """Every form has tip loads, all of which act on the environment, hence the minus sign."""
     case, _ = serial
     tip = -case.tip[-1]
     R = chain_rotation(case, case.n - 1)

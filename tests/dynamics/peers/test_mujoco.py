@@ -1,4 +1,4 @@
-"""The reader of MJCF against MuJoCo itself: the same files, the same states, the same numbers.
+"""The MJCF reader compared with MuJoCo itself: the same files, the same states, the same numbers.
 
 MuJoCo's coordinates differ from ours (``MujocoCoordinates``): qvel = A(q) v. ``Twin`` keeps a file in both libraries.
 """

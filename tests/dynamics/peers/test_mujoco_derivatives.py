@@ -43,7 +43,7 @@ class Felt(Twin):
         return *values, *np.split(total.transpose(0, 2, 1), [n], axis=1)
 
     def chain(self, by, q, v, a):
-        """Return derivatives by (q, v, a) of what has the derivatives ``by`` MuJoCo's."""
+        """Return derivatives with respect to (q, v, a), given those ``by`` MuJoCo's coordinates."""
         A, turning, c_v = self.velocity_map(q), self.turning_map(q), np.zeros((self.robot.nv, self.robot.nv))
         c = np.linalg.solve(A, self.accelerations(q, v, a))  # a + c(v)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):

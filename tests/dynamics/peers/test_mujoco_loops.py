@@ -64,7 +64,7 @@ TRIPOD = f"""
 
 
 def chain(count: int) -> str:
-    """Bodies that hang on each other by hinges about axes of all directions."""
+    """Bodies connected by hinges about axes in all directions."""
     axes, text = ["0 0 1", "0 1 0.3", "1 0.2 0", "0 0.5 1", "1 1 0", "0.3 0 1", "1 0 -0.4"], ""
     for k in reversed(range(count)):
         joint = f'<joint name="j{k}" axis="{axes[k]}" ref="{5 * k}"/>'

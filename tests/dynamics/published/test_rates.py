@@ -62,7 +62,7 @@ def test_stanford_arm_has_the_published_force_rates_along_its_move():
 
 
 def test_standard_dh_has_the_published_sensitivities():
-    """The paper's load is fixed in the world; what its turning adds goes through the Jacobians here."""
+    """The paper's load is fixed in the world; the effect of its rotation enters through the Jacobians here."""
     data, load = TARGETS["001_general"], TARGETS["001_general"]["ext"]
     robot, state = dh_robot(data["robot"]), (data["q"], data["qd"], data["qdd"])
     k = load["k"] - 1

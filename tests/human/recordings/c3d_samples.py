@@ -14,7 +14,7 @@ CORNERS = np.array([[400.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 600.0, 0.0], [400.
 
 @dataclass
 class Sample:
-    """What a file is to hold: points (K, M, 3) with NaN, analog (K n, A), and parameters by "GROUP:NAME"."""
+    """The content of a file: points (K, M, 3) with NaN, analog (K n, A), and parameters by "GROUP:NAME"."""
 
     names: list[str]
     points: np.ndarray
@@ -78,7 +78,7 @@ def plate(kind: int, origin: tuple[float, float, float] = (0.0, 0.0, -40.0), **m
 
 
 def cut(path: Path, size: int) -> Path:
-    """Cut a file off."""
+    """Truncate a file."""
     path.write_bytes(path.read_bytes()[:size])
     return path
 

@@ -1,4 +1,4 @@
-"""A recording of a walk that Torsor predicted, and ways to damage it: what goes wrong in laboratories, on purpose.
+"""A recording of a predicted walk, and ways to damage it on purpose, as happens in laboratories.
 
 ``predicted_walk.npz`` has 26 markers (100 Hz) and the ground forces of both feet (200 Hz) of 1.8 s of the version
 "clean" of ``torsor.human.walking``, with marker places of ``marker_set``, and its moments; noise is added here.

@@ -25,7 +25,7 @@ MIDDLE = CORNERS.mean(axis=0)
 
 
 def _body() -> tuple[list[str], np.ndarray]:
-    """Return markers of a person above the plate who goes along +y, in mm."""
+    """Return markers of a person above the plate who walks along +y, in mm."""
     names = [f"M{k}" for k in range(10)]
     at = np.stack([200 + 100 * np.sin(np.arange(10)), 300 + 100 * np.cos(np.arange(10)), 30 + 170.0 * np.arange(10)], 1)
     return names, at + np.linspace(0, 1, K)[:, None, None] * [0.0, 800.0, 0.0]

@@ -1,4 +1,4 @@
-"""What goes wrong in laboratories is found in a recording that was damaged on purpose; clean ones raise no alarm."""
+"""Typical laboratory errors are found in a recording that was damaged on purpose; clean recordings have no findings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Files made to harm or damaged at random are refused in words, quickly and without filling the memory."""
+"""Malicious and randomly damaged files are rejected with a message, quickly and without exhausting memory."""
 
 from pathlib import Path
 

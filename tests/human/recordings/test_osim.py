@@ -1,4 +1,4 @@
-"""Skeletons of OpenSim are read with bodies, joints, coordinates and markers; what is wrong is named with its line."""
+"""OpenSim skeletons are read with bodies, joints, coordinates and markers; errors name the line."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ STEP, STAND = 0.6, 0.7  # m, s: the right foot stands at 0, the left at STEP, ea
 
 
 def markers(rate: float = 100.0, duration: float = 1.5) -> Markers:
-    """Return eleven markers of a person who goes along x: y is up, z to the right."""
+    """Return eleven markers of a person who walks along x: y is up, z to the right."""
     t = np.arange(round(duration * rate)) / rate
     places = []
     for name in (*FEET, *UPPER):

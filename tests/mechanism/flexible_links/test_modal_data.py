@@ -1,4 +1,4 @@
-"""Modes from files, files of robots with flexible links, and what is refused."""
+"""Modes from files, files of robots with flexible links, and rejected input."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Results: every case is in the file once, reads back as it was, and a study goes on where it was stopped."""
+"""Results: every case is in the file once and reads back unchanged, and a stopped study resumes where it ended."""
 
 import sqlite3
 import subprocess

@@ -1,4 +1,4 @@
-"""Full disks, damaged files, odd text and executors that do not work end in words, and lose nothing that is done."""
+"""Full disks, damaged files, odd text and broken executors end with a message and lose no finished case."""
 
 import pickle
 import shutil

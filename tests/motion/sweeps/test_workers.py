@@ -1,4 +1,4 @@
-"""Workers: a killed one loses no case and doubles none, and Ctrl-C keeps what is done."""
+"""Workers: if one is killed, no case is lost or repeated, and Ctrl-C keeps the finished cases."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Contacts that are given: a robot that stands, its weight, and what is refused."""
+"""Prescribed contacts: a standing robot, its weight, and rejected input."""
 
 import numpy as np
 import pytest

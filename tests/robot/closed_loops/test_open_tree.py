@@ -1,4 +1,4 @@
-"""The dynamics of the tree is refused for a robot with loops, unless the loops are to be cut open."""
+"""Tree dynamics raise an error for a robot with loops, unless ``loops="open"`` is given."""
 
 from operator import attrgetter
 

@@ -1,4 +1,4 @@
-"""A parametric robot with loops refuses what the robot itself refuses, in values and in derivatives."""
+"""A parametric robot with loops rejects the same input as the robot itself, for values and derivatives."""
 
 import numpy as np
 import pytest

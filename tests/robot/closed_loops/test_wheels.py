@@ -1,4 +1,4 @@
-"""Wheels: rolling without slipping against closed forms, laws on random mechanisms, freedoms, and refused input."""
+"""Wheels: rolling without slipping against closed forms, laws on random mechanisms, mobility, and rejected input."""
 
 import casadi as ca
 import numpy as np

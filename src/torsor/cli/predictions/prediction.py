@@ -40,7 +40,7 @@ class Option:
 class Report:
     """Output in addition to the table of a result: more ``tables``, a ``plot``, and ``figures`` for the JSON file.
 
-    ``csv`` writes the table (.csv), by default the samples of the motion. ``saves`` maps other suffixes than .npz
+    ``csv`` writes the table (.csv), by default the samples of the motion. ``saves`` maps suffixes other than .npz
     and .csv to the functions that write these files. ``is_stopped`` is True if Ctrl-C ended the search before all
     initial guesses.
     """

@@ -126,7 +126,7 @@ def _is_on_gpu(value: Any) -> bool:
 
 @cache
 def current() -> Device:
-    """Return the device on which kernels run; raise an error that names what is missing."""
+    """Return the device on which kernels run; raise an error that names any missing component."""
     try:
         import cupy
     except ImportError:

@@ -45,7 +45,7 @@ FUSED_RULES: dict[int, Rule] = RULES | {
 def fused(program: Program) -> Program:
     """Return a program whose sums take otherwise unused products as factors; indices of values are kept.
 
-    Of two products the second is fused: the first is known earlier, or would have to be negated.
+    If a sum has two products, the second is fused: the first is known earlier, or would have to be negated.
     """
     operations = list(program.operations)
     users = _users(program)

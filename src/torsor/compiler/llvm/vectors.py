@@ -205,7 +205,7 @@ def fma(a: Number, b: Number | float, c: Number | float) -> Number:
 
 
 def polynomial(x: Number, terms: Sequence[float]) -> Number:
-    """Return a polynomial, highest power first, with even and odd powers separate to halve the latency."""
+    """Return a polynomial, highest power first; even and odd powers are evaluated separately to halve the latency."""
     square = x * x
     even, odd = (_horner(square, terms[start::2]) for start in ((len(terms) - 1) % 2, len(terms) % 2))
     return fma(odd, x, even)

@@ -192,7 +192,7 @@ class Samples:
         self.fed += 1
 
     def _explain(self, sample: tuple[ArrayLike, ...]) -> None:
-        """Raise an error that says why a sample cannot be used."""
+        """Raise an error that states why a sample cannot be used."""
         n, where = self.robot.nv, f"{self.where}: sample {self.fed}"
         for value, name in zip(sample, ("q", "d1", "d2", "d3"), strict=True):
             array = arrays(value, (n,), where, name)

@@ -124,7 +124,7 @@ class Chain:
         return self._W @ self.J @ self._gather
 
     def wrench(self, forces: ca.SX) -> ca.SX:
-        """Return the wrench (6 x 1) of a on b, at frame a in its axes, from forces (rows x 1) along the equations."""
+        """Return the wrench (6 x 1) that a exerts on b, at frame a in its axes, from forces (rows x 1)."""
         wrench = self._W.T @ forces
         return ca.vertcat(wrench[:3] + cross(self.pose[1], wrench[3:]), wrench[3:])
 
@@ -410,7 +410,7 @@ class Closures:
         return sum(parts, start=ca.SX(self._nv, self._nv))
 
     def wrenches(self, forces: ca.SX) -> list[ca.SX]:
-        """Return the wrench (6 x 1) of a on b in each cut joint, at frame a in its axes."""
+        """Return the wrench (6 x 1) that a exerts on b in each cut joint, at frame a in its axes."""
         return [item.wrench(force) for item, force in self._cut(forces)]
 
     def wrench_changes(self, forces: ca.SX, dq: ca.SX, changes: ca.SX) -> list[ca.SX]:

@@ -267,7 +267,7 @@ def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 def loop_wrenches(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the wrench of a on b in each cut joint, at frame a in its axes (cuts x 6)."""
+    """Return the wrench that a exerts on b in each cut joint, at frame a in its axes (cuts x 6)."""
     driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, external)
     return ca.vertcat(ca.SX(0, 6), *(wrench.T for wrench in driven.linkage.closures.wrenches(driven.multipliers)))
 
@@ -275,7 +275,7 @@ def loop_wrenches(
 def constrained_joint_wrenches(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> ca.SX:
-    """Return the wrench of each parent on its link with closed loops, at the link's origin in its axes (L x 6)."""
+    """Return the wrench that each parent exerts on its link with closed loops, at its origin in its axes (L x 6)."""
     driven = Driven(Linkage(tree, q, choice), v_active, a_active, share, external)
     closures = driven.linkage.closures
     total = loads(tree, closures, closures.wrenches(driven.multipliers), external)
@@ -296,7 +296,7 @@ def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]
 
 
 def loads(tree: Tree, closures: Closures, wrenches: list[ca.SX], external: Load) -> ca.SX:
-    """Return the wrenches (L x 6) of the environment and of cut joints on the links, at their origins in their axes."""
+    """Return the wrenches (L x 6) that the environment and cut joints exert on links, at link origins in link axes."""
     total = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
     for (a, b, chain), wrench in zip(ends(tree, closures), wrenches, strict=True):
         for place, load in ((a, -wrench), (b, chain.at_b(wrench))):

@@ -6,8 +6,8 @@
 
 A rotor on body j adds the rate of its spin momentum to n_j, and h . omega'_j to the force of its own coordinate. A mode
 of a flexible link does the same, and adds a linear momentum and the rates of its inertia (``trees.modal``). f_j, n_j is
-the wrench of the parent on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms, Sigma) about the
-origin takes fewer operations than the inertia about the centre of mass.
+the wrench that the parent exerts on body j at its origin. Khalil 2010, eqs. 22-31; the pseudo-inertia (m, ms, Sigma)
+about the origin takes fewer operations than the inertia about the centre of mass.
 """
 
 from collections.abc import Iterator, Set
@@ -44,7 +44,7 @@ def body_wrench(body: Body, motion: Motion, v: Rate, a: Rate) -> Wrench:
 def wrenches(
     tree: Tree, moved: list[Move], motion: list[Motion], v: Rate, a: Rate, external: Load, cuts: Set[int] = frozenset()
 ) -> list[Wrench]:
-    """Return (n, f) of each parent on its body, at the body's origin; those in ``cuts`` do not act on their parents."""
+    """Return (n, f) that each parent exerts on its body at its origin; those in ``cuts`` do not load their parents."""
     wrench = [body_wrench(move.body, m, v, a) for move, m in zip(moved, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
@@ -116,7 +116,7 @@ def inverse_dynamics(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = 
 
 
 def joint_wrenches(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, external: Load = None) -> ca.SX:
-    """Return the wrench of each parent on its link, at the link's origin in its axes (L x 6)."""
+    """Return the wrench that each parent exerts on its link, at the link's origin in its axes (L x 6)."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))
     wrench = wrenches(tree, moved, motion, v, a, external)

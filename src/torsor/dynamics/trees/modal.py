@@ -117,7 +117,7 @@ class Modal:
         return Shape(self, eta, b, D, ms, self._second_moments(eta, slopes))
 
     def _second_moments(self, eta: ca.SX, slopes: list[ca.SX]) -> ca.SX:
-        """Return what a shape adds to Sigma. ``slopes`` are D_k - D0_k, which contain the diagonal terms."""
+        """Return the contribution of a shape to Sigma. ``slopes`` are D_k - D0_k, which contain the diagonal terms."""
         n, Sigma = len(slopes), ca.SX.zeros(3, 3)
         first, second = self.D0 + self.D0.swapaxes(0, 1), self.D1 + self.D1.swapaxes(0, 1)
         for x, y in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)):
@@ -151,7 +151,7 @@ class Condensed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The inertia of a flexible link at a shape: b_k (3) and D_k (3 x 3), and what the shape adds to ms and Sigma."""
+    """The inertia of a flexible link at a shape: b_k (3), D_k (3 x 3), and the contributions to ms and Sigma."""
 
     modal: Modal
     eta: ca.SX

@@ -283,8 +283,8 @@ def _passives(mechanism: Mechanism) -> Iterator[Passive]:
 def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
     """Yield the springs and dampers of a flexible link: together they have its stiffness and damping matrices.
 
-    The entry K of two coordinates is a spring along their sum; what it adds to the diagonal is subtracted there, so a
-    spring of one coordinate may have a negative stiffness.
+    The entry K of two coordinates is a spring along their sum; its contribution to the diagonal is subtracted there, so
+    a spring of one coordinate may have a negative stiffness.
     """
     flexible: Any = joint.flexible
     for name, matrix in (("stiffness", flexible.stiffness_matrix), ("damping", flexible.damping_matrix)):

@@ -12,6 +12,7 @@ from torsor.base.checks import arrays, indices_of, number, several
 from torsor.base.errors import ModelError, listing
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, free_numbers
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.robot import Robot
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.setup import normalised
@@ -144,7 +145,7 @@ class Settings:
         if len(set(links)) < len(links):
             raise ModelError("names a link twice", argument="external", where=where, allowed="each once")
         if q0 is None:
-            q0 = robot.closed.positions(robot.neutral()) if robot.loops else robot.neutral()
+            q0 = robot.closed.positions(default_posture(robot)) if robot.loops else default_posture(robot)
         q = arrays(q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         for array, name in ((q, "q0"), (v, "v0")):

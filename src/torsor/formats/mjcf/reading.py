@@ -25,6 +25,7 @@ from torsor.formats.writing import left_out_error
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.mechanism.loops import Closure
+from torsor.mechanism.mechanism import DEFAULT
 from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
@@ -178,7 +179,7 @@ def read_mjcf(
     | bodies | links with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` notes |
     | several joints of a body | a massless link ``body/joint`` after each but the last |
     | ``qpos`` of hinges and slides | positions; quaternions are (x, y, z, w) here and (w, x, y, z) in MuJoCo |
-    | sites, keyframes | frames, postures |
+    | sites, keyframes, qpos0 | frames, postures, the posture "default" unless it is neutral |
     | geoms that can collide, <exclude> | shapes, allowed collisions |
     | active equality constraints | loops (``connect`` spherical, ``weld`` weld) and couplings (``joint``), which hold
     exactly |
@@ -209,7 +210,7 @@ def read_mjcf(
     for fault in filter(None, [*(link.defect for link in links if not strict), reader.omissions(unread)]):
         refuse_or_warn(fault, strict)
     name, active = root.get("model") or path.stem, reader.actuated_joints() if loops else ()
-    base, postures = "fixed" if reader.floating else base, reader.keyframes()
+    base, postures = "fixed" if reader.floating else base, reader.postures()
     parts = links, joints, [*frames, *ends], reader.gravity
     return build(name, *parts, path.name, base, loops, active, postures, snap, reader.excluded())
 
@@ -228,6 +229,7 @@ class _Reader:
         self.bodies = self._names("body", self.model.nbody)
         m, texts = self.model, self._names("text", self.model.ntext)
         self.note = Note()
+        self.root = dict[str, float]()  # the initial positions of a floating base
         if NOTE in texts:  # data in the file for Torsor only
             start, count = (int(numbers[texts.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
             text = bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace")
@@ -242,14 +244,18 @@ class _Reader:
 
     def _names(self, what: str, count: int) -> list[str]:
         """Return the names of all objects of a kind; unnamed objects are numbered."""
+        raw_names = [self._name(what, i) for i in range(count)]
+        taken = {name for name in raw_names if name}
+        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(raw_names)]
+
+    def _name(self, what: str, index: int) -> str:
+        """Return the name of an object, or "" if it has none."""
         kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
         try:
-            raw_names = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+            return self.mujoco.mj_id2name(self.model, kind, index) or ""
         except UnicodeDecodeError as error:
             message = f"the name of a {what} cannot be read ({error})"
             raise ModelError(message, where=self.path.name, fix="save it as UTF-8") from None
-        taken = {name for name in raw_names if name}
-        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(raw_names)]
 
     def _noted_base(self, name: str) -> int:
         """Return the body noted as the base, or 0, the world, if there is none or more than one."""
@@ -315,16 +321,25 @@ class _Reader:
         single = np.flatnonzero(_single(m.jnt_type))
         return [self.joints[joint] for joint in single if joint in pulled or self._gears(int(joint))]
 
-    def keyframes(self) -> dict[str, dict[str, float]]:
-        """Return the positions of each keyframe, by name; quaternions are (w, x, y, z) in MuJoCo."""
-        m, result = self.model, dict[str, dict[str, float]]()
-        for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True):
-            result[name] = {}
-            for joint, kind, start in zip(self.joints, m.jnt_type, m.jnt_qposadr, strict=True):
-                many = {_FREE: (7, _XYZ + _WXYZ), _BALL: (4, _WXYZ)}.get(int(kind))
-                count, suffixes = many or (1, ("",))
-                keys = (f"{joint}/{suffix}" if suffix else joint for suffix in suffixes)
-                result[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
+    def postures(self) -> dict[str, dict[str, float]]:
+        """Return the positions of each keyframe, by name, and those of qpos0 as "default" unless they are neutral."""
+        m = self.model
+        result = {
+            name: self._positions(qpos) for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True)
+        }
+        start = self._positions(m.qpos0) | self.root
+        if any(value != key.endswith("/qw") for key, value in start.items()):
+            result.setdefault(DEFAULT, start)
+        return result
+
+    def _positions(self, qpos: Array) -> dict[str, float]:
+        """Return positions by name; quaternions are (w, x, y, z) in MuJoCo."""
+        m, result = self.model, dict[str, float]()
+        for joint, kind, start in zip(self.joints, m.jnt_type, m.jnt_qposadr, strict=True):
+            many = {_FREE: (7, _XYZ + _WXYZ), _BALL: (4, _WXYZ)}.get(int(kind))
+            count, suffixes = many or (1, ("",))
+            keys = (f"{joint}/{suffix}" if suffix else joint for suffix in suffixes)
+            result |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
         return result
 
     def omissions(self, equalities: NDArray[np.bool_]) -> ModelError | None:
@@ -376,7 +391,11 @@ class _Reader:
             if not joints_of_body:
                 welded = f"{name}/fixed", "fixed", rest
                 joint_name, kind, placement = ("root", "free", np.eye(4)) if body == floating_body else welded
-                joints.append(Joint(claim_name(joint_name, joint_names), kind, parent, name, placement))
+                joint_name = claim_name(joint_name, joint_names)
+                if kind == "free":
+                    at_rest = (*m.body_pos[body].tolist(), *m.body_quat[body].tolist())
+                    self.root = {f"{joint_name}/{key}": x for key, x in zip(_XYZ + _WXYZ, at_rest, strict=True)}
+                joints.append(Joint(joint_name, kind, parent, name, placement))
             for j in joints_of_body:  # the joints of a body act in sequence
                 joint_name, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
                 child, at = (name, np.eye(4)) if j == joints_of_body[-1] else (claim_name(joint_name, link_names), at)
@@ -434,13 +453,13 @@ class _Reader:
         if shape == "mesh":
             mesh = int(m.geom_dataid[g])
             start = int(m.mesh_pathadr[mesh])
-            file_name = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
-            file = self.unread.get(m.mesh(mesh).name, file_name)
+            file_name = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode(errors="replace")
+            file = self.unread.get(self._name("mesh", mesh), file_name)
             moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
             result |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
             result |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
             result["folders"] = own_folders(self.path) if file else None
-        result["name"] = m.geom(g).name
+        result["name"] = self._name("geom", g)
         if visible:
             uncolored = material < 0 and rgba == _NO_COLOR
             visuals.append(Visual(**result, color=None if uncolored else rgba))

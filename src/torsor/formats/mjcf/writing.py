@@ -23,8 +23,9 @@ from torsor.formats.mjcf.notes import mesh_entry, write_note
 from torsor.formats.writing import MeshNames, Omissions, refuse_elastic, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
+from torsor.mechanism.mechanism import default_posture
 from torsor.mechanism.names import unused_name
-from torsor.spatial import inverse_pose, to_quaternion
+from torsor.spatial import from_quaternion, inverse_pose, make_pose, to_quaternion
 
 Color = tuple[float, float, float, float]
 _MAX_TRIANGLES = 200_000  # triangles of an .stl file in MuJoCo
@@ -278,6 +279,10 @@ class _Writer:
         for joint in reversed(chain):  # the pose of each joint's own link in the frame of the body
             places.append(inverse_pose(pose))
             pose = joint.placement @ pose
+        if chain[0].type == "free":  # MuJoCo starts a free body at its pose in the file
+            at = dict(zip(self.mechanism.position_names, default_posture(self.mechanism), strict=True))
+            *point, x, y, z, w = (at[key] for key in chain[0].position_names)
+            pose = make_pose(from_quaternion(np.array([x, y, z, w])), point)
         name = unused_name(_WORLD, self.mechanism.places) if link.name == _WORLD else link.name
         self.omissions.note(f"a moving link {_WORLD!r}, written as {name!r}", link.name, name != link.name)
         parent = self.world if chain[0].type == "free" else self.bodies[chain[0].parent]

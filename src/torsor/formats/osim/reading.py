@@ -30,6 +30,7 @@ from torsor.formats.osim.model import (
 from torsor.formats.writing import left_out_error
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Visual, build
 from torsor.mechanism.curves import IDENTITY, Cam, Curve
+from torsor.mechanism.mechanism import DEFAULT
 from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import link_of
 from torsor.spatial import exp_so3, inverse_pose, make_pose
@@ -55,9 +56,6 @@ def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
         kind, size = ("sphere", radii[:1]) if len(set(radii)) == 1 else ("ellipsoid", radii)
         return Visual(kind, tuple(size), pose, shape.color, name=shape.name)
     return None
-
-
-DEFAULTS = "default"  # the posture of the default values
 
 
 def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
@@ -118,7 +116,7 @@ class _Builder:
             loops.append(Loop(item.name, ends[0], ends[1], item.kind, source=model.source))
         moving = {joint.name for joint in joints if not joint.follows and not joint.is_fixed}
         defaults = {name: coordinate.default for name, coordinate in self.coordinates.items() if name in moving}
-        posture = {DEFAULTS: defaults} if defaults else None
+        posture = {DEFAULT: defaults} if defaults else None
         parts = self.links, joints, frames, model.gravity, model.source, base, loops
         return build(model.name, *parts, posture_table=posture, snap=snap)
 

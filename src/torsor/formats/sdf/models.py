@@ -309,7 +309,7 @@ def _version(root: Element) -> tuple[int, int]:
 
 
 class _Collector:
-    """The state of collecting the parts of a model: what has been read so far, and the parsed files."""
+    """The state of collecting the parts of a model: the parts read so far, and the parsed files."""
 
     def __init__(self, path: Path, version: tuple[int, int]):
         self.path, self.version, self.includes = path, version, 0

@@ -219,7 +219,7 @@ _TOLERANCE = 1e-9  # of positions, relative to the size of the capsule
 
 
 def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
-    """Return a capsule as a cylinder and the spheres at its ends; one of length 0 is a sphere.
+    """Return a capsule as a cylinder and the spheres at its ends; a capsule of length 0 is one sphere.
 
     ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
     """
@@ -544,6 +544,11 @@ class _Reader:
         if limit is None:
             return {}
         largest = {key: self._number(limit, key, "inf", owner, np.inf) for key in ("effort", "velocity")}
+        for key, value in largest.items():
+            if value < 0:
+                message, where = f"the {key} limit is {value:g}", where_is(limit, owner)
+                fault = ModelError(message, value=value, where=where, allowed="0 or more")
+                refuse_or_warn(fault, self.strict, f"read as {-value:g}")
         limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attrib.keys():
             ends = {key: self._number(limit, key, "0", owner, np.inf) for key in ("lower", "upper")}

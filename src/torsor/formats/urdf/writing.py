@@ -75,7 +75,7 @@ class _Writer:
             shapes, back = self.carriers[frame.link].shapes, inverse_pose(frame.pose)
             frame_shapes = [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
             self._shapes(add_element(self.root, "link", name=frame.name), frame_shapes)
-            self._fixed_joint(frame.name, frame.link, frame.pose)
+            self._fixed_joint(frame.name, frame.link, frame.pose, frame.joint)
         self._motors([joint for _, joint in moving])
         for a, b, _ in m.allowed_collisions:
             self.omissions.note("allowed collisions, which torsor.geometry saves as .srdf", f"{a} and {b}")
@@ -129,8 +129,9 @@ class _Writer:
 
     # Joints
 
-    def _fixed_joint(self, child: str, parent: str, pose: Array) -> None:
-        element = add_element(self.root, "joint", name=claim_name(f"{child}/fixed", self.joints), type="fixed")
+    def _fixed_joint(self, child: str, parent: str, pose: Array, name: str = "") -> None:
+        name = claim_name(name or f"{child}/fixed", self.joints)
+        element = add_element(self.root, "joint", name=name, type="fixed")
         _origin(element, pose)
         add_element(element, "parent", link=parent)
         add_element(element, "child", link=child)

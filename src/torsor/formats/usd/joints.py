@@ -238,6 +238,14 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
     return settings | {"viscous": damping, "spring": Spring(stiffness, rest=rest) if stiffness else None}
 
 
+def unread_drives(scene: Scene, joint: UsdJoint) -> set[str]:
+    """Return the drives with attributes that are not those of a single axis with a drive schema."""
+    api, prefix = scene.pxr.UsdPhysics.DriveAPI, "drive:"
+    result = {str(key).split(":")[1] for key in joint.prim.GetAuthoredPropertyNames() if key.startswith(prefix)}
+    axes = [axis for axis in joint.free if not (axis in AXES[3:] and {*AXES[3:]} <= {*joint.free})]
+    return {drive for drive in result if not joint.prim.HasAPI(api, drive)} | result - {joint.free[key] for key in axes}
+
+
 def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str, Any]:
     """Return the coordinate that a joint follows, with ratio and offset: q = ratio q(other) + offset.
 

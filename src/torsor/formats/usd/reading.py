@@ -16,7 +16,7 @@ from torsor.base.checks import frozen_array
 from torsor.base.errors import ModelError, listing
 from torsor.formats.joint_decomposition import joint_chain
 from torsor.formats.meshes.mesh_files import is_inside, split_prim, triangles_of
-from torsor.formats.usd.joints import AXES, WORLD, UsdJoint, joint_of, loop_of, several, single_joint
+from torsor.formats.usd.joints import AXES, WORLD, UsdJoint, joint_of, loop_of, several, single_joint, unread_drives
 from torsor.formats.usd.stage import (
     Place,
     Scene,
@@ -356,6 +356,12 @@ class _Reader:
             note("tendons", name, tendon)
             note("forces of PhysxForceAPI", name, "physxForce" in names or "PhysxForceAPI" in schemas)
             note("mjc:springdamper", name, any(_entries(prim, "mjc:springdamper")))
+        for joint in self.joints:
+            note(
+                "drives without PhysicsDriveAPI, or of axes that have none",
+                joint.name,
+                unread_drives(self.scene, joint),
+            )
         for prim in self.bodies.values():
             for key in _BODY_EFFECTS:
                 note(key, prim.GetName(), any(_entries(prim, key)))

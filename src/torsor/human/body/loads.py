@@ -48,7 +48,7 @@ class HandForces:
 
     @classmethod
     def constant(cls, force: ArrayLike) -> "HandForces":
-        """Return a constant force (3,) (N), half of it on each hand.
+        """Return a constant force (3,) (N), split equally between the hands.
 
         Example:
             >>> HandForces.constant((0.0, -98.1, 0.0)).at([1.0]).tolist()
@@ -59,7 +59,7 @@ class HandForces:
 
     @classmethod
     def ramp(cls, force: ArrayLike, rise: float) -> "HandForces":
-        """Return a force (3,) (N) that rises linearly from 0 within a time (s), half of it on each hand."""
+        """Return a force (3,) (N) that rises linearly from 0 within a time (s), split equally between the hands."""
         half = np.outer([0.0, 1.0], frozen_array(force, (3,), "hand forces", "force") / 2)
         return cls(np.array([0.0, number(rise, "hand forces", "rise", above=0.0)]), half, half)
 

@@ -252,7 +252,7 @@ class Person:
         strength: Mapping[str, float] | None = None,
         largest_torque: Mapping[str, float] | None = None,
     ) -> "Person":
-        """Return a person at percentiles (%) of stature and mass; 95 is taller or heavier than 95 % of the population.
+        """Return a person at percentiles (%) of stature and mass; at 95, only 5 % of people are taller or heavier.
 
         ``population`` is "NHANES" (adults in the United States), "ANSUR II" (soldiers) or "CDC" (children from 2 to 20
         years). The default is "CDC" below 20 years, otherwise "NHANES". ``age`` selects the decade. The two percentiles
@@ -350,7 +350,7 @@ class Person:
 
 
 def person_of(body: Robot, carried: float = 0.0) -> Person:
-    """Return the person that a body (``library.human``) represents, which may carry a mass (kg) besides its own.
+    """Return the person that a body (``library.human``) represents; the body may include a carried mass (kg).
 
     The sex is that of the table with the same relative thigh centre of mass. The height is that of the table,
     scaled to the height of the vertex. ``strength`` contains the factors of all strengths that differ from those of

@@ -202,7 +202,7 @@ class PrintedGait(Result):
         for stage in self.stages:
             effort = f"{stage.outcome.objective:.3f}" if stage.is_feasible else ""
             stages.add_row(f"{1e3 * stage.slack:g}", f"{1e3 * stage.slip:g}", effort, _status(stage))
-        accepted = f"Barman 2020 accepts {TOLERANCE:g} times the norm of the variables (SNOPT)"
+        accepted = f"SNOPT accepts {TOLERANCE:g} times the size of the solution in Barman 2020"
         stages.caption = f"Least violation found: {self.least_violation:g} (m, m/s). {accepted}."
         stages.caption_justify = "left"
         title = "Equations that act against eq. 5.4 in the nearest walk"

@@ -93,7 +93,7 @@ class Stage(NamedTuple):
 class PrintedWalk(HumanProblem):
     """The printed walking problem, with bounds on eq. 5.4.
 
-    With a given start, ``solve`` is that of any motion problem. Without one, it narrows wide bounds in steps; each
+    With a given start, ``solve`` works as for any motion problem. Without one, it narrows wide bounds in steps; each
     search starts from the previous motion.
     """
 

@@ -251,7 +251,8 @@ class MeasuredGait:
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
         whole = 1000 * float(np.sqrt(np.nanmean(self.motion.errors**2)))
         how = f"{len(self.motion.markers.names)} markers, {whole:.1f} mm RMS"
-        grey = "" if self.valid.all() else "; grey: motion and ground forces disagree, a foot may miss the plates"
+        how += ", no standing trial" if self.person is not None and not self.person.standing else ""
+        grey = "" if self.valid.all() else "\ngrey: motion and ground forces disagree, a foot may miss the plates"
         figure.suptitle(label_of_title(f"{self.source}: {self.mass:.4g} kg, {how}{grey}"))
         return saved(figure, path, dpi=100)
 

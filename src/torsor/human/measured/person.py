@@ -184,7 +184,8 @@ class Person:
 
     ``factors`` {segment: factor} are lengths relative to those of the tables for the height. ``residuals`` {marker: m}
     are the RMS marker distances over the frames used. ``moved`` {marker: m} is how far calibration moved a landmark on
-    its link from its position in the tables.
+    its link from its position in the tables. With ``standing``, a standing trial
+    defines the zero of the angles.
     """
 
     body: Robot
@@ -192,6 +193,7 @@ class Person:
     factors: dict[str, float]
     residuals: dict[str, float]
     moved: dict[str, float]
+    standing: bool = False
 
     @property
     def lengths(self) -> dict[str, float]:
@@ -292,7 +294,8 @@ def scaled_person(
     moved = np.linalg.norm(calibrated.local - expected, axis=1)
     landmarks = {name: float(way) for name, way, far in zip(used.names, moved, spread, strict=True) if np.isfinite(far)}
     by_name = dict(zip(used.names, residuals.tolist(), strict=True))
-    return Person(resized(body, factors), used.moved(calibrated.local), factors, by_name, landmarks)
+    placed = used.moved(calibrated.local)
+    return Person(resized(body, factors), placed, factors, by_name, landmarks, standing is not None)
 
 
 def _chosen(

@@ -151,7 +151,7 @@ class Habits:
 
     @classmethod
     def none(cls) -> "Habits":
-        """Return habits with mechanics alone: the joint ranges, and a knee that bends as in Barman 2020."""
+        """Return only the joint ranges and a knee that bends as in Barman 2020, without other habits."""
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:

@@ -142,7 +142,7 @@ class Stands(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clears(Constraint):
-    """A ``point`` of the foot of a ``side`` is at least ``height`` (m) above the ground."""
+    """A ``point`` of the foot on a ``side`` stays at least ``height`` (m) above the ground."""
 
     body: Robot
     side: str
@@ -207,7 +207,7 @@ EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "cle
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClearsEdge(Constraint):
-    """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge`` by at least ``clear`` (m).
+    """The foot on a ``side`` stays clear of a tread and its ``edge`` by at least ``clear`` (m), seen from the side.
 
     Exactly at an edge the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
     never penetrates one. Each point of the sole is beyond the riser or above the tread: the larger of the two distances
@@ -540,7 +540,7 @@ class RailForces(Grounded, Constraint):
         return dict.fromkeys(RAILS, (0.0, 0.0) if self.is_released else (None, None))
 
     def rows(self, node: Node) -> Rows:
-        """Return for each hand the remaining squared force and the upward force, relative to body weight."""
+        """Return, for each hand, the remaining squared force and the upward force, relative to body weight."""
         rows = dict[str, ca.SX]()
         for side in self.sides:
             k = 3 * SIDES.index(side)

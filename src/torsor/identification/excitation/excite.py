@@ -109,7 +109,7 @@ def excite(
     ``expected`` deviations before and after the new motion, for white noise, and the criterion values ``reached`` by
     the motion and by the initial guess.
 
-    ``criterion`` selects what is minimised:
+    ``criterion`` selects the quantity that is minimised:
 
     - "condition": the condition number of the base-parameter regressor (default without ``measured``);
     - "determinant": the determinant of the base-parameter covariance (default with ``measured``);

@@ -55,7 +55,7 @@ class Spectrum(NamedTuple):
 class Cutoff(NamedTuple):
     """The chosen cutoff ``value`` (Hz), and the ``noise`` standard deviation (n,) of a signal.
 
-    Below ``lowest`` (Hz), more than ``MAX_LOST_POWER`` of the power of the last but one derivative would be removed.
+    Below ``lowest`` (Hz), more than ``MAX_LOST_POWER`` of the power of the next-to-last derivative would be removed.
     """
 
     value: float

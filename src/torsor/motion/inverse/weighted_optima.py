@@ -164,7 +164,7 @@ class Optima:
         """Return the optimum for weights (k,) near variables (n,), or None if the solver finds none.
 
         With zero multipliers an interior-point method stays near its start, which it otherwise moves away from bounds.
-        Of several local optima, the one near the data is needed.
+        If there are several local optima, the one near the data is needed.
         """
         n, m = self.program.n, self.program.m
         still = Outcome(start, np.zeros(m), np.zeros(n), np.nan, 0, "", True)

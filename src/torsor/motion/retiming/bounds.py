@@ -158,7 +158,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
-    """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x at given places.
+    """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x at given points.
 
     There are rows for bounded ``accelerations`` and ``torques`` (coordinate indices) and ``reactions`` (link and kind).
     ``names`` contains (kind, coordinate or joint) of each row.
@@ -192,7 +192,7 @@ class RowKernel:
         return cls(robot, accelerations, torques, reactions, tuple(names), limited)
 
     def at(self, pieces: Array, way: Array) -> tuple[Array, Array]:
-        """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), at ways (...) from the start."""
+        """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), at distances (...)."""
         powers = pieces.shape[-2]
         kernel = self._kernels.get(powers)
         if kernel is None:
@@ -270,7 +270,7 @@ class RowKernel:
 
 
 def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:
-    """Return q and its derivatives (n x 1 each) at a way along a polynomial piece (powers, n)."""
+    """Return q and its derivatives (n x 1 each) at a distance along a polynomial piece (powers, n)."""
     powers, result = piece.size1(), []
     for order in range(orders):
         value = ca.SX.zeros(1, piece.size2())

@@ -152,7 +152,7 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 def stretched(p: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the places s (...) at progress p (...), all from 0 to 1, and their first three p derivatives.
+    """Return the path parameters s (...) at progress p (...), all from 0 to 1, and their first three p derivatives.
 
     s = 10 p^3 - 15 p^4 + 6 p^5, the smooth step of degree 5: s' and s'' are 0 at both ends.
     """
@@ -161,7 +161,7 @@ def stretched(p: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def progress(s: Array) -> Array:
-    """Return the progress p of places s, both from 0 to 1, as the inverse of ``stretched`` by bisection."""
+    """Return the progress p at path parameters s, both from 0 to 1: the inverse of ``stretched``, by bisection."""
     low, high = np.zeros_like(s), np.ones_like(s)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -212,14 +212,14 @@ class Timing(NamedTuple):
         return self._stretched(*result) if self.stretch else result
 
     def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return s, s', s'' and s''' at places or progresses p (...), like those of the knots, in intervals k (...)."""
+        """Return s, s', s'' and s''' at path parameters or progress p (...), as at the knots, in intervals k (...)."""
         way, u, w = p - self.s[k], self.u[k], self.w[k]
         rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
         result = p, rate, u + way * w, w * rate
         return self._stretched(*result) if self.stretch else result
 
     def reached(self, s: Array) -> Array:
-        """Return the places or progresses p, like those of the knots, of places s."""
+        """Return the path parameters or progresses p, as at the knots, for path parameters s."""
         first, length = self.s[0], self.s[-1] - self.s[0]
         return first + length * progress((s - first) / length) if self.stretch else s
 
@@ -260,7 +260,7 @@ class JointPath(NamedTuple):
         """Return straight lines through q (B, K, n) whose corners are blended within a distance ``tolerance``.
 
         The tolerance is one number, or (B, K - 2, 1). Blends turn from the direction e of one line to the direction f
-        of the next, with q'' and q''' = 0 at their ends, a way l before and after the corner. Their middle is
+        of the next, with q'' and q''' = 0 at their ends, a distance l before and after the corner. Their middle is
         5/32 l |f - e| from the corner, which is the largest distance.
         """
         line = np.diff(q, axis=1)
@@ -286,7 +286,7 @@ class JointPath(NamedTuple):
         return cls(breaks, pieces)
 
     def slopes(self, piece: Indices, way: Array) -> Array:
-        """Return the first derivative of q (B, G, n) in pieces (G,), at ways (B, G) from their start."""
+        """Return the first derivative of q (B, G, n) in pieces (G,), at distances (B, G) from their start."""
         C = self.pieces[:, piece]
         value: Array = np.zeros_like(C[:, :, 0])
         for power in reversed(range(1, C.shape[2])):
@@ -294,7 +294,7 @@ class JointPath(NamedTuple):
         return value
 
     def on(self, piece: Any, s: Any) -> Array:
-        """Return q and its s derivatives (..., 4, n) at places s (...) in pieces (...) of the first path."""
+        """Return q and its s derivatives (..., 4, n) at path parameters s (...) in pieces (...) of the first path."""
         return polynomials(self.pieces[0, piece], s - self.breaks[0, piece], 4)
 
     def path(self, b: int) -> "JointPath":
@@ -302,13 +302,13 @@ class JointPath(NamedTuple):
         return self if len(self.breaks) == 1 else JointPath(self.breaks[b : b + 1], self.pieces[b : b + 1])
 
     def piece_of(self, s: Array) -> Indices:
-        """Return the pieces (G,) of places s (G,) on the first path."""
+        """Return the pieces (G,) that contain the path parameters s (G,) on the first path."""
         return np.clip(np.searchsorted(self.breaks[0], s, side="right") - 1, 0, self.pieces.shape[1] - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Intervals of B paths: their ``piece`` (G,), and the ways (B, G) of their ends from the start of the piece."""
+    """Intervals of B paths: their ``piece`` (G,), and the distances (B, G) of their ends from the piece start."""
 
     piece: Indices
     first: Array
@@ -348,7 +348,7 @@ class Grid:
 
     @cached_property
     def knots(self) -> tuple[Indices, Array]:
-        """The pieces (G + 1) of all knots, and their ways (B, G + 1)."""
+        """The pieces (G + 1) of all knots, and their distances (B, G + 1) from the starts of the pieces."""
         return np.append(self.piece, self.piece[-1]), np.concatenate([self.first, self.last[:, -1:]], axis=1)
 
     @cached_property

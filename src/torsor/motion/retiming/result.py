@@ -27,6 +27,7 @@ from torsor.motion.retiming.path import JointPath, Timing
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+from torsor.simulation.timeline import Timeline, timeline_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -421,3 +422,9 @@ class Retimed(Result):
 
 
 register_result("retimed", Retimed, "a retimed motion")
+
+
+@timeline_of.register
+def _(result: Retimed) -> Timeline:
+    robot, states = result.robot, (result.times, result.q, result.v, result.a, result.tau)
+    return Timeline(robot, robot.name, *states, robot.coordinate_names)

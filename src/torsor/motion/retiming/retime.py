@@ -294,8 +294,8 @@ def retime(
     Bounds are one number, one per coordinate, {name: number}, or (n, 2) lower and upper bounds. ``velocity`` (rad/s,
     m/s) and ``torque`` (N m, N) default to those of the robot, also for names that a table omits.
     ``acceleration``, ``jerk`` and ``torque_rate`` are unbounded by default. A coordinate without a velocity limit, or
-    without both torque and acceleration bounds, is an error; np.inf declares it unbounded. ``reactions`` are
-    {joint: {"force": N, "moment": N m}}, bounds on the magnitudes that the joint transmits (``Robot.joint_wrenches``).
+    without both torque and acceleration bounds, is an error; np.inf declares it unbounded. ``reactions``
+    {joint: {"force": N, "moment": N m}} bounds the magnitudes that the joint transmits (``Robot.joint_wrenches``).
     Payloads are those of the robot (``robot.with_payload``).
 
     The motion starts and ends at rest, or at the speeds ``start`` and ``end``, norms of the joint velocities. The

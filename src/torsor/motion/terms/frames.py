@@ -264,7 +264,7 @@ class Follow(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Manipulability(Cost):
-    """The distance of a frame or link from singular configurations, by det(J J^T) of its Jacobian J (m or rad).
+    """The distance of a frame or link from singularities, measured by det(J J^T) of its Jacobian J (m or rad).
 
     ``kind`` is "log" for the integral of -log det(J J^T), or "reciprocal" for that of 1/sqrt(det(J J^T)), the
     reciprocal of Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and one

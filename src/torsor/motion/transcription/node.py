@@ -253,7 +253,7 @@ class Node:
         return result * self.clock_rate if self.clock.harmonics else result
 
     def wrenches(self) -> ca.SX:
-        """Return the joint reactions (L x 6): the wrench of each parent on its link, at its origin in its axes."""
+        """Return the joint reactions (L x 6): the wrench that each parent exerts on its link, in link axes."""
         if self.Q is not None:
             return self._compute("constrained_joint_wrenches", *self._driving(self.Q))
         return self._compute("joint_wrenches", self.q, self.v, self.a)

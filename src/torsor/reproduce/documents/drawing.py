@@ -15,9 +15,12 @@ from torsor.robot.robot import Robot
 
 
 def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) -> None:
-    """Add a title, labels, a light grid and a legend to a panel; the legend may be beside the panel."""
+    """Add a title, labels, a light grid and a legend to a panel; the legend may be beside the panel.
+
+    The label "s" of the x axis means time.
+    """
     axes.set_title(title, fontsize=10)
-    axes.set(xlabel=x, ylabel=y)
+    axes.set(xlabel="time (s)" if x == "s" else x, ylabel=y)
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
@@ -67,15 +70,28 @@ def peaks(values: Array, least: float) -> int:
 
 COLOURS = ("#c1403d", "#2c8c4a", "#2f6db3")  # of the axes x, y, z
 TRIAD = 0.16  # m, length of a drawn axis
+TICKS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # m, distances between ticks
 AXES = {"xlabel": "x (m)", "ylabel": "y (m)", "zlabel": "z (m)"}
 
 
 def space(axes: Any, title: str) -> None:
-    """Label a panel in three dimensions, and scale its axes equally."""
+    """Label a panel in three dimensions, and scale its axes equally, with ticks at equal distances."""
+    limits = np.array([axes.get_xlim(), axes.get_ylim(), axes.get_zlim()])
+    spans = np.ptp(limits, axis=1)
+    spans = np.maximum(spans, 0.3 * spans.max())  # a flat body would have no room for labels
+    limits = limits.mean(axis=1)[:, None] + 0.5 * spans[:, None] * [-1, 1]
+    step = next(size for size in TICKS if spans.max() / size <= 6)
     axes.set_title(title, fontsize=10)
-    axes.set(**AXES)
-    axes.set_aspect("equal")
-    axes.locator_params(nbins=4)
+    axes.set(**AXES, xlim=limits[0], ylim=limits[1], zlim=limits[2])
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.set_major_locator(_multiples(step))
+    axes.set_box_aspect(spans, zoom=0.85)  # room for the labels, which the layout ignores
+
+
+def _multiples(step: float) -> Any:
+    from matplotlib.ticker import MultipleLocator
+
+    return MultipleLocator(step)
 
 
 def _triad(axes: Any, pose: Array, name: str) -> None:
@@ -286,4 +302,4 @@ def cut_joint() -> Outcome:
         axes.set_aspect("equal")
         tidy(axes, "Figure 2: the cut joint of a five-bar, and its two frames", "x (m)", "y (m)")
 
-    return Outcome([same("origins of the frames k and k + B", pins[0], pins[1], unit="m")], draw, (6.0, 5.0))
+    return Outcome([], draw, (6.0, 5.0))

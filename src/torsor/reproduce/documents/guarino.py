@@ -18,7 +18,20 @@ from torsor.reproduce.documents.drawing import curves, modified_frames, tidy
 from torsor.reproduce.equations import guarino
 from torsor.reproduce.equations.counted import count_as_written
 from torsor.reproduce.errata.guarino import PRINTED
-from torsor.reproduce.item import ROUNDING, Item, Kind, Outcome, Row, claim, number, numbers, only, same, zero
+from torsor.reproduce.item import (
+    BY_DIFFERENCES,
+    ROUNDING,
+    Item,
+    Kind,
+    Outcome,
+    Row,
+    claim,
+    number,
+    numbers,
+    only,
+    same,
+    zero,
+)
 from torsor.reproduce.samples import modified
 from torsor.robot.load import from_dh, from_mdh
 from torsor.robot.robot import Robot
@@ -127,14 +140,19 @@ def _masses() -> list[Row]:
 
 
 def _ends() -> Outcome:
-    q, v, a, j = move(np.array([0.0, SECONDS]))
-    t = np.linspace(0.0, SECONDS, 401)
-    ends = np.array([0.0, SECONDS]), (q, 0 * q, 0 * q)  # at rest, without accelerations
+    t, q, none = np.linspace(0.0, SECONDS, 401), np.array([START, END]), np.zeros((2, 6))
+    ours = quintic(np.array([0.0, SECONDS]), (q, none, none), t)  # at rest, without accelerations
     rows = [only(f"{name} values, used as printed", printed) for name, printed in TABLE_3.items()]
-    rows.append(same("quintic between the ends, at rest without accelerations", move(t)[0], quintic(*ends, t)))
-    rows += [zero(f"{name} at the ends", values) for name, values in (("velocities", v), ("accelerations", a))]
+    rows.append(same("quintic between the ends, at rest without accelerations", move(t)[0], ours))
+    # The samples of the library determine the polynomial of degree 5, and thereby its derivatives.
+    path = [np.polynomial.Polynomial.fit(t, column, 5) for column in ours.T]
+    v, a, j = (np.array([each.deriv(k)(t[[0, -1]]) for each in path]) for k in (1, 2, 3))
+    for name, values in (("velocities", v), ("accelerations", a)):
+        rows.append(zero(f"{name} at the ends", values, tolerance=BY_DIFFERENCES))
     largest, smooth = float(np.abs(j).max()), _end_jerk(7)
-    rows.append(claim("jerks at the ends", "0", f"{largest:.3g}", largest == 0, predicted=smooth < ROUNDING))
+    rows.append(
+        claim("jerks at the ends", "0", f"{largest:.3g}", largest < BY_DIFFERENCES, predicted=smooth < ROUNDING)
+    )
 
     def draw(figure: Any) -> None:
         axes = figure.subplots(1, 2)
@@ -338,13 +356,13 @@ def _times() -> Outcome:
 
 
 SIGNS = (
-    "the tables do not determine all signs (Table II lacks a column, completed from published data). With θ_3 = π/2 "
-    "and the centre of mass of link 4 on the other side, as for α_4 = π/2, the number is the printed one. One of so "
-    "many choices may agree by chance"
+    "the tables leave signs open, and Table II lacks a column (completed from published data); with "
+    "θ_3 = π/2 and the centre of mass of link 4 on the other side, as for α_4 = π/2, the number is the printed one, "
+    "perhaps by chance"
 )
 QUINTIC = (
-    "no quintic has zero velocity, acceleration and jerk at both ends; the values are those with zero acceleration. A "
-    "polynomial of degree 7 has zero jerk, as printed"
+    "no quintic has zero velocity, acceleration and jerk at both ends, but a polynomial of degree 7 has; the jerk is "
+    "that of the quintic"
 )
 N = Kind.NUMBER
 ITEMS = [

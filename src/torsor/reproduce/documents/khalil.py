@@ -5,7 +5,7 @@ library.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from torsor.formats import MDHLink
 from torsor.mechanism import Link
 from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import AXES, curves, tidy
+from torsor.reproduce.documents.systems import in_six_parameters
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations.khalil import hat, spatial_inertia, velocity_wrench
 from torsor.reproduce.errata.erratum import derivative
@@ -78,7 +79,7 @@ def _base_matrices() -> list[Row]:
         same("H, eqs. 83, 85", H, floating.inverse_dynamics(*state, 0 * state[1], external=loads)[order]),
         same("V'_0 - g, eq. 86", moved, acceleration, unit="m/s², rad/s²"),
         same("Γ, eq. 87", A[6:, :6] @ moved + A[6:, 6:] @ a + H[6:], forces, unit="N m, N"),
-        same("V'_0 - g and q'', eq. 88", both, np.r_[acceleration, a]),
+        same("V'_0 - g and q'', eq. 88", both, np.r_[acceleration, _accelerations(forces)[6:]]),
     ]
 
 
@@ -86,23 +87,33 @@ def _base_inverse() -> list[Row]:
     data, _, (q, v, a), fe, me, base, _ = tree()
     result = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
     acceleration, forces = free_base()
-    left = khalil.base_wrench(data, base._replace(Vd=result.Vd_0), q, v, a, fe, me)[1]
+    left = khalil.base_wrench(data, base._replace(Vd=acceleration), q, v, a, fe, me)[1]
     return [
         same("V'_0 - g, eq. 97", result.Vd_0, acceleration, unit="m/s², rad/s²"),
         same("Γ, eq. 100", result.Gamma, forces, unit="N m, N"),
-        zero("residual base wrench", left, float(np.abs(tree().wrenches).max()), unit="N, N m"),
+        zero(
+            "wrench on the base at the acceleration of the library",
+            left,
+            float(np.abs(tree().wrenches).max()),
+            unit="N, N m",
+        ),
     ]
 
 
-def _base_direct() -> list[Row]:
-    data, _, (q, v, _), _, _, base, floating = tree()
-    acceleration, forces = free_base()
-    result = khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base)
+def _accelerations(forces: Array) -> Array:
+    """Return the accelerations of the tree with a free base (6 + n,) from the library."""
+    _, _, (q, v, _), _, _, base, floating = tree()
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
     loads = np.vstack([np.zeros((1, 6)), tree().external])
-    ours = floating.forward_dynamics(*state, np.r_[np.zeros(6), forces], external=loads)
+    return np.asarray(floating.forward_dynamics(*state, np.r_[np.zeros(6), forces], external=loads))
+
+
+def _base_direct() -> list[Row]:
+    data, _, (q, v, _), _, _, base, _ = tree()
+    acceleration, forces = free_base()
+    result = khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base)
     return [
-        same("q'', eq. 110", result.qdd, ours[6:]),
+        same("q'', eq. 110", result.qdd, _accelerations(forces)[6:]),
         same("V'_0 - g, eq. 109", result.Vd_0, acceleration, unit="m/s², rad/s²"),
     ]
 
@@ -198,38 +209,77 @@ def _rotation(pose: Array) -> Array:
     return np.asarray(from_quaternion(pose[3:]), dtype=float)
 
 
-def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array) -> tuple[Array, Array]:
-    """Return the drive forces and J_p from eqs. 59 to 66 in world axes; twists are (V, w), wrenches (f, m)."""
-    R, gravity = _rotation(pose), np.asarray(robot.gravity)
-    w = R @ twist[:3]
-    wd, Vd = R @ acceleration[:3], R @ (acceleration[3:] + np.cross(twist[:3], twist[3:]))  # of the origin
+class Moved(NamedTuple):
+    """The motion of a body: angular velocity and acceleration, and acceleration of its origin minus gravity."""
+
+    w: Array
+    wd: Array
+    Vd: Array
+
+    def at(self, p: Array) -> Array:
+        """Return the acceleration of a point that is fixed to the body."""
+        return np.asarray(self.Vd + np.cross(self.wd, p) + np.cross(self.w, np.cross(self.w, p)))
+
+
+def _leg_tip(q: Array) -> tuple[Array, Array]:
+    """Return the place of the tip of a leg and J_i (63): a swing about x, a tilt about y, and a stretch along z."""
+    (s1, c1), (s2, c2), r = *((np.sin(x), np.cos(x)) for x in q[:2]), q[2]
+    along = np.array([s2, -s1 * c2, c1 * c2])
+    swing, tilt = np.array([0 * s1, -c1 * c2, -s1 * c2]), np.array([c2, s1 * s2, -c1 * s2])
+    return r * along, np.array([r * swing, r * tilt, along]).T
+
+
+def platform_equations(
+    robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array, base: Moved, load: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Return the drive forces, J_p, and the wrench on the robot at its base by eqs. 59 to 66, in axes of the base.
+
+    Twists are (V, w), wrenches (f, m). ``twist`` and ``acceleration`` are those of the library, relative to the base,
+    which moves. ``load`` is the wrench of the platform on its environment, in its axes. The models of the legs are
+    those of section 3.2 with the motion of the base (section 7.1).
+    """
+    R, P, h = _rotation(pose), pose[:3], 1e-30
+    w, v, wd = R @ twist[:3], R @ twist[3:], R @ acceleration[:3]
+    a = R @ (acceleration[3:] + np.cross(twist[:3], twist[3:]))  # of the origin
+    whole = base.w + w, np.r_[base.at(P) + 2 * np.cross(base.w, v) + a, base.wd + wd + np.cross(base.w, w)]
     body = robot.platform
     assert isinstance(body, Link)
     mass, com = float(body.mass), np.asarray(body.com)
     MS, J = mass * R @ com, R @ about_origin(mass, com, np.asarray(body.inertia)) @ R.T
-    moved = np.concatenate([Vd - gravity, wd])
-    F_p = spatial_inertia(mass, MS, J) @ moved - velocity_wrench(w, MS, J)  # (9)
-    q = robot.inverse_kinematics(pose)
-    qd, qdd = robot.leg_accelerations(pose, twist, acceleration)
-    total, drives = F_p, []
-    for k, leg in enumerate(robot.legs):
-        own = slice(3 * k, 3 * k + 3)
-        base = leg.base[:3, :3]
-        arm = leg.robot.with_gravity(base.T @ gravity).to(device="casadi")
-        Gamma_i = arm.inverse_dynamics(q[own], qd[own], qdd[own])
-        tip = base @ arm.poses(q[own])[-1, :3, :3]
-        J_i = tip @ arm.jacobian(q[own], leg.tip)[3:]  # (63)
-        J_vi = np.hstack([np.eye(3), -hat(R @ np.asarray(leg.at)[:3, 3])])  # (65)
-        total = total + J_vi.T @ np.linalg.solve(J_i.T, Gamma_i)  # the bracket of (66)
-        drives.append(np.linalg.solve(J_i, J_vi)[2])  # the leg stretches by its third joint
+    F_p = spatial_inertia(mass, MS, J) @ whole[1] - velocity_wrench(whole[0], MS, J)  # (9)
+    if load is not None:
+        F_p = F_p + np.r_[R @ load[:3], R @ load[3:]]
+    total, wrench, drives = F_p, _shifted(F_p, P), []
+    for leg in robot.legs:
+        B, foot, arm = leg.base[:3, :3], leg.base[:3, 3], R @ np.asarray(leg.at)[:3, 3]
+        x, y, z = B.T @ (P + arm - foot)
+        length = np.linalg.norm([x, y, z])
+        q = np.array([np.arctan2(-y, z), np.arcsin(x / length), length])
+        J_i = _leg_tip(q)[1]
+        qd = np.linalg.solve(J_i, B.T @ (v + np.cross(w, arm)))
+        curved = _leg_tip(q + 1j * h * qd)[1].imag / h @ qd
+        qdd = np.linalg.solve(J_i, B.T @ (a + np.cross(wd, arm) + np.cross(w, np.cross(w, arm))) - curved)
+        chain, root, _ = in_six_parameters(leg.robot, -1)
+        own = root._replace(w=B.T @ base.w, Vd=np.r_[B.T @ base.at(foot), B.T @ base.wd])
+        wrenches, held = khalil.base_wrench(chain, own, q, qd, qdd)
+        J_vi = np.hstack([np.eye(3), -hat(arm)])  # (65)
+        total = total + J_vi.T @ np.linalg.solve((B @ J_i).T, wrenches.Gamma)  # the bracket of (66)
+        wrench = wrench + _shifted(np.r_[B @ held[:3], B @ held[3:]], foot)
+        drives.append(np.linalg.solve(B @ J_i, J_vi)[2])  # the leg stretches by its third joint
     J_p = np.linalg.inv(np.array(drives))  # (60)
-    return J_p.T @ total, J_p  # (66)
+    return J_p.T @ total, J_p, wrench  # (66)
+
+
+def _shifted(wrench: Array, p: Array) -> Array:
+    """Return a wrench (f, m) at the origin instead of p."""
+    return np.concatenate([wrench[:3], wrench[3:] + np.cross(p, wrench[:3])])
 
 
 def _gough_stewart() -> Outcome:
     robot = platform()
     pose = robot.carriage.integrate(robot.home, SHIFT)
-    Gamma, J_p = equations(robot, pose, TWIST, ACCELERATION)
+    still = Moved(np.zeros(3), np.zeros(3), -np.asarray(robot.gravity))
+    Gamma, J_p, _ = platform_equations(robot, pose, TWIST, ACCELERATION, still)
     ours = robot.inverse_dynamics(pose, TWIST, ACCELERATION)
     R = _rotation(pose)
     jacobian = robot.jacobian(pose)  # (angular, linear) in the axes of the platform
@@ -286,9 +336,6 @@ PARALLEL_ITEMS = [
 ]
 
 
-ROTORS = (0.01, 0.0, 0.02, 0.0)  # of the five-bar of the library
-
-
 # Trees
 
 
@@ -311,17 +358,26 @@ def _inverse() -> list[Row]:
     ]
 
 
-def _of_lagrangian(robot: Robot, q: Array, v: Array, a: Array) -> Array:
-    """Return d/dt (dL/dq') - dL/dq from the energies of a robot, using fourth-order differences along the motion."""
+def _of_lagrangian(data: khalil.Robot, q: Array, v: Array, a: Array) -> Array:
+    """Return d/dt (dL/dq') - dL/dq, eq. 6, using fourth-order differences along the motion.
 
-    def momentum(t: float) -> Array:
-        return np.asarray(robot.mass_matrix(q + v * t + a * t * t / 2) @ (v + a * t))
+    The kinetic energy is that of A (section 3.3.1), and the potential energy that of the frames of eq. 1.
+    """
 
-    def lagrangian(where: Array) -> Array:
-        return np.asarray(robot.kinetic_energy(where, v) - robot.potential_energy(where))
+    def A(q: Array) -> Array:
+        return khalil.direct_model(data, q, 0 * q)[0]
 
+    def lagrangian(q: Array) -> float:
+        potential, poses = 0.0, list[Array]()
+        for j, (R, P) in enumerate(khalil.placements(data, q)):
+            i = data.antecedent[j]
+            poses.append((np.eye(4) if i < 0 else poses[i]) @ make_pose(R, P))
+            potential -= data.g @ (poses[j][:3, :3] @ data.MS[j] + data.M[j] * poses[j][:3, 3])
+        return float(v @ A(q) @ v / 2 - potential)
+
+    momentum = derivative(lambda t: A(q + v * t + a * t * t / 2) @ (v + a * t), 1e-3)
     along = [derivative(lambda t, unit=unit: lagrangian(q + t * unit), 1e-3) for unit in np.eye(len(q))]  # type: ignore[misc]
-    return np.asarray(derivative(momentum, 1e-3) - np.array(along))
+    return np.asarray(momentum - np.array(along))
 
 
 def _matrices() -> list[Row]:
@@ -330,14 +386,15 @@ def _matrices() -> list[Row]:
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
     loads = robot.inverse_dynamics(q, v, 0 * a, external=tree().external)
     free = robot.inverse_dynamics(q, v, a) - data.Fs * np.sign(v) - data.Fv * v  # neither loads nor friction
+    accelerations = robot.forward_dynamics(q, v, Gamma, external=tree().external)
     return [
         same(
-            "Γ of the Lagrangian, eq. 6, by differences", _of_lagrangian(robot, q, v, a), free, BY_DIFFERENCES, "N m, N"
+            "Γ of the Lagrangian, eq. 6, by differences", _of_lagrangian(data, q, v, a), free, BY_DIFFERENCES, "N m, N"
         ),
         same("A, section 3.3.1", A, robot.mass_matrix(q)),
         same("H, section 3.3.1", H, loads),
         same("Γ = A q'' + H, eq. 7", A @ a + H, Gamma),
-        same("q'' = A⁻¹ (Γ - H), eq. 8", np.linalg.solve(A, Gamma - H), a),
+        same("q'' = A⁻¹ (Γ - H), eq. 8", np.linalg.solve(A, Gamma - H), accelerations),
     ]
 
 
@@ -356,32 +413,34 @@ def _direct() -> list[Row]:
 
 
 def _cut_joint() -> list[Row]:
-    """Describe the five-bar in table rows, two for the cut joint, and compare it with the one in the library."""
-    robot = library.five_bar()
-    q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
-    columns = zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)
+    """Describe the five-bar in table rows, two for the cut joint, and test the motion of the library."""
+    bar, rotors = FiveBar(), (0.01, 0.0, 0.02, 0.0)
+    columns = zip(bar.tree.antecedent.tolist(), bar.tree.d, bar.robot.links, rotors, strict=True)
     rows = [
         MDHLink(parent, d=d, mass=link.mass, com=link.com, inertia=link.inertia, active=k % 2 == 0, rotor_inertia=rotor)
         for k, (parent, d, link, rotor) in enumerate(columns)
     ]
     rows += [MDHLink(1, d=0.4, joint=0, closes=5), MDHLink(3, d=0.4, joint=2)]  # frames k and k + B
-    table = from_mdh(rows, gravity=robot.gravity).to(device="casadi")
-    frame = np.array([0.4, 0.0, 0.0, 1.0])
-    ends = [table.poses(q)[k] @ frame for k in (1, 3)]
-    rates = [_rates(table, q, k) for k in (1, 3)]
-    v = robot.closed.velocities(q, [0.8, -0.5])
-    of_table, of_library = (each.inverse_dynamics(q, v, 0 * v, loops="open") for each in (table, robot))
+    table = from_mdh(rows, gravity=bar.robot.gravity).to(device="casadi")
+    q = table.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    v, h = table.closed.velocities(q, bar.state[0]), 1e-30
+    k, other = _ends_of_cut_joint(bar.tree, q)
+    rate, other_rate = (each.imag / h for each in _ends_of_cut_joint(bar.tree, q + 1j * h * v))
+    forces = table.inverse_dynamics(q, v, 0 * v, loops="open")
     return [
-        same("O_k is O_{k+B}, eq. 3", ends[0], ends[1]),
-        same("J_k q' = J_{k+B} q', eq. 4", rates[0] @ v, rates[1] @ v),
-        same("forces from table and library", of_table, of_library),
+        zero("O_k - O_{k+B} at the positions of the library, eqs. 1, 3", k - other, unit="m"),
+        zero("V_k - V_{k+B} at the velocities of the library, eq. 4", rate - other_rate, unit="m/s"),
+        same("Γ_tr of the table, eq. 31", khalil.inverse_dynamics(bar.tree, q, v, 0 * v).Gamma, forces, unit="N m"),
     ]
 
 
-def _rates(robot: Robot, q: Array, link: int) -> Array:
-    """Return the Jacobian of the far end of a link (0.4 m along x), in base axes."""
-    J, R = robot.jacobian(q, link), robot.poses(q)[link, :3, :3]
-    return np.asarray(R @ (J[3:] + np.cross(J[:3].T, [0.4, 0.0, 0.0]).T))
+def _ends_of_cut_joint(tree: khalil.Robot, q: Array) -> list[Array]:
+    """Return O_k and O_{k+B} of the five-bar by eq. 1, for real or complex q."""
+    places, ends = khalil.placements(tree, q), []
+    for near, far in ((0, 1), (2, 3)):
+        (R, P), (R_far, P_far) = places[near], places[far]
+        ends.append(P + R @ (P_far + R_far @ np.array([0.4, 0.0, 0.0])))
+    return ends
 
 
 @cache

@@ -1,8 +1,9 @@
 """Barman 2020, eqs. 5.1 to 5.10: the walking problem from the printed equations alone.
 
-Eq. 5.4 requires zero height and velocity of all points in contact, which six control points per coordinate cannot
-satisfy. SNOPT accepts a motion if the largest violation, divided by the norm of the variables, is below the feasibility
-tolerance (1e-3 in the thesis). Heights and velocities within ``BAND`` pass this test. All other equations are exact.
+Eq. 5.4 requires zero height and velocity of all points in contact, for which no motion with six control points per
+coordinate was found. SNOPT accepts a motion if the largest violation, "normalized by the size of the solution" (its
+documentation, "Major feasibility tolerance"), is below the tolerance, 1e-3 in the thesis. The size is assumed to be the
+norm of the variables. Heights and velocities within ``BAND`` pass this test. All other equations are exact.
 """
 
 import math

@@ -149,7 +149,7 @@ def angular(link: Link, w: Sensitive, wd: Sensitive, qd: float, qdd: float, form
 def linear(
     link: Link, w: Sensitive, wd: Sensitive, qd: float, qdd: float, D: Vector, at_centre: bool, form: Form
 ) -> Sensitive:
-    """Return what link j adds to the acceleration of O_{j-1}, at O_j (D is Dx) or G_j (D is DxG): steps 6 and 7."""
+    """Return what link j contributes to the acceleration, at O_j (D is Dx) or G_j (D is DxG): steps 6 and 7."""
     e, D_q, none = link.slides * link.e, link.Dx_q, np.zeros((3, link.n))
     slide, slide_qd, push = qd * e, link.own(e), qdd * e
     Dxd = cross(w.x, D) + slide  # 3.35, 3.41

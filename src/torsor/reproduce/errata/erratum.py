@@ -1,6 +1,7 @@
 """An erratum: the equation as printed and as corrected, and the computation that decides between them."""
 
 import csv
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torsor.base.errors import ModelError
 from torsor.reproduce.equations.form import CORRECTED, Form
 
 MAX_CORRECTED_ERROR = 1e-9  # maximum relative error of an equation that holds, including complex steps and differences
@@ -25,7 +27,7 @@ class Decision(NamedTuple):
     @property
     def is_clear(self) -> bool:
         """Whether the corrected form holds and the printed form does not."""
-        return self.corrected <= MAX_CORRECTED_ERROR and self.printed >= MIN_PRINTED_ERROR
+        return self.corrected <= MAX_CORRECTED_ERROR and MIN_PRINTED_ERROR <= self.printed < math.inf
 
 
 class Category(StrEnum):
@@ -71,10 +73,11 @@ def error(found: Any, expected: Any) -> float:
     For tuples of arrays, the largest error is returned.
     """
     if isinstance(expected, tuple):
-        return max(error(a, b) for a, b in zip(found, expected, strict=True))
-    expected = np.asarray(expected)
-    size = np.abs(expected).max()
-    return float(np.abs(np.asarray(found) - expected).max() / (size if size > 0 else 1.0))
+        return float(np.max([error(a, b) for a, b in zip(found, expected, strict=True)]))  # max() would ignore NaN
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.shape != expected.shape:
+        raise ModelError(f"the shape is {found.shape}", where="erratum", allowed=str(expected.shape))
+    return float(np.abs(found - expected).max() / (np.abs(expected).max() or 1.0))
 
 
 def decide(truth: Any, corrected: Any, printed: Any) -> Decision:

@@ -98,7 +98,7 @@ def _base_at_rest(is_other: bool) -> Decision:
 def _independent() -> Decision:
     """Compare link accelerations at two angular accelerations, and at two angular velocities, of the base.
 
-    What is independent of the base's acceleration is left after the term jT_0 V'_0 of (14) is subtracted.
+    After the term jT_0 V'_0 of (14) is subtracted, the remainder is independent of the base's acceleration.
     """
     data, _, (q, v, a), _, _, base, floating = tree()
     step, turn = khalil.Pass(data, q, v, tree().wrenches), np.array([0.3, -0.2, 0.5])

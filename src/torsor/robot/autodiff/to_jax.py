@@ -16,7 +16,7 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
 
     Inputs are those of the method, with any leading axes. Options are those of ``robot.derivatives.jvp``:
     ``external=True`` adds external wrenches after the inputs; ``place``, ``forced`` and ``order`` are as in
-    ``Robot.function``. Derivatives with respect to positions are with respect to their components. Forward and reverse
+    ``Robot.function``. Derivatives are taken with respect to the components of the positions. Forward and reverse
     derivatives of any order come from the traced function (``jax.custom_jvp``). Results have the dtype of the inputs.
     Needs the extra ``jax``.
 

@@ -21,14 +21,15 @@ from torsor.robot.closed_loops.regressor import constrained_regressor
 from torsor.robot.closed_loops.search import one_thread
 from torsor.robot.derivatives import Loads, Three, Two
 from torsor.robot.kernels import Out
+from torsor.robot.method_names import Accessor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClosedDerivatives:
+class ClosedDerivatives(Accessor):
     """Derivatives of the methods of ``robot.closed`` with the same names: ``robot.closed.derivatives``.
 
-    They are with respect to the active coordinates (columns): dq along the motion of the mechanism, dv with respect to
-    velocities at constant positions, and so on. Columns of redundant active coordinates are zero.
+    They are taken with respect to the active coordinates (columns): dq along the motion of the mechanism, dv with
+    respect to velocities at constant positions, and so on. Columns of redundant active coordinates are zero.
     """
 
     _closure: LoopClosure
@@ -127,7 +128,7 @@ class ClosedDerivatives:
         share: Maybe = None,
         out: Out = None,
     ) -> Three:
-        """Return the derivatives (dq, dv, da) of ``closed.loop_forces``, each (..., c, N); arguments as in that method.
+        """Return the derivatives (dq, dv, da) of ``closed.loop_forces``, each (..., c, N), with the same arguments.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -188,10 +189,10 @@ class ClosedDerivatives:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Closed:
+class Closed(Accessor):
     """The mechanism with its loops closed: ``robot.closed``.
 
-    Positions q (..., nq) are always those of all coordinates, and they must close the loops: see ``assemble``.
+    Positions q (..., nq) always include all coordinates, and they must close the loops: see ``assemble``.
     ``coordinates`` selects the coordinates of rates and forces, in the methods that have this argument:
 
     - ``"active"`` (the default): rates and forces (..., N) of the active coordinates (``robot.with_active``), which
@@ -369,7 +370,8 @@ class Closed:
         the active ones. Passive joints have no drive, only their springs and friction. If more coordinates are active
         than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or tau^T share^-1
         tau for symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
-        floating base, must be active too: their force is what the motion would require. Khalil 2010, eqs. 55-57.
+        floating base, must be active too: their force is the one that the motion would require. Khalil 2010, eqs.
+        55-57.
 
         With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
         not active are idle: they have no drive and move by springs, loops and inertia alone. A floating base, the
@@ -406,8 +408,8 @@ class Closed:
 
         With ``coordinates="all"``, ``v_active`` and ``tau_active`` hold velocities and forces (..., nv) of all
         coordinates, and the result (..., nv) solves M a + C v + g + friction - J^T external = tau + A^T lambda, with A
-        a = -A' v (Khalil 2010, eq. 4). There is no solution only where the closure equations lose rank. Without loops,
-        it is ``robot.forward_dynamics``.
+        a = -A' v (Khalil 2010, eq. 4). A solution exists unless the closure equations lose rank. Without loops, it is
+        that of ``robot.forward_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -510,7 +512,7 @@ class Closed:
         return constrained(self.closure, "constrained_joint_wrenches", values, share, Loads(external), out)
 
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
-        """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
+        """Return the wrenches (..., L, 6) that the loops exert on the links, at link origins in link axes (N m, N).
 
         ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, these make the cut
         tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the loads of its

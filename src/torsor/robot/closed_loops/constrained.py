@@ -58,7 +58,7 @@ def constrained(
 def triple(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Three:
-    """Return the three results of a derivative algorithm; arguments as in ``constrained``."""
+    """Return the three results of a derivative algorithm; see ``constrained`` for the arguments."""
     result: Any = constrained(closure, name, values, share, loads, out)
     return result[0], result[1], result[2]
 

@@ -58,7 +58,7 @@ def _linear_algebra() -> ThreadpoolController:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Return a context with one thread for linear algebra: threads would wait for each other for small matrices."""
+    """Return a context with one linear-algebra thread, because on small matrices several would wait for each other."""
     return _linear_algebra().limit(limits=1)  # type: ignore[no-any-return]
 
 

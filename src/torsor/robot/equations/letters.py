@@ -46,7 +46,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 
 @dataclass
 class Letters:
-    """LaTeX of the symbols for which it differs from the name."""
+    """The LaTeX form of symbols, where it differs from their names."""
 
     latex: dict[Any, str] = field(default_factory=dict)
 

@@ -89,7 +89,7 @@ class ApartRunner(search.Runner):
         self.apart = apart
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
-        """Return the ends of searches: all begin without shapes; those that end in a collision continue with them."""
+        """Return the end points: all searches begin without shapes; those that end in collision continue with them."""
         result = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
         close = self.apart.broken(result.q)
         todo = np.flatnonzero(close & (result.cost <= self.enough))
@@ -102,14 +102,14 @@ class ApartRunner(search.Runner):
         return result
 
     def nearest(self, q: Array, data: Array) -> search.Found:
-        """Return the ends of long searches for collision-free postures with the smallest target misses."""
+        """Return the end points of long searches for collision-free postures with the smallest target errors."""
         result = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
         for weight in SHAPE_WEIGHTS:
             result = self._chased(result.q, data, weight, search.LAST_STEPS, *STALL_CRITERION)
         return result
 
     def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
-        """Return the ends of searches with shapes; each stops if its cost stays above ``progress`` over a window."""
+        """Return the end points of searches with shapes; each stops if its cost falls too slowly (``progress``)."""
         kernel, count = chase_apart(self.problem), len(q)
 
         def step(state: State, _: Indices) -> State:

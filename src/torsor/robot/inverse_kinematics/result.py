@@ -18,7 +18,7 @@ MAX_PAIRS = 3  # maximum number of shape pairs named in a cause
 
 
 class Miss(NamedTuple):
-    """The misses of a target: distances (...) in m and angles (...) in rad, None if it has no such part."""
+    """The errors of a target: distances (...) in m and angles (...) in rad, None if it has no such part."""
 
     position: Array | None
     angle: Array | None
@@ -31,7 +31,7 @@ class Miss(NamedTuple):
         return np.asarray(np.maximum(self.position, self.angle))
 
     def said(self, index: tuple[int, ...]) -> str:
-        """Return one of the misses as text."""
+        """Return one of the errors as text."""
         units = zip(self, ("m", "rad"), strict=True)
         return " and ".join(f"{item[index]:.3g} {unit}" for item, unit in units if item is not None)
 
@@ -66,8 +66,8 @@ class Shapes:
 class InverseKinematicsResult:
     """Postures ``q`` (..., nq), the ``error`` (...) of each, and which are ``solved`` (...).
 
-    ``error`` is the largest miss of any target and of loop closure, in m or rad. A posture is solved if its error is
-    within the tolerance; otherwise it is the closest posture found. ``misses`` holds the misses of each target by
+    ``error`` is the largest error of any target and of loop closure, in m or rad. A posture is solved if its error is
+    within the tolerance; otherwise it is the closest posture found. ``misses`` holds the errors of each target by
     label. ``limits`` (..., nq) is True where a joint limit blocks an unsolved posture. ``starts`` (...) counts the
     starting postures of the search. ``cause(index)`` explains an unsolved posture.
 
@@ -112,9 +112,9 @@ class InverseKinematicsResult:
         return np.asarray(np.where(self.solved, "solved", held))
 
     def cause(self, index: int | tuple[int, ...] = ()) -> str:
-        """Return which targets posture ``index`` of the batch misses, and why; an empty string if it is solved.
+        """Return which targets posture ``index`` of the batch does not meet, and why; an empty string if it is solved.
 
-        If several targets are missed, each is tried alone: those that can be met contradict the others.
+        If several targets are not met, each is tried alone: those that can be met contradict the others.
         """
         at = self._at(index)
         if self.solved[at]:

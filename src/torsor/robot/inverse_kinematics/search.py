@@ -182,7 +182,7 @@ class Found:
 def chased(
     problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False, rivals: Rivals = None
 ) -> Found:
-    """Return the ends of searches from positions q (K, nq); a search is finished at a cost of ``enough``.
+    """Return the end points of searches from q (K, nq); a search is finished at a cost of ``enough``.
 
     Stuck searches end early unless ``patient`` is True; then they end when they no longer move. Searches with the same
     number in ``rivals`` (K,) all end when one is finished.
@@ -223,11 +223,11 @@ class Runner:
         self.problem, self.enough = problem, enough
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: Rivals = None) -> Found:
-        """Return the ends of searches from positions q (K, nq) for a posture that meets the targets."""
+        """Return the end points of searches from q (K, nq) for a posture that meets the targets."""
         return chased(self.problem, q, data, self.enough, MAX_STEPS, patient, rivals)
 
     def nearest(self, q: Array, data: Array) -> Found:
-        """Return the ends of long searches from positions q (K, nq) for the posture with the smallest miss."""
+        """Return the end points of long searches from q (K, nq) for the posture with the smallest error."""
         return chased(self.problem, q, data, self.enough, LAST_STEPS, patient=True)
 
 

@@ -127,7 +127,7 @@ def _chosen(run: Runner, q: Array, data: Array, preferred: Array | None, solved:
 
 
 def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
-    """Return the positions with hard targets met and loops closed, and the smallest misses of the others."""
+    """Return the positions that meet hard targets and close loops, with the smallest errors of the other targets."""
     todo = np.flatnonzero(~solved)
     if not len(todo) or all(target.hard for target in problem.targets):
         return q
@@ -146,7 +146,7 @@ def _result(
     starts: Any,
     tolerance: float,
 ) -> InverseKinematicsResult:
-    """Return the result; misses are recomputed from the postures, by a kernel that searches do not use."""
+    """Return the result; errors are recomputed from the postures, by a kernel that searches do not use."""
     robot = problem.robot
     plain, gradient = problem.check(q, data)
     misses, first = dict[str, Miss](), 0
@@ -181,7 +181,7 @@ def _result(
 
 
 def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
-    """Return where (K, nq) a position is at a limit beyond which the squared misses would decrease."""
+    """Return where (K, nq) a position is at a limit beyond which the squared errors would decrease."""
     held = np.zeros(q.shape, dtype=bool)
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if at >= 0:

@@ -169,8 +169,8 @@ class _Objective:
 def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, preferred: ca.SX) -> _Objective:
     """Return the objective and the hard rows at positions x (nq x 1).
 
-    "misses" is the squared misses of soft targets. "posture" is the squared distance from ``preferred`` (nq),
-    and "manipulability" is minus its logarithm (Yoshikawa 1985), both while all targets are met.
+    "misses" is the sum of squared errors of the soft targets. "posture" is the squared distance from ``preferred``
+    (nq), and "manipulability" is minus its logarithm (Yoshikawa 1985), both while all targets are met.
     """
     free, n = problem.free, len(problem.free)
     at = problem.traced(x, data, soft=name != "misses")

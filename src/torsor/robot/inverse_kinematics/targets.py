@@ -100,8 +100,8 @@ MAX_DISTANCE = 1e6  # m: positions farther away have rounding errors far above t
 class Target:
     """Base class of all targets: a ``weight``, and whether the target is ``hard``.
 
-    If not all targets can be met, a target's miss (m, rad) is multiplied by its weight; only ratios matter. A hard
-    target is met while the misses of the others are minimised.
+    If not all targets can be met, the error (m, rad) of a target is multiplied by its weight; only ratios matter.
+    A hard target is met exactly while the errors of the others are minimised.
     """
 
     weight: Any = 1.0

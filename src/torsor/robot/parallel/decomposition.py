@@ -152,7 +152,7 @@ def leg_accelerations(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.
 
 
 def kinetic_energy(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX) -> ca.SX:
-    """Return the kinetic energy (J) of platform and legs."""
+    """Return the kinetic energy (J) of the platform and legs."""
     whole = Assembly(parts, pose, q, u)
     pairs = zip(parts.whole[1:], whole.limbs, strict=True)
     energies = (tree_kinetic_energy(tree, item.q, item.velocities()) for tree, item in pairs)
@@ -160,7 +160,7 @@ def kinetic_energy(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX) -> ca.SX:
 
 
 def potential_energy(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the potential energy (J) of platform and legs."""
+    """Return the potential energy (J) of the platform and legs."""
     pairs = zip(parts.whole[1:], parts.limbs, strict=True)
     energies = (tree_potential_energy(tree, q[limb.q]) for tree, limb in pairs)
     return sum(energies, start=tree_potential_energy(parts.whole[0], pose))

@@ -422,7 +422,7 @@ class Assembled(Part):
         return [item for item, rule in RULES.items() if "pose" in rule.inputs]
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
-        """Return the number of scalar operations of a method for one state; arguments as in ``function``.
+        """Return the number of scalar operations of a method for one state; see ``function`` for the arguments.
 
         Example:
             >>> robot = torsor.library.gough_stewart()

@@ -36,7 +36,8 @@ class ParallelRobot(Assembled):
     - **Acceleration** (..., 6): the time derivatives of these six numbers. The origin's acceleration is the second part
       plus omega x v.
     - Forces (..., N) are those of the driven coordinates.
-    - ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
+    - ``external`` (..., 6) is the wrench (moment, force) that the environment exerts on the platform, at its origin in
+      its axes.
     - ``q`` (..., nq) are the positions of all legs; the default is ``inverse_kinematics``.
 
     For other motions, pose, twist and acceleration are the joint's own positions, velocities and accelerations. If a
@@ -178,7 +179,7 @@ class ParallelRobot(Assembled):
         return self._call("forward_dynamics", pose, twist, forces, q=q, external=external)[0]
 
     def mass_matrix(self, pose: ArrayLike, q: Maybe = None) -> Array:
-        """Return the mass matrix (..., 6, 6) of platform and legs in the platform's own coordinates.
+        """Return the mass matrix (..., 6, 6) of the platform and legs in the platform's own coordinates.
 
         It is M_p + sum of G_i^T M_i G_i.
 
@@ -239,7 +240,7 @@ class ParallelRobot(Assembled):
         return v, a
 
     def kinetic_energy(self, pose: ArrayLike, twist: ArrayLike, q: Maybe = None) -> Array:
-        """Return the kinetic energy (...) of platform and legs, in J.
+        """Return the kinetic energy (...) of the platform and legs, in J.
 
         Example:
             >>> robot, u = torsor.library.delta(), np.array([0.1, 0.2, 0.3])
@@ -249,7 +250,7 @@ class ParallelRobot(Assembled):
         return self._call("kinetic_energy", pose, twist, q=q)[0]
 
     def potential_energy(self, pose: ArrayLike, q: Maybe = None) -> Array:
-        """Return the potential energy (...) of platform and legs, in J: gravity and springs.
+        """Return the potential energy (...) of the platform and legs, in J: gravity and springs.
 
         Example:
             >>> robot = torsor.library.three_rrr()
@@ -300,7 +301,7 @@ class ParallelRobot(Assembled):
 
     @cached_property
     def inertial(self) -> Inertial[Self]:
-        """Inertial and friction parameters of platform and legs, in the order of ``as_robot``.
+        """Inertial and friction parameters of the platform and legs, in the order of ``as_robot``.
 
         Example:
             >>> robot = torsor.library.three_rrr()

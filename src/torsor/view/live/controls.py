@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from torsor.view.live.figure import label, words
+from torsor.view.live.chart import KINDS, drawing, quantities
+from torsor.view.live.figure import label, short, words
 from torsor.view.live.marks import MARK_LABELS
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
@@ -17,20 +18,6 @@ TEXT_STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
 # Colours of the offline page: above the limit, below it, without one, and of names.
 OVER_COLOUR, LIMITED_COLOUR, FREE_COLOUR, FAINT_COLOUR = "#c8342c", "#1f63b0", "#6a7482", "#6a7482"
 NUMBER_STYLE = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
-
-
-def short(value: float) -> str:
-    """Format a number as on the offline page: no decimals from 1000 upwards, three decimals below 1.
-
-    Example:
-        >>> short(-1234.5), short(12.345), short(0.00001)
-        ('−1234', '12.3', '0')
-    """
-    size = abs(value)
-    digits = 3 if size < 1 else 2 if size < 10 else 1 if size < 1000 else 0
-    number = f"{value:.{digits}f}"
-    number = number.rstrip("0").rstrip(".") if "." in number else number
-    return "0" if number in ("-0", "") else number.replace("-", "−")
 
 
 def readout(shot: Shot) -> str:
@@ -45,9 +32,16 @@ def readout(shot: Shot) -> str:
         f"<tr><td style='color:{FAINT_COLOUR}'>{name}</td><td style='{NUMBER_STYLE}'>{value}</td></tr>"
         for name, value in rows
     )
-    title = "Drive forces" if shot.ground is None else "Joint moments"
-    forces = "" if shot.drives is None else bars(shot.drives, title)
+    forces = "" if shot.drives is None else bars(shot.drives, drives_title(shot))
     return f"<div style='{TEXT_STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
+
+
+def drives_title(shot: Shot) -> str:
+    """Return the title of the drive forces: torques, forces, or both; those of a person are joint moments."""
+    if shot.ground is not None or shot.drives is None:
+        return "Joint moments"
+    kinds = sorted({f"{KINDS.get(unit, 'force')}s" for unit in shot.drives.units}, reverse=True)
+    return f"Drive {' and '.join(kinds)}"
 
 
 def bars(drives: Drives, title: str) -> str:
@@ -110,8 +104,10 @@ class Controls:
         self.head = self.gui.add_html("")
         self.time: Any = None
         self.sliders, self.boxes = dict[int, list[tuple[Any, float]]](), dict[str, Any]()
+        self.charts = quantities((each.film, each.color) for each in stage.subjects if each.film is not None)
         if stage.clock.duration > 0:
             self._add_playback()
+            self._add_chart()
         self._add_marks()
         self._add_trails()
         for number, subject in enumerate(stage.subjects):
@@ -144,9 +140,15 @@ class Controls:
         speed.on_update(change)
         loop.on_update(change)
 
+    def _add_chart(self) -> None:
+        with self.gui.add_folder("Chart"):
+            self.charted = self.gui.add_dropdown("quantity", tuple(self.charts) or ("none",))
+            self.chart = self.gui.add_html("")
+        self.charted.on_update(lambda _: self.stage.wake())
+
     def _add_marks(self) -> None:
         stage = self.stage
-        with self.gui.add_folder("Show", expand_by_default=stage.clock.duration > 0 or len(stage.subjects) > 1):
+        with self.gui.add_folder("Show", expand_by_default=len(stage.subjects) > 1):
             for name, words in MARK_LABELS.items():
                 if name in ("ground", "external") and not stage.has(name):
                     continue
@@ -158,7 +160,8 @@ class Controls:
             opacity = self.gui.add_slider("opacity", 0.1, 1.0, 0.05, 1.0)
             opacity.on_update(lambda event: stage.fade(within(event.target)))
             if len(stage.subjects) > 1:
-                apart = self.gui.add_slider("apart (m)", 0.0, 2 * stage.width, stage.width / 50, stage.apart)
+                widest = float(f"{2 * stage.width:.2g}")
+                apart = self.gui.add_slider("apart (m)", 0.0, widest, widest / 100, stage.apart)
                 apart.on_update(lambda event: stage.spread(within(event.target)))
 
     def _add_trails(self) -> None:
@@ -219,6 +222,9 @@ class Controls:
         if self.time is not None:
             self.time.value = stage.clock.time
             self.button.label = "Pause" if stage.clock.playing else "Play"
+            if self.charted.value in self.charts:
+                curves = self.charts[self.charted.value]
+                self.chart.content = drawing(curves, stage.clock.time, stage.clock.duration)
         for number, handles in self.sliders.items():
             subject = stage.subjects[number]
             if subject.posture is not None and (subject.sways or subject.led):

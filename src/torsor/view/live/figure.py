@@ -36,6 +36,20 @@ def label(text: str, longest: int = 48) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
+def short(value: float) -> str:
+    """Format a number as on the offline page: no decimals from 1000 upwards, three decimals below 1.
+
+    Example:
+        >>> short(-1234.5), short(12.345), short(0.00001)
+        ('−1234', '12.3', '0')
+    """
+    size = abs(value)
+    digits = 3 if size < 1 else 2 if size < 10 else 1 if size < 1000 else 0
+    number = f"{value:.{digits}f}"
+    number = number.rstrip("0").rstrip(".") if "." in number else number
+    return "0" if number in ("-0", "") else number.replace("-", "−")
+
+
 MAX_TRIANGLES = 8000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
 GAMMA = 2.2  # exponent from sRGB to light intensity
 MIN_BODY_OPACITY = 0.8  # opacity of inertia ellipsoids

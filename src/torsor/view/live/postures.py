@@ -8,7 +8,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.mechanism import Wheel
-from torsor.mechanism.mechanism import units
+from torsor.mechanism.mechanism import default_posture, units
 from torsor.robot.closed_loops import AssemblyError
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -79,7 +79,7 @@ class Posture:
             return np.concatenate([source.home, source.leg_home])
         if not robot.loops:
             return home(robot)
-        q = np.clip(robot.neutral(), robot.lower, robot.upper)
+        q = np.clip(default_posture(robot), robot.lower, robot.upper)
         try:
             return robot.closed.positions(q)
         except ModelError as error:

@@ -14,6 +14,7 @@ from torsor.base.scenes import Color, Solid, Thing
 from torsor.formats.meshes.mesh_files import Painted, read_painted
 from torsor.formats.meshes.triangles import Triangles, capsule, joined
 from torsor.mechanism import Mechanism, Shape, Visual
+from torsor.mechanism.mechanism import default_posture
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.timeline import Timeline
@@ -48,7 +49,7 @@ UPRIGHT_COSINE = 0.9  # cosine of the largest angle between gravity and the axis
 def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     """Return the initial positions (nq,) for a picture: ``q`` or the home posture, with loops closed.
 
-    Home is the home of a parallel robot, the posture named "home", or the neutral posture within the joint limits.
+    Home is the home of a parallel robot, the posture named "home" or "default", or the neutral one, within the limits.
 
     Example:
         >>> home(torsor.library.four_bar()).round(3).tolist()
@@ -61,8 +62,8 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     if isinstance(robot, ParallelRobot):
         return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
     if tree.loops:
-        return tree.closed.positions(tree.neutral())
-    return np.clip(tree.postures.get("home", tree.neutral()), tree.lower, tree.upper)
+        return tree.closed.positions(default_posture(tree))
+    return np.clip(tree.postures.get("home", default_posture(tree)), tree.lower, tree.upper)
 
 
 SLIDER_RANGE = 1.0  # range of sliders of lengths without limits, in sizes of the robot

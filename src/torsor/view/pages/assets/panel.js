@@ -56,7 +56,10 @@ class Panel {
             const moves = app.actors.some((each) => each instanceof Motion);
             const chart = moves ? [this.chartTitle, this.chart.root] : [];
             const human = app.actors.every((each) => each.content.ground); // ground forces are those of people
-            const title = moves ? `${human ? "Joint moments" : "Drive forces"} and limits` : "Forces that hold the robot";
+            const units = app.actors.flatMap((each) => (each.content.drives ? each.content.drives.units : []));
+            const kinds = [["torques", "N m"], ["forces", "N"]].filter(([, unit]) => units.includes(unit)).map(([kind]) => kind);
+            const what = human ? "Joint moments" : `${moves ? "Drive" : "Holding"} ${kinds.join(" and ")}`;
+            const title = moves ? `${what} and limits` : what;
             parts.push((this.driveSection = section(title, true, ...chart, this.drives)));
         }
         this.energy = element("dl", { className: "values" });
