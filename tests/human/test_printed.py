@@ -191,6 +191,25 @@ def test_the_printed_equations_end_with_the_least_violation(monkeypatch: pytest.
     assert problem.solve(check=False).status.startswith("infeasible")
 
 
+def test_ranges_bound_joints_and_the_pelvis_of_the_printed_walk() -> None:
+    widths = {"left_elbow_flexion": (0.1, 0.4), "right_elbow_flexion": (0.1, 0.4), "tilt": (-0.2, 0.1)}
+    program = walking(version="printed", ranges=widths).program
+    for name, ends in widths.items():
+        at = [k for k, row in enumerate(program.rows) if row[:2] == ("5.2 joint angles", name)]
+        lower, upper = (rows[at] * program.scales[at] for rows in (program.row_lower, program.row_upper))
+        assert len(at) == 19 and lower == pytest.approx(ends[0]) and upper == pytest.approx(ends[1])
+
+
+def test_the_figure_marks_the_tolerance_times_the_norm_of_the_variables() -> None:
+    pytest.importorskip("matplotlib")
+    problem, x = moved("nearest").problem, moved("nearest").x
+    outcome = Outcome(x, np.ones(problem.program.m), np.zeros(x.size), 1.0, 3, "optimal", True)
+    nearest = MotionResult(problem, outcome, "condensed")
+    gait = torsor.human.PrintedGait((Stage(0.003, 0.25, outcome),), nearest)
+    (line,) = (each for each in gait.plot().axes[0].lines if each.get_linestyle() == ":")
+    assert line.get_xdata()[0] == pytest.approx(np.linalg.norm(x))  # 1e-3 m/s per unit, in mm/s
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
