@@ -29,9 +29,9 @@ ITERATIONS = 2000
 LEAST_PEAK = 0.05  # of the range of the vertical force: smaller maxima are not counted
 STANCE = 0.01  # of the body weight: least vertical force in stance
 BODY = library.human()
-MOVING = [name for name in BODY.joint_names if name not in frozen_joints(BODY, None, "walk")]
+MOVING = [name for name in BODY.coordinate_names if name not in frozen_joints(BODY, None, "walk")]
 LOWER, UPPER = Habits().bounds(BODY, MOVING, 0.0, False)
-LIMITS = {name: (LOWER[name], UPPER[name]) for name in MOVING}  # rad
+RANGES = {name: (LOWER[name], UPPER[name]) for name in MOVING if name != "tz"}  # rad, m
 SPINE = {name: 0.0 for name in MOVING if name.startswith("spine")}
 
 
@@ -100,7 +100,7 @@ READINGS = (
     Reading("double-20", "double support of 20 %", 10, {"step": Step(toe_off=0.2)}),
     Reading("double-30", "double support of 30 %", 10, {"step": Step(toe_off=0.3)}),
     Reading("box", "zero-moment point in a box around its path", 10, change=in_box),
-    Reading("limits", "joint limits of `Habits`", 10, {"ranges": LIMITS}),
+    Reading("ranges", "ranges of `Habits`", 10, {"ranges": RANGES}),
     Reading("spine", "frozen spine", 10, {"frozen": SPINE}),
     Reading("points-8", "8 control points", 2, {"points": 8}),
     Reading("habits", 'walk with habits (`version="thesis"`)', None, {"version": "thesis"}, feasible_first=True),

@@ -189,12 +189,11 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
     step, knee = walk.step, f"{SIDES[1]}_knee_flexion"
     bends, middle = knee in settings.moving, (step.toe_off + 1.0) / 2
     low, high = math.radians(KNEE_FLEXION - KNEE_TOLERANCE), math.radians(KNEE_FLEXION + KNEE_TOLERANCE)
-    (lower, upper), narrowed = settings.bounds(), settings.narrowed
-    bounded = [name for name in settings.moving if name in body.joint_names or name in narrowed]
+    lower, upper = settings.bounds()
     feet = contacts(body, walk, version.slack, version.slip, placed="y", below=0.0, prefix="5.4 ")
     first = [stance for stance in walk.stances if stance.first == 0.0]
     return [
-        Positions(lower=lower, upper=upper, only=bounded, name="5.2 joint angles"),
+        Positions(lower=lower, upper=upper, name="5.2 joint angles"),
         Torques(moving=settings.moving, **settings.ground, name="5.3 torques"),
         *feet,
         InSupport(**settings.ground, name="5.5 zero-moment point"),
