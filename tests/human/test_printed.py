@@ -200,14 +200,15 @@ def test_ranges_bound_joints_and_the_pelvis_of_the_printed_walk() -> None:
         assert len(at) == 19 and lower == pytest.approx(ends[0]) and upper == pytest.approx(ends[1])
 
 
-def test_the_figure_marks_the_tolerance_times_the_norm_of_the_variables() -> None:
+def test_the_figure_fills_walks_within_the_tolerance_times_the_norm_of_the_variables() -> None:
     pytest.importorskip("matplotlib")
     problem, x = moved("nearest").problem, moved("nearest").x
     outcome = Outcome(x, np.ones(problem.program.m), np.zeros(x.size), 1.0, 3, "optimal", True)
-    nearest = MotionResult(problem, outcome, "condensed")
-    gait = torsor.human.PrintedGait((Stage(0.003, 0.25, outcome),), nearest)
-    (line,) = (each for each in gait.plot().axes[0].lines if each.get_linestyle() == ":")
-    assert line.get_xdata()[0] == pytest.approx(np.linalg.norm(x))  # 1e-3 m/s per unit, in mm/s
+    edge = 1e-3 * float(np.linalg.norm(x))
+    stages = tuple(Stage(0.001, slip, outcome) for slip in (1.01 * edge, 0.99 * edge))
+    figure = torsor.human.PrintedGait(stages, MotionResult(problem, outcome, "condensed")).plot()
+    (markers,) = figure.axes[0].collections
+    assert [bool((face == 1).all()) for face in markers.get_facecolors()] == [True, False]  # white, then filled
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ def pendulums(node: Node) -> ca.SX:
 
 
 KNEE_FLEXION, KNEE_TOLERANCE = 60.0, 5.0  # degrees: knee flexion at mid-swing, and its tolerance
+TOLERANCE = 1e-3  # feasibility tolerance in Barman 2020, relative to the size of the solution
 MAX_HEIGHT_BAND = 0.003  # m: the widest band of heights
 # Bands of velocities (m/s) in the continuation from wide bands to equations.
 SLIPS = (0.25, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.003, 0.002, 0.0016, 0.0014, 0.0012, 0.0011, 0.001, 0.0009, 0.0008)
@@ -86,6 +87,11 @@ class Stage(NamedTuple):
     def is_feasible(self) -> bool:
         """Whether the motion satisfies the constraints with these bounds."""
         return self.outcome.violation <= 10 * SEARCH_TOLERANCE
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether SNOPT accepts the bounds as equations in Barman 2020; the norm of the variables is taken as size."""
+        return max(self.slack, self.slip) <= TOLERANCE * float(np.linalg.norm(self.outcome.x))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
