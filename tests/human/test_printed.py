@@ -191,6 +191,26 @@ def test_the_printed_equations_end_with_the_least_violation(monkeypatch: pytest.
     assert problem.solve(check=False).status.startswith("infeasible")
 
 
+def test_ranges_bound_joints_and_the_pelvis_of_the_printed_walk() -> None:
+    widths = {"left_elbow_flexion": (0.1, 0.4), "right_elbow_flexion": (0.1, 0.4), "tilt": (-0.2, 0.1)}
+    program = walking(version="printed", ranges=widths).program
+    for name, ends in widths.items():
+        at = [k for k, row in enumerate(program.rows) if row[:2] == ("5.2 joint angles", name)]
+        lower, upper = (rows[at] * program.scales[at] for rows in (program.row_lower, program.row_upper))
+        assert len(at) == 19 and lower == pytest.approx(ends[0]) and upper == pytest.approx(ends[1])
+
+
+def test_the_figure_fills_walks_within_the_tolerance_times_the_norm_of_the_variables() -> None:
+    pytest.importorskip("matplotlib")
+    problem, x = moved("nearest").problem, moved("nearest").x
+    outcome = Outcome(x, np.ones(problem.program.m), np.zeros(x.size), 1.0, 3, "optimal", True)
+    edge = 1e-3 * float(np.linalg.norm(x))
+    stages = tuple(Stage(0.001, slip, outcome) for slip in (1.01 * edge, 0.99 * edge))
+    figure = torsor.human.PrintedGait(stages, MotionResult(problem, outcome, "condensed")).plot()
+    (markers,) = figure.axes[0].collections
+    assert [bool((face == 1).all()) for face in markers.get_facecolors()] == [True, False]  # white, then filled
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -178,11 +178,11 @@ class PrintedGait(Result):
         figure = new_figure(10.0, 4.2)
         left, right = figure.subplots(1, 2)
         feasible = [stage for stage in self.stages if stage.is_feasible]
-        left.loglog(
-            [1e3 * stage.slip for stage in feasible], [stage.outcome.objective for stage in feasible], "o-", color="C0"
-        )
-        left.axvline(1e3 * TOLERANCE, color="0.4", linestyle=":")
-        styled(left, f"effort of walks; dotted: {1e3 * TOLERANCE:g} mm/s", "effort (eq. 5.1)")
+        slips, efforts = [1e3 * stage.slip for stage in feasible], [stage.outcome.objective for stage in feasible]
+        left.loglog(slips, efforts, color="C0")
+        faces = ["C0" if stage.is_accepted else "white" for stage in feasible]
+        left.scatter(slips, efforts, c=faces, edgecolors="C0", zorder=3)
+        styled(left, "effort of walks; filled: SNOPT accepts eq. 5.4", "effort (eq. 5.1)")
         left.set_xlabel("largest velocity in contact (mm/s)")
         shown = {name: value for name, value in self.conflict.items() if value > 0}
         right.barh(list(shown), list(shown.values()), color="C1")
