@@ -68,7 +68,7 @@ def test_bodies_loads_and_slopes_share_kernels() -> None:
         walking(human(1.6, 55.0, "female"), Step(length=0.5, speed=1.0)),
         walking(load=Backpack(15.0), slope=0.1, strength={"right_knee_flexion": 0.5, "left_knee_flexion": 0.5}),
     ]
-    keys = [[batch.kernels._identity() for batch in each.program.batches] for each in problems]
+    keys = [[batch.kernels.identity for batch in each.program.batches] for each in problems]
     assert keys[0] == keys[1] == keys[2]
 
 

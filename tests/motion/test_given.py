@@ -88,7 +88,7 @@ def test_a_held_number_is_no_variable_and_is_the_robot_s() -> None:
 
 def test_data_changes_what_holds_and_not_what_is_compiled() -> None:
     models = [problem(robot(), Squared(), Below(ceiling=ceiling), duration=0.8) for ceiling in (5.0, 50.0)]
-    keys = [next(batch.kernels._identity() for batch in each.program.batches if batch.kernels.m) for each in models]
+    keys = [next(batch.kernels.identity for batch in each.program.batches if batch.kernels.m) for each in models]
     assert keys[0] == keys[1]
     rows = [each.program.value(each.guess())[1] for each in models]
     np.testing.assert_allclose(rows[0], 10 * rows[1], rtol=1e-12)

@@ -33,6 +33,6 @@ class InSquares(Cost):
 def test_equal_costs_in_other_forms_have_other_keys() -> None:
     model = MotionModel(torsor.library.two_link())
     costs = InIntegrand(at=[0.5]), InSquares(at=[0.5]), InIntegrand(at=[0.5])
-    first, second, third = (NodeKernels(motion.Node(model), [], [cost])._identity() for cost in costs)
+    first, second, third = (NodeKernels(motion.Node(model), [], [cost]).identity for cost in costs)
     assert first != second
     assert first == third

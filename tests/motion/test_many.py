@@ -6,11 +6,11 @@ import pytest
 from torsor import motion
 from torsor.base.errors import ModelError
 from torsor.library import two_link
+from torsor.motion.batched import Rows, solve_batch
 from torsor.motion.many import with_case
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Settings
 from torsor.optimisation.barrier import FAR
-from torsor.optimisation.batched import Rows, solve_batch
 
 ARMS = {
     "two-link-time": {"points": 8},

@@ -111,7 +111,7 @@ def test_kernels_of_different_problems_are_kept_apart():
         problem = MotionProblem(**{"robot": TWO, "phases": Phase(1.0, points=5, nodes=3), "objective": Effort()} | case)
         for batch in problem.program.batches:
             terms = [type(each).__name__ for each in batch.kernels.constraints]
-            assert seen.setdefault(batch.kernels._identity(), (number, terms))[0] == number, (case, terms)
+            assert seen.setdefault(batch.kernels.identity, (number, terms))[0] == number, (case, terms)
     assert len(seen) >= len(cases)
 
 

@@ -78,7 +78,7 @@ def _batch(batch: Batch, x, at):
         ca.vertcat(ca.SX(0, 1), *kernels._data.values()),
     ]
     inputs += [] if node.Q is None else [node.Q]
-    values = ca.Function("node", inputs, [node.value(kernels._rows), node.value(kernels._cost)])
+    values = ca.Function("node", inputs, [node.value(kernels.rows_expression), node.value(kernels.cost_expression)])
     Q = None
     if node.Q is not None:
         start = node.model.positions(phase_layout.profiles(at, batch.s, 1)[0])

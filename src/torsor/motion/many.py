@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.base.progress import Bar
+from torsor.motion.batched import BatchOutcome, solve_batch
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
 from torsor.motion.solve import (
     ONLY_AT_NODES,
@@ -30,7 +31,6 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Outcome, Settings
-from torsor.optimisation.batched import BatchOutcome, solve_batch
 
 BATCH_SOLVER = "condensed"  # the method of the batch
 SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # parts of a problem with equal terms

@@ -79,7 +79,7 @@ class BarrierKernels:
 
         It returns the "jacobian", the residuals "off" (m,) of h - s = 0, the condensed matrix ("blocks", "mixed",
         "corner"), four derivatives (of the integral, J^T u, J^T (stiffness off) and J^T repulsion), and "totals", which
-        are the fields of ``optimisation.batched.RowTotals``.
+        are the fields of ``motion.batched.RowTotals``.
         """
         at, own = self._at, self.own
         u, inverse = self._symbols["u"], self._symbols["inverse"]

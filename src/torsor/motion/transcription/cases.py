@@ -2,7 +2,7 @@
 
 The cases have the same kernels, nodes, splines and variables. Their ends, bounds, given durations, held numbers and
 data differ, and are arrays with one row per case. The rows are inequalities at the nodes. ``Cases`` provides them to
-the interior-point method of ``optimisation.batched`` in the form that it needs: sums over the rows, and no Jacobian.
+the interior-point method of ``motion.batched`` in the form that it needs: sums over the rows, and no Jacobian.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from torsor.base.arrays import Array, Indices
+from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
-from torsor.optimisation.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
 
 
 def structure_of(program: Program) -> tuple[Any, ...] | None:
