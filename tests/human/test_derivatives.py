@@ -40,7 +40,9 @@ def test_compiled_derivatives_of_a_walk_agree_with_complex_steps(objective: dict
     total = 0.7 * node.value(traced.cost_expression) + ca.dot(multipliers, node.value(traced.rows_expression))
     inputs = ca.vertcat(*(symbols[names.index(f"y_{d}")] for d in range(3)))
     gradient = ca.gradient(total, inputs)
-    function = ca.Function("node", symbols, [node.value(traced.rows_expression), node.value(traced.cost_expression), gradient])
+    function = ca.Function(
+        "node", symbols, [node.value(traced.rows_expression), node.value(traced.cost_expression), gradient]
+    )
     at = [np.atleast_1d(given[name][k] if given[name].ndim == 2 or name == "s" else given[name]) for name in names]
     ways = [
         rng.normal(size=(each.numel(), 3)) * name.startswith("y_") for name, each in zip(names, symbols, strict=True)
