@@ -334,7 +334,7 @@ class SourceKernel:
         return [f"    {element(array, entry)} = {literal(number)};" for array, entry, number in constants]
 
     def copies(self) -> Piece:
-        """Return the statements for outputs that are inputs."""
+        """Return the statements that copy inputs to identical outputs."""
         lines, touched = [], set[str]()
         for index, targets in self._targets.items():
             if index is not None and self.program.operations[index].code == ca.OP_INPUT:

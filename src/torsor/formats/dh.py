@@ -54,7 +54,7 @@ class DHLink(_TableLink):
 
     The joint rotates about, or slides along, the z axis of the previous frame; the link's own frame is at its far end.
     Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
-    ``inertia`` about it are in the link frame. ``active`` joints are driven while loops are closed.
+    ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
 
     The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
     Denavit and Hartenberg's loops, where the product of all matrices is the identity. It has no inertia and no

@@ -541,7 +541,7 @@ def standing_up(
     points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of standing up from a seat at a height (m), from rest to rest, with freely swinging arms.
+    """Return the problem of standing up from a seat of height ``seat`` (m), from rest to rest, with swinging arms.
 
     At the start the body sits upright, with its shanks inclined forward by 18 degrees. At the end it stands upright.
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
@@ -616,10 +616,10 @@ def sitting_down(
     points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of sitting down on a seat at a height (m), from standing to sitting upright at rest.
+    """Return the problem of sitting down on a seat of height ``seat`` (m), from standing to sitting upright at rest.
 
-    From the fraction ``on`` of the duration the hips are on the seat, whose force increases smoothly to the fraction
-    ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other arguments are
+    From the fraction ``on`` of the duration onwards, the hips are on the seat. Its force increases smoothly to the
+    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other arguments are
     those of ``standing_up``.
 
     Example:
