@@ -20,8 +20,8 @@ from torsor.robot.state_tables import LETTERS, names, read_states
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options for reading it: ``--base``, ``--strict``, ``--snap``, ..."""
-    text = "robot file (URDF, xacro, SDF, MJCF, USD, OpenSim, TOML or YAML), robot_descriptions:NAME, or library robot, "
-    text += f"such as ur5. Library robots: {', '.join(robot_names())}"
+    text = "robot file (URDF, xacro, SDF, MJCF, USD, OpenSim, TOML or YAML), robot_descriptions:NAME, or library "
+    text += f"robot, such as ur5. Library robots: {', '.join(robot_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=text)
     add_base(parser)
     parser.add_argument("--strict", action="store_true", help="turn warnings about the robot file into errors")

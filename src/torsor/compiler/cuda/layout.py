@@ -120,8 +120,9 @@ class Placed(NamedTuple):
 class Tile(NamedTuple):
     """The place of one staged array in the shared memory of a warp.
 
-    It starts at ``offset``, and ``pitch`` is the number of bytes between states. A thread reads ``access`` bytes at a time, the largest number that divides the bytes of a state. ``pitch`` is chosen
-    so that the threads of a warp use all banks of shared memory evenly.
+    It starts at ``offset``, and ``pitch`` is the number of bytes between states, chosen so that the threads of a warp
+    use all banks of shared memory evenly. A thread reads ``access`` bytes at a time, the largest number that divides
+    the bytes of a state.
     """
 
     offset: int

@@ -81,7 +81,7 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
 
 
 class Loads(NamedTuple):
-    """External wrenches (L x 6) and whether they are constant in world axes; if so, forces act at ``points`` (L x 3)."""
+    """External wrenches (L x 6). If constant in world axes (``in_world``), their forces act at ``points`` (L x 3)."""
 
     external: ca.SX | None = None
     in_world: bool = False

@@ -175,7 +175,8 @@ class MeasuredGait:
             force, moment = kept.residual
             spans = ", ".join(f"{self.times[a]:.2f} to {self.times[b]:.2f}" for a, b in runs(self.valid))
             lines["motion and forces agree, s"] = spans or "never"
-            lines["residual in this interval, RMS"] = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+            residual = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+            lines["residual in this interval, RMS"] = residual
         return lines
 
     def columns(self) -> list[Column]:

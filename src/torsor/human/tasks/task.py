@@ -619,8 +619,8 @@ def sitting_down(
     """Return the problem of sitting down on a seat of height ``seat`` (m), from standing to sitting upright at rest.
 
     From the fraction ``on`` of the duration onwards, the hips are on the seat. Its force increases smoothly to the
-    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other arguments are
-    those of ``standing_up``.
+    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
+    arguments are those of ``standing_up``.
 
     Example:
         >>> sitting_down(seat=0.5).name

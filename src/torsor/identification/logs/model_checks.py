@@ -1,4 +1,4 @@
-"""Checks of a log against the model: delay between motion and forces, signs, scale, and unexplained forces."""
+"""Comparison of a log with the model: delay between motion and forces, signs, scale, and unexplained forces."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
