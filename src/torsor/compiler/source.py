@@ -76,7 +76,7 @@ MARK = "Written by Torsor"
 
 
 class About(NamedTuple):
-    """Documentation of exported source. The compiler is independent of robots, so the caller provides all of it.
+    """Documentation of exported source, provided by the caller, because the compiler is independent of robots.
 
     ``lines`` describe the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` are the
     same as data: strings, numbers, lists and mappings. ``results`` describes what each function returns, by its name,

@@ -140,7 +140,7 @@ class Tile(NamedTuple):
 
 
 def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[list[Tile | None], int]:
-    """Return the tile of each staged array, and the bytes of all of them for one warp."""
+    """Return the tile of each staged array, and the total number of bytes for one warp."""
     result: list[Tile | None] = []
     total = 0
     for count, stage in zip(entries, staged, strict=True):

@@ -161,7 +161,7 @@ def loop_force_derivatives(
 ) -> Three:
     """Return the derivatives (c x N each) of the multipliers.
 
-    They are with respect to the active positions, velocities and accelerations.
+    The variables are the active positions, velocities and accelerations.
     """
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage

@@ -124,7 +124,7 @@ def without_textures(data: bytes) -> bytes:
 
 
 def painted(surface: Triangles, look: Any) -> list[Painted]:
-    """Return a surface in parts of one colour each, from the ``visual`` of a trimesh mesh; None without colours."""
+    """Return a surface split by colour, from the ``visual`` of a trimesh mesh; None if it has no colours."""
     if getattr(look, "kind", None) in ("vertex", "face"):
         colors = np.asarray(look.face_colors, dtype=float) / 255
         if colors.shape == (len(surface.faces), 4):

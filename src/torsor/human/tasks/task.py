@@ -150,7 +150,7 @@ class Task(HumanProblem):
     last: Mapping[str, float] = field(default_factory=dict)
 
     def guess(self) -> Array:
-        """Return the variables of the straight line between the postures."""
+        """Return the variables of a straight-line motion between the postures."""
         ends = np.array([[posture.get(name, 0.0) for name in self.model.names] for posture in (self.first, self.last)])
         s = np.linspace(0.0, 1.0, 41)[:, None]
         return self.fitted((1 - s) * ends[0] + s * ends[1])
