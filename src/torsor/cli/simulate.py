@@ -179,7 +179,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(
         parser,
         "--q0",
-        f" (default: start of the reference, of the file, or neutral){active}",
+        f" (default: start of the reference, posture of the file, or neutral){active}",
         type=float,
         nargs="+",
     )
