@@ -95,5 +95,5 @@ def cpu_seconds() -> float:
 
 @cache
 def habitual_walk() -> Stride:
-    """Return the stride of the version "thesis": the same step with habits of people in addition to the equations."""
+    """Return the stride of the version "thesis": the same step with human habits in addition to the equations."""
     return Stride(walking(version="thesis").solve(feasible_first=True))
