@@ -164,7 +164,7 @@ class MeasuredGait:
         lines = {
             "frames": f"{len(self.motion.times)}, {self.motion.times[0]:g} to {self.motion.times[-1]:g} s",
             "mass": f"{self.mass:.4g} kg",
-            "markers, RMS": f"{1000 * whole:.1f} mm of {len(self.motion.markers.names)}",
+            "marker error, RMS": f"{1000 * whole:.1f} mm ({len(self.motion.markers.names)} markers)",
             "worst marker": f"{marker}, {1000 * worst:.0f} mm at frame {frame + 1}",
         }
         if self.person is not None:
@@ -175,7 +175,8 @@ class MeasuredGait:
             force, moment = kept.residual
             spans = ", ".join(f"{self.times[a]:.2f} to {self.times[b]:.2f}" for a, b in runs(self.valid))
             lines["motion and forces agree, s"] = spans or "never"
-            lines["residual then, RMS"] = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+            residual = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+            lines["residual in this interval, RMS"] = residual
         return lines
 
     def columns(self) -> list[Column]:

@@ -81,5 +81,5 @@ def printed_walk() -> Stride:
 
 @cache
 def habitual_walk() -> Stride:
-    """Return the stride of the version "thesis": the same step with habits of people in addition to the equations."""
+    """Return the stride of the version "thesis": the same step with human habits in addition to the equations."""
     return Stride(walking(version="thesis").solve(feasible_first=True))
