@@ -74,7 +74,7 @@ HEIGHT = 600  # pixels, in a notebook
 class Viewer:
     """A running viewer at the address ``url``; ``stop`` ends it. It is also a context manager.
 
-    ``play``, ``seek``, ``move`` and ``show`` are the controls of the page.
+    ``play``, ``seek``, ``chart``, ``move`` and ``show`` are the controls of the page.
     """
 
     def __init__(self, server: Any, stage: Stage, host: str):
@@ -100,6 +100,12 @@ class Viewer:
         """Go to a time (s) after the start of the motions."""
         self.stage.clock.seek(time)
         self.stage.wake()
+
+    def chart(self, name: str) -> None:
+        """Choose the quantity of the chart, by its name in the panel, such as "error of elbow_joint (°)"."""
+        controls = self.player.controls
+        known = () if controls.time is None else tuple(controls.charts)
+        controls.charted.value = one_of(name, known, "view", "quantity")
 
     def move(self, values: Sequence[float], number: int = 0) -> None:
         """Set the sliders of a robot, in the order of the panel: rad, m."""
