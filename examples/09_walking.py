@@ -21,7 +21,7 @@ torsor.human.draw(body)
 # ## Walking
 #
 # The motion and the ground reaction forces are solved for together, with a step length of 0.6 m at 1.2 m/s. The first
-# run on a machine takes up to a minute, mostly for compilation. The default walk was tuned against the measured curves
+# run on a machine takes up to a minute, mostly for compilation. The default walk was tuned to the measured curves
 # below, so agreement with them does not validate the prediction.
 
 # %%

@@ -73,14 +73,14 @@ def platforms(facts: Facts, _: str) -> str:
 def speed(facts: Facts, _: str) -> str:
     """Return measured times beside those of other libraries."""
 
-    def cells(figure: Facts | None) -> tuple[str, str]:
-        if figure is None:
+    def cells(row: Facts, machine: str) -> tuple[str, str]:
+        if machine not in row:
             return NOT_MEASURED, NOT_MEASURED
-        time = f"{figure['ns']:g} ns" if figure["ns"] < 1000 else f"{figure['ns'] / 1000:g} µs"
-        return time, f"{figure['ratio']:.3g}x" if "ratio" in figure else NOT_MEASURED
+        ns = row[machine]["ns"]
+        return f"{ns:g} ns" if ns < 1000 else f"{ns / 1000:g} µs", ratio(facts, row, machine)
 
     rows = (
-        (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(row.get("x86")), *cells(row.get("arm")))
+        (row["name"], f"{row['peer']}, {row['peer_call']}", *cells(row, "x86"), *cells(row, "arm"))
         for row in facts["speed"]
     )
     head = "| one core, float64 | compared with | x86-64 | ratio | AArch64 | ratio |"
@@ -89,16 +89,16 @@ def speed(facts: Facts, _: str) -> str:
 
 
 def ratio(facts: Facts, row: Facts, machine: str) -> str:
-    """Return how many times as fast as the peer a row is: a range if it was measured often, else two digits."""
+    """Return how many times as fast as the peer a row is: a range if it was measured often, else two or more digits."""
     if "history" in row and machine == "x86":
         ratios = [peer / own for own, peer in (entry[row["history"]] for entry in facts["history"])]
         return f"{min(ratios):.0f} to {max(ratios):.0f}x"
     value = row.get(machine, {}).get("ratio")
-    return NOT_MEASURED if value is None else f"{float(f'{value:.1e}'):g}x"
+    return NOT_MEASURED if value is None else f"{value:.{3 if value >= 100 else 2}g}x"
 
 
 def short_speed(facts: Facts, _: str) -> str:
-    """Return speeds relative to those of other libraries, in two digits."""
+    """Return speeds relative to those of other libraries."""
     rows = (
         (row["name"], f"{row['peer']}, {row['peer_call']}", *(ratio(facts, row, each) for each in ("x86", "arm")))
         for row in facts["speed"]

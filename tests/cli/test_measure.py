@@ -48,7 +48,7 @@ def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pyte
     pages = ["--plot", str(tmp_path / "out.png"), "--report", str(tmp_path / "out.html")]
     assert main(["measure", *written(tmp_path), "--mass", str(MASS), "--segments", *flags, *pages]) == 0
     shown = capsys.readouterr()
-    assert "right knee flexion" in shown.out and "markers, RMS" in shown.out and "out.html" in shown.out
+    assert "right knee flexion" in shown.out and "marker error, RMS" in shown.out and "out.html" in shown.out
     rows = list(csv.DictReader(Path(outputs["csv"]).read_text().splitlines()))
     assert len(rows) == 181 and {"time [s]", "tau right_knee_flexion [N m]", "force left foot up [N]"} <= set(rows[0])
     # The moments that the walk was predicted with come back: what is left is the filter of 6 Hz and the scaling.

@@ -182,7 +182,7 @@ def test_what_urdf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: st
 
 
 REFUSED = {
-    r"'tip' closes a loop, which URDF cannot express; fix: save as .xml": library.four_bar(),
+    r"'tip' closes a loop, which is not written to URDF; fix: save as .xml": library.four_bar(),
     r"joint 'pin' is spherical, which the format does not support": one("spherical"),
     r"joint 'pin' has the position 2.0 q \+ 0.0 for its own coordinate q; allowed: ratio 1 or -1": one(ratio=2.0),
     r"the spring between joint 'pin' and its motor has the stiffness": one(

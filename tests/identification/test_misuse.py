@@ -172,7 +172,7 @@ def test_the_command_never_writes_over_what_it_reads(tmp_path: Path, monkeypatch
     assert Path("log.csv").read_bytes() == before
     torsor.library.four_bar().save("bars.toml")
     assert main(["identify", "bars.toml", "log.csv", "-o", "bars.urdf"]) == 1
-    assert "bars.urdf: 'pin' closes a loop, which URDF cannot express" in capsys.readouterr().err
+    assert "bars.urdf: 'pin' closes a loop, which is not written to URDF" in capsys.readouterr().err
 
 
 def test_the_identified_robot_is_the_same_in_every_format_that_is_written(tmp_path: Path, monkeypatch) -> None:

@@ -43,3 +43,13 @@ def test_a_motion_and_its_reference_share_a_chart_in_degrees() -> None:
 def test_missing_torques_leave_an_empty_chart() -> None:
     curves = quantities([(film(np.nan), BLUE)])["wrist_3_joint (N m)"]
     assert "nan" not in drawing(curves, 0.0, 1.0)
+
+
+def test_velocities_have_their_own_limits_and_errors_are_differences_from_the_first_motion() -> None:
+    one, other = film(1.0), film(1.0, q=0.1)
+    charts = quantities([(one, BLUE), (other, ORANGE)])
+    (velocity, _), (error,) = charts["velocity of elbow_joint (°/s)"], charts["error of elbow_joint (°)"]
+    np.testing.assert_allclose(velocity.limits[1], np.degrees(ARM.velocity_limit[2]))
+    np.testing.assert_allclose(error.values, np.degrees(0.1))
+    assert error.color == "rgb(255,128,0)"
+    assert not any(title.startswith("error") for title in quantities([(one, BLUE)]))

@@ -89,6 +89,19 @@ def test_motions_play_in_common_time_each_until_its_own_end(shown: Any) -> None:
     assert viewer.player.controls.time.value == pytest.approx(0.15)
 
 
+def test_a_program_chooses_the_quantity_of_the_chart(shown: Any) -> None:
+    arm = torsor.library.two_link().to(device="casadi")
+    runs = [torsor.simulate(arm, [angle, 0.0], duration=0.1, step=0.01) for angle in (0.0, 0.3)]
+    viewer = shown(*runs)
+    viewer.chart("error of joint1 (°)")
+    viewer.player.controls.update()
+    assert viewer.player.controls.chart.content.count("<polyline") == 1
+    with refused(allowed="error of joint1"):
+        viewer.chart("joint9")
+    with refused("no motion to chart"):
+        shown(arm).chart("joint1 (°)")
+
+
 def test_up_is_against_gravity(shown: Any) -> None:
     upright = torsor.library.two_link().with_gravity([0.0, -9.81, 0.0])
     assert shown(upright).stage.up.tolist() == [0.0, 1.0, 0.0]

@@ -44,7 +44,7 @@ def result_kinds() -> tuple[str, ...]:
 
 
 def as_bytes(text: str | bytes) -> NDArray[np.uint8]:
-    """Return text as an array of bytes, which needs no pickle.
+    """Return text as an array of bytes, which can be stored without pickle.
 
     Example:
         >>> as_bytes("arm").tolist()

@@ -161,7 +161,7 @@ def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
 
 
 def finite_vector(value: object) -> Array | None:
-    """Return one finite number or a list of them as an array (K,), or None for anything else.
+    """Return a finite number or a list of finite numbers as an array (K,), or None for other values.
 
     Example:
         >>> finite_vector((1, 2.5)), finite_vector("2"), finite_vector([1.0, np.nan])
@@ -268,7 +268,7 @@ def direction(value: ArrayLike, where: str, what: str) -> Array:
 
 @lru_cache(maxsize=256)  # files have few axes
 def _unit_vector(x: float, y: float, z: float) -> Array | None:
-    """Return the direction of a vector, or None if it has none."""
+    """Return the direction of a vector, or None if its length is 0."""
     try:
         return direction(np.array([x, y, z]), "", "")
     except ModelError:
@@ -354,7 +354,7 @@ def known_name(name: Any, names: Collection[str], where: str, what: str) -> str:
 def indices_of(
     wanted: Sequence[str] | str | None, names: Sequence[str], where: str, what: str = "coordinate"
 ) -> list[int]:
-    """Return the indices of names, or all indices for None; ``what`` is the kind of thing that they name.
+    """Return the indices of names (None: all indices); ``what`` is the kind of object that they name.
 
     Example:
         >>> indices_of(["elbow"], ["shoulder", "elbow"], "limits")
@@ -398,7 +398,7 @@ def several(value: Any) -> tuple[Any, ...]:
 
 
 def table(value: object, where: str, what: str) -> dict[str, Any]:
-    """Return a mapping as a new dictionary, or an empty one for None.
+    """Return a mapping as a new dictionary; None becomes an empty one.
 
     Example:
         >>> table(None, "walk", "frozen")

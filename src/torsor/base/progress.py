@@ -220,7 +220,7 @@ def working(text: str) -> Iterator[None]:
 
 
 def compiling(what: str) -> AbstractContextManager[None]:
-    """Show a message while a function compiles, because a first call takes time; ``what`` is its name.
+    """Show a message while the function ``what`` compiles, because a first call takes time.
 
     Example:
         >>> with compiling("inverse_dynamics"):

@@ -20,7 +20,7 @@ def advance(
     ends: Mapping[int, NDArray[Any]],
     leaving: float = 0.0,
 ) -> Flags:
-    """Advance searches by up to ``most`` steps, and return which of them (K,) are finished.
+    """Advance searches by up to ``most`` steps, and return which (K,) are finished.
 
     The arrays of a ``state`` have one entry per search. ``step(state, todo)`` returns the next state of the searches
     ``todo``. ``finished(k, state, todo)`` returns which of them are finished after step k, or None; it may replace

@@ -44,7 +44,7 @@ def titled_table(title: str, *columns: str, overflow: Any = "ellipsis", words: b
 
 
 class Summary(NamedTuple):
-    """A ``title``, ``facts`` about the whole, and the ``rows`` of a table with its ``head``; all of it is text.
+    """A ``title``, ``facts`` about the whole, and the ``rows`` of a table with its ``head``, all as text.
 
     Example:
         >>> print(Summary("arm", {"mass": "2 kg"}, ("joint", "type"), [("elbow", "revolute")]).text())

@@ -25,7 +25,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     details = " of a link or frame. It is x y z, or x y z roll pitch yaw (m, rad). The option may be repeated"
     metavar = ("PLACE", "X")
     add_option(parser, "--target", details, nargs="+", action="append", required=True, metavar=metavar)
-    add_option(parser, "--q0", " (default: neutral posture)", nargs="+", type=float)
+    add_option(parser, "--q0", " (default: automatic)", nargs="+", type=float)
     parser.add_argument("--no-limits", action="store_true", help="ignore joint limits")
     add_option(parser, "--all", " postures of a six-axis arm for one pose", action="store_true")
     add_option(parser, "--clearance", type=float)

@@ -133,7 +133,7 @@ class _MainParser(CommandParser):
 
 
 def _parser(wanted: str) -> argparse.ArgumentParser:
-    """Return the parser of the command line with the options of one command, or of all for "completion"."""
+    """Return the command-line parser with the options of one command, or of all commands for "completion"."""
     parser = _MainParser(prog="torsor", description="Dynamics of robots and of the human body.")
     parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)

@@ -15,7 +15,7 @@ from torsor.cli.outputs import write_files, write_json
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground reaction forces"
-TABLES = (".csv", ".mot", ".sto")
+FORMATS = (".csv", ".mot", ".sto", ".npz")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -36,8 +36,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--force-cutoff", " (default: no filter)", type=float)
     text = "estimate segment masses from the ground forces. Anthropometric tables are the prior"
     parser.add_argument("--segments", action="store_true", help=text)
-    details = "all curves (.csv) or the angles (.mot, .sto)"
-    add_output(parser, details, TABLES, repeat=True)
+    details = "all curves (.csv), the angles (.mot, .sto) or the motion for torsor view (.npz)"
+    add_output(parser, details, FORMATS, repeat=True)
     add_plot(parser)
     add_report(parser)
 

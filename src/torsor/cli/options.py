@@ -34,7 +34,7 @@ SHARED: dict[str, tuple[str | None, str]] = {
     "--workers": ("N", "number of processes"),
     "--iterations": ("N", "maximum number of iterations"),
     "--target": (None, "target position (m)"),
-    "--friction": ("MU", "friction coefficient of the ground"),
+    "--friction": ("MU", "friction coefficient"),
     "--mass": ("KG", "body mass"),
     "--height": ("M", "body height"),
     "--sex": (None, "anthropometric table"),

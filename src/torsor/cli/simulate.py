@@ -106,7 +106,7 @@ _PLACES = ("ground_pitch", "no_ground", "shapes", "pair")
 _BOTH = ("stiffness", "friction")  # options of both kinds of contact
 _TEXTS = {
     "stiffness": "stiffness of a contact point: N/m^exponent, or N/m for hard contact (default: 1e6)",
-    "friction": " (default: 0.8)",
+    "friction": " of all contacts (default: 0.8)",
     "dissipation": "compliant contact: dissipation in s/m (default: 1)",
     "exponent": "compliant contact: exponent of the depth, 1 to 3 (default: 1.5)",
     "slip": "compliant contact: speed in m/s below which friction is smooth (default: 0.01)",
@@ -179,7 +179,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(
         parser,
         "--q0",
-        f" (default: start of the reference, of the file, or neutral){active}",
+        f" (default: start of the reference, posture of the file, or neutral){active}",
         type=float,
         nargs="+",
     )

@@ -20,8 +20,8 @@ from torsor.robot.state_tables import LETTERS, names, read_states
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options for reading it: ``--base``, ``--strict``, ``--snap``, ..."""
-    text = "robot file or library robot, such as ur5. Files: .urdf, .sdf, .xml (MJCF), .xacro, .usda, "
-    text += f".osim, .toml, .yaml; also robot_descriptions:NAME. Library robots: {', '.join(robot_names())}"
+    text = "robot file (URDF, xacro, SDF, MJCF, USD, OpenSim, TOML or YAML), robot_descriptions:NAME, or library "
+    text += f"robot, such as ur5. Library robots: {', '.join(robot_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=text)
     add_base(parser)
     parser.add_argument("--strict", action="store_true", help="turn warnings about the robot file into errors")
@@ -107,7 +107,7 @@ def number_or_list(values: list[float] | None) -> float | list[float] | None:
 def add_states(parser: ArgumentParser, letters: str) -> None:
     """Declare the options of a state, such as ``--q`` and ``--v`` for "q v", and ``--states``."""
     for letter in letters.split():
-        default = "neutral posture" if letter == "q" else "zero"
+        default = "posture of the file, or neutral" if letter == "q" else "zero"
         details = ". For a robot with loops, only those of the active coordinates are needed" if letter == "q" else ""
         text = f"joint {LETTERS[letter]} (default: {default}){details}"
         parser.add_argument(f"--{letter}", type=float, nargs="+", metavar=letter.upper(), help=text)

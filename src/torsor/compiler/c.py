@@ -173,7 +173,7 @@ static {real} torsor_erfinv({real} x)
 
 
 def _helpers(t: CScalar, codes: set[int]) -> list[str]:
-    """Return the C functions that operations with these codes call, because libm has none or only slower ones."""
+    """Return the C functions that operations with these codes call, because libm lacks them or is slower."""
     sine = [_sine(t.literal)] if not t.double and codes & {ca.OP_SIN, ca.OP_COS} else []
     return sine + ([_erfinv(t)] if ca.OP_ERFINV in codes else [])
 

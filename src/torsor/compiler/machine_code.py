@@ -62,7 +62,7 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 
 
 def used_inputs(inputs: Sequence[Shape]) -> list[int]:
-    """Return which inputs the machine code takes: those that have numbers."""
+    """Return the indices of the inputs that the machine code takes: those that are not empty."""
     return [k for k, shape in enumerate(inputs) if math.prod(shape)]
 
 
@@ -75,7 +75,7 @@ def make_code(
     key: str | None,
     quick: bool = False,
 ) -> list[bytes]:
-    """Return the object code of a function, and store it on disk. ``inputs`` are those that have numbers.
+    """Return the object code of a function, and store it on disk. ``inputs`` are the nonempty ones.
 
     The cache key is ``key``, which the caller has already looked up. Without a key, it is a hash of all operations,
     which is looked up first. The default ``width`` is that of ``block_width``. ``quick`` is as in ``native.emit``.
@@ -136,7 +136,7 @@ def _has_call(inputs: list[Shape], outputs: list[Shape]) -> bool:
 
 
 def block_width(program: Program, dtype: str, target: Target | None = None) -> int:
-    """Return how many states are computed at a time: as many as a vector register holds, or twice as many.
+    """Return the number of states computed at a time: the lanes of one or two vector registers.
 
     Elementary functions are long chains of dependent operations. With the short vectors of AArch64 two are computed in
     little more time than one, if at least half of the work is such functions. Code with more independent operations

@@ -76,7 +76,7 @@ MARK = "Written by Torsor"
 
 
 class About(NamedTuple):
-    """Documentation of exported source. The compiler is independent of robots, so the caller provides all of it.
+    """Documentation of exported source, provided by the caller, because the compiler is independent of robots.
 
     ``lines`` describe the whole (robot, order of the coordinates, units, axes, version, licence). ``facts`` are the
     same as data: strings, numbers, lists and mappings. ``results`` describes what each function returns, by its name,
@@ -334,7 +334,7 @@ class SourceKernel:
         return [f"    {element(array, entry)} = {literal(number)};" for array, entry, number in constants]
 
     def copies(self) -> Piece:
-        """Return the statements for outputs that are inputs."""
+        """Return the statements that copy inputs to identical outputs."""
         lines, touched = [], set[str]()
         for index, targets in self._targets.items():
             if index is not None and self.program.operations[index].code == ca.OP_INPUT:

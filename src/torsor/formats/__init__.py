@@ -22,8 +22,8 @@ To add a format ``abc``:
    it.
 3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``. Write the file with ``writing.write_file``,
    convert joint types with ``joint_decomposition.decomposed_joints``, and collect forces and limits that the format
-   cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that the
-   format cannot describe (a loop in URDF).
+   cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that is
+   not written (a loop to URDF).
 4. Dispatch. Add the suffix, or the root element, to the tables in ``dispatch``, and export the functions below.
 5. Tests. Add wrong and malicious files, and round trips, to ``tests/formats``, together with the program that owns
    the format if it can be installed.

@@ -54,7 +54,7 @@ class DHLink(_TableLink):
 
     The joint rotates about, or slides along, the z axis of the previous frame; the link's own frame is at its far end.
     Lengths are in m, angles in rad. The coordinate is added to theta (revolute) or d (prismatic). ``com`` and the 3 x 3
-    ``inertia`` about it are in the link frame. ``active`` joints are driven while loops are closed.
+    ``inertia`` about it are in the link frame. In a robot with loops, ``active`` joints are driven.
 
     The last row may be a cut joint. Its frame then coincides with that of row ``closes`` (-1 for the base), as in
     Denavit and Hartenberg's loops, where the product of all matrices is the identity. It has no inertia and no
@@ -78,7 +78,7 @@ class MDHLink(_TableLink):
     ``parent`` is the index of the antecedent, -1 for the base. The joint rotates about, or slides along, the z axis of
     the link's own frame. ``joint`` is "revolute", "prismatic" or "fixed" (or Khalil's sigma: 0, 1, 2). Lengths are in
     m, angles in rad. The coordinate is added to theta (revolute) or r (prismatic). ``active`` is Khalil's mu: True (or
-    1) if the joint is driven while loops are closed.
+    1) if the joint is driven in a robot with loops.
 
     A cut joint (Khalil 2010, section 2.2) has two rows. The first is the joint itself, with frame k on the link before
     it; its ``closes`` is the index of the second, a "fixed" row with frame k + B on the link after it. The ``joint`` of

@@ -36,7 +36,7 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
     while couplings:
         coupling = couplings.pop(0)
         if not isinstance(coupling, Coupling):
-            message = f"{coupling.name!r} closes a loop, which {format} cannot express"
+            message = f"{coupling.name!r} closes a loop, which is not written to {format}"
             fix = "save as .xml (MJCF) or .toml, or open it: robot.without_loop(name)"
             raise ModelError(message, value=coupling.name, where=source, fix=fix)
         pair = _pair(coupling, joints, mechanism.active)

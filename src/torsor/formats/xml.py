@@ -53,7 +53,7 @@ def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
 
 
 def numbers_in(text: str, count: int, description: str, where: str, most: float = MAX_NUMBER) -> Array:
-    """Return the numbers (count,) in a text, at most ``most`` in size; ``description`` is for messages."""
+    """Return the numbers (count,) in a text, at most ``most`` in magnitude; messages contain ``description``."""
     values = floats_in(text, count, most)
     if values is None:
         allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)

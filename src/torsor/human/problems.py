@@ -49,9 +49,8 @@ PERSON = (
 )
 BOX = Argument("box", float, "mass of a box in the hands", "kg", "KG", bounds=_NOT_NEGATIVE)
 DURATION = Argument("duration", float, "duration of the motion", "s", "S")
-_BEST = "walking or running speed. Without --length, the step length of one step is optimised"
-SPEED = Argument("speed", float, _BEST, "m/s", "M/S")
-LENGTH = Argument("length", float, "step length. It is free in a walk with --speed alone", "m", "M")
+SPEED = Argument("speed", float, "walking or running speed", "m/s", "M/S")
+LENGTH = Argument("length", float, "step length. It is free with --formulation free", "m", "M")
 WIDTH = Argument("width", float, "step width", "m", "M")
 PLANAR = Argument("planar", bool, "freeze lateral motion")
 FRICTION = Argument("friction", float, "friction coefficient of the ground", "1", "MU")
@@ -59,13 +58,15 @@ FROZEN = Argument("frozen", dict, "joints that do not move, with their angles (d
 
 _AIMS, _FREE_AIMS = (", ".join(name.replace(" ", "_") for name in names) for names in (OBJECTIVES, FREE_OBJECTIVES))
 _WEIGHTS = (
-    f"weights of the objective (default: effort=1). Terms of a walk: {_AIMS}; with --formulation free: {_FREE_AIMS}; "
+    "weights of the objective (default: effort=1; for a run and with --formulation free: energy=1 effort=1 "
+    f"accelerations=1). Terms of a walk: {_AIMS}; with --formulation free: {_FREE_AIMS}; "
     "of a run: energy, effort, accelerations"
 )
 OBJECTIVE = Argument("objective", dict, _WEIGHTS, "1", _NAMED)
 _VERSIONS = (
-    "problem formulation. Free: step length, width and contact times are optimised (default with --speed alone); "
-    "clean: 8 control points, continuous forces, no slip (default otherwise); "
+    "problem formulation. Free: step length, width and contact times are optimised (default with --rise, and with "
+    "--speed but without --length, --box, --planar or --steps 2); "
+    "clean: 8 control points, continuous forces, foot slip up to 50 mm/s (default otherwise); "
     "thesis: 6 control points, looser contact; "
     "printed: Barman's equations, which no known motion satisfies; "
     "nearest: these equations with contact within 2 mm and 2 mm/s"

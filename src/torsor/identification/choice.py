@@ -224,7 +224,7 @@ class _Search:
 
     @cached_property
     def _usable(self) -> list[int]:
-        """The folds without which the parameters are still determined."""
+        """The folds that can be left out while the parameters remain determined."""
         return [k for k in range(len(self.folds[0])) if np.isfinite(self._predicted((), (k,)))]
 
     @cached_property

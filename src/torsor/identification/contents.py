@@ -39,8 +39,8 @@ def parameter_table(found: Any) -> Table:
 
 
 def drive_table(drives: Drives) -> Table:
-    """Return the table of drive terms; the last column is the rise of the criterion without the model."""
-    columns = ("identified", "deviation", "%", "shape", f"rise of {drives.criterion.upper()} without it")
+    """Return the table of drive terms; the last column is the increase in the criterion without the model."""
+    columns = ("identified", "deviation", "%", "shape", f"{drives.criterion.upper()} increase if absent")
     table = _table("Drives: friction beyond Coulomb and viscous, offsets, coupled motors", "term (SI units)", *columns)
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         worth = drives.changes.get(term.drive, {}).get(term.law)

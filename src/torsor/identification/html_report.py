@@ -151,13 +151,13 @@ def _drives(found: Identified) -> str:
         rows.append([*cells, "" if worth is None else f"{worth:.3g}"])
     others = [[html_text(drive), html_text(law), LAWS[law].formula, f"{x:.3g}"] for drive, law, x in drives.others]
     name = drives.criterion.upper()
-    head = ["drive", "law", "force", "x (SI)", "95 % confidence interval", "n or s₀", f"rise of {name} without it"]
+    head = ["drive", "law", "force", "x (SI)", "95 % confidence interval", "n or s₀", f"{name} increase if absent"]
     text = (
         html_table(head, rows) if rows else "<p>No friction model beyond Coulomb and viscous friction was selected.</p>"
     )
     text += '<p class="note">s is the drive rate, f the transmitted force, T the temperature.</p>'
     if others:
-        table = html_table(["drive", "law", "force", f"rise of {name} with it"], others)
+        table = html_table(["drive", "law", "force", f"{name} increase if added"], others)
         text += f"<details><summary>{len(others)} rejected friction models</summary>{table}</details>"
     return text
 

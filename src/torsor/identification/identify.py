@@ -71,12 +71,12 @@ def identify(
     unknown; the others are taken from the robot. Forces of springs, motors and known parameters are subtracted from
     tau. The remainder, Y pi, is solved by weighted least squares that also estimates the noise of each coordinate
     (Gautier's IDIM-WLS). Known environment wrenches (``external`` of the measurements) are added to tau as J^T w. If
-    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that the other
-    forces reveal.
+    the forces of some coordinates were not measured (``Measurements.of``), the base parameters are those that affect
+    the measured forces.
 
-    For a robot with closed loops or a parallel robot, data are those of the drives, its active coordinates, or of all
+    For a robot with closed loops or a parallel robot, the data contain the drives (active coordinates) or all
     coordinates. Passive joints follow from the loop closure, starting at the robot's posture "home" (or at the first
-    sample, if all joints are measured). Values, predictions and residuals are then those of the drives. Friction and
+    sample, if all joints are measured). Values, predictions and residuals then refer to the drives. Friction and
     rotor inertias of passive joints are unknown only if ``among`` names them: ["*", "elbow.viscous"].
 
     Coulomb friction has the sign of the velocity, which is noise near rest. If the friction of a coordinate is unknown
@@ -89,7 +89,7 @@ def identify(
     Standard deviations are those of least squares without the constraints.
 
     ``friction`` names friction models beyond Coulomb and viscous friction, for all coordinates or by coordinate name;
-    () is none. With "auto", they are selected for all coordinates with unknown friction by a ``criterion``: "cv"
+    () selects none. With "auto", they are selected for all coordinates with unknown friction by a ``criterion``: "cv"
     (cross-validation), "bic" or "aicc". Models are "offset", "asymmetric", "cubic", "power", "stribeck", "load", and
     with a ``temperature`` (N,) or (N, nv) "viscous_temperature" and "coulomb_temperature";
     ``identification/drives.py`` contains their formulas. With ``physical``, "auto" selects among the first five, which

@@ -133,8 +133,8 @@ MAX_FORCE = 1e100  # maximum force, N m and N, whose sums of squares are finite
 class Model:
     """A robot with its base parameters along a motion q (N, nq), v, a (N, nv).
 
-    ``warmth`` (N, nv) is the drive temperature above its mean, or zero. ``external`` (N, L, 6) are environment
-    wrenches.
+    ``warmth`` (N, nv) is the drive temperature above its mean, or zero. ``external`` (N, L, 6) contains the
+    environment wrenches.
     """
 
     robot: MeasuredRobot

@@ -27,7 +27,7 @@ def with_loop(
 ) -> M:
     """Return a copy with a loop: a cut joint between two links or frames.
 
-    The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is weld,
+    The name of a joint refers to the frame of the link that it moves, with the origin at the joint. ``kind`` is weld,
     revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart, without mass).
     Axes are the z axes of the frames. For a revolute joint they must point the same way, and the origins coincide.
     ``axis`` (3) selects another axis, in the axes of each of the two frames: frames "name/a" and "name/b" are
@@ -83,7 +83,7 @@ def _check_hinges(robot: Mechanism, loop: Loop) -> None:
 def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, Loop]:
     """Return a loop whose ends are links and frames, and the robot with the frames that this needs.
 
-    The name of a joint stands for the frame of the link that it moves, with the origin at the joint's point.
+    The name of a joint refers to the frame of the link that it moves, with the origin at the joint's point.
     """
     by_name, ends = {joint.name: joint for joint in joints}, {"a": loop.a, "b": loop.b}
     for side, end in ends.items():
@@ -152,9 +152,9 @@ def without_loop(robot: M, name: str) -> M:
 
 
 def with_active(robot: M, names: Sequence[str]) -> M:
-    """Return a copy with other active coordinates, in that order: those driven while its loops are closed.
+    """Return a copy with other active (driven) coordinates, in that order.
 
-    The name of a joint stands for all its coordinates. For forces and accelerations of the closed mechanism,
+    The name of a joint refers to all its coordinates. For forces and accelerations of the closed mechanism,
     coordinates that move without a drive, such as a floating base, must be named too.
 
     Example:

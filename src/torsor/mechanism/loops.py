@@ -334,7 +334,7 @@ class Coupling(Part):
 
     @property
     def polynomials(self) -> Mapping[str, tuple[float, ...]]:
-        """For each coordinate q the factors of q, q^2, ...: as ``coefficients``, with numbers as tuples."""
+        """The factors of q, q^2, ... of each coordinate: ``coefficients`` with single numbers as tuples."""
         return {key: c if isinstance(c, tuple) else (c,) for key, c in self.coefficients.items()}
 
     @property

@@ -149,7 +149,7 @@ class Mechanism(Part):
 
     ``build`` and the readers of ``formats`` create mechanisms: they sort the joints and merge fixed ones. This class
     checks that the tree has that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
-    closures of the tree, and ``active`` the names of the coordinates that are driven while the loops are closed.
+    closures of the tree, and ``active`` the names of the driven coordinates of a robot with loops.
     ``posture_table`` holds the position values, by name, of each named posture; ``postures`` holds them as arrays.
     ``allowed_collisions`` are pairs of links or frames whose shapes may touch, each with the reason.
     """

@@ -54,7 +54,7 @@ class Shape(Part):
     | "mesh" | scale of its file; it stands for its convex hull |
 
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
-    are those from which the description may load meshes; None, for shapes that are not from a file, allows all.
+    are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
     If the link in the description is welded to another, so that it is a frame of the mechanism, ``link`` is its name.
     Two shapes may touch if ``contype`` of one and ``conaffinity`` of the other have a common bit, as in MuJoCo.
@@ -170,7 +170,7 @@ class Visual(Part):
 
     ``size`` is in m. ``pose`` (4 x 4) is in link axes. ``color`` is red, green, blue and optionally opacity, 0 to 1.
     ``mesh`` is the file name as written in the description, ``path`` the path where that file was found. ``folders``
-    are those from which the description may load meshes; None, for shapes that are not from a file, allows all.
+    are the folders from which meshes may be loaded; None (for shapes that are not from a file) allows all folders.
 
     Example:
         >>> Visual("cylinder", (0.04, 0.5)).size

@@ -48,8 +48,8 @@ class Optimum:
     """A point that satisfies the optimality conditions to machine precision.
 
     ``x`` (n,), ``multipliers`` (m,) and ``bound_multipliers`` (n,) are as in ``Outcome``. ``directions`` (n, d) are
-    those in which the point can move, with the ``curvatures`` (d,) of the Lagrangian along them. ``flat`` is the number
-    of directions without curvature, ``weak`` that of active inequalities with multipliers near 0.
+    the directions in which the point can move, with the ``curvatures`` (d,) of the Lagrangian. ``flat`` is the number
+    of directions without curvature, and ``weak`` the number of active inequalities with multipliers near 0.
     """
 
     x: Array
@@ -145,7 +145,7 @@ def curvature_at(program: NonlinearProgram, outcome: Outcome) -> Curvature:
 
 
 def _longest_moves(program: NonlinearProgram, x: Array, sides: Array, directions: Array) -> Array:
-    """Return how far (d,) x can move along directions (n, d), or against them (negative), up to a bound.
+    """Return how far (d,) x can move along directions (n, d), or backwards (negative), up to a bound.
 
     Rows are linearised, those with sides are ignored. Moves end at ``MAX_STEP_LENGTH`` of the variables.
     """

@@ -47,7 +47,7 @@ COMPARED = (Basis.NUMBER, Basis.EQUATION, Basis.PROPERTY)
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Return a sentence with the number of items per verdict, and of their rows by what they compare."""
+    """Return a sentence with the number of items per verdict, and of rows per kind of comparison."""
     verdicts = [result.verdict for result in results]
     parts = [f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Verdict if verdicts.count(verdict)]
     skipped = verdicts.count(None)
@@ -269,7 +269,7 @@ def _item_lines(result: Result, first: dict[str, Result]) -> Iterator[str]:
 
 
 def _counts(results: Sequence[Result]) -> list[str]:
-    """Return two tables: items, errata and rows by verdict, and items by what they compare."""
+    """Return two tables: items, errata and rows per verdict, and items per kind of comparison."""
     items = [result for result in results if result.item.kind is not Kind.ERRATUM]
     errata = [result.verdict for result in results if result.item.kind is Kind.ERRATUM]
     rows = [(row.verdict, row.basis) for result in items for row in result.rows]

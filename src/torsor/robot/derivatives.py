@@ -65,7 +65,7 @@ class Loads(NamedTuple):
     external_rate: Maybe = None
 
     def given(self, robot: Mechanism, name: str) -> tuple[str, list[ArrayLike]]:
-        """Return where the wrenches are fixed while q changes, and the arrays that an algorithm takes for them."""
+        """Return the axes in which the wrenches are constant while q changes, and the arrays for the algorithm."""
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "pass external, and fixed_in='world'"

@@ -385,7 +385,7 @@ def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
 
 
 def _coordinate_indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
-    """Return the indices of coordinates; a joint name stands for all its coordinates."""
+    """Return the indices of coordinates; a joint name refers to all its coordinates."""
     if isinstance(names, str):
         names = [names]
     if not isinstance(names, Iterable):

@@ -534,7 +534,7 @@ class Robot(Mechanism):
     # Energy, momentum, centre of mass
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
-        """Return the kinetic energy (...) in J: v^T M v / 2, rotors included.
+        """Return the kinetic energy (...) in J: v^T M v / 2, including rotors.
 
         Example:
             >>> float(torsor.library.two_link().kinetic_energy([0.0, 0.0], [1.0, 0.0]).round(9))

@@ -183,7 +183,7 @@ def compiled(
 ) -> AnyKernel:
     """Return a kernel of the robot; its cache key is its name and the traced functions in it.
 
-    ``single`` is for one state at a time, which would use only one lane of a wide vector.
+    If ``single``, the kernel handles one state at a time and uses the narrowest vectors.
     """
     width = NARROW if single and host().width("float64") > NARROW else None
     name += " single" * (width is not None)

@@ -140,7 +140,10 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
 
 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
-    """Return (times, q, v, a, tau) of a log; missing v and a are second-order differences, tau is inverse dynamics."""
+    """Return (times, q, v, a, tau) of a log.
+
+    Missing v and a are computed by second-order differences, missing tau by inverse dynamics.
+    """
     times, q = log["time"], log["q"]
     pairs = zip(robot.joints, robot.coordinates, strict=True)
     ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]

@@ -40,7 +40,7 @@ class Choices:
         return self.at(q) if self.given else self.closure.independent_near(q)
 
     def at(self, q: Array) -> ClosureChoice:
-        """Return equations that are well independent at positions q (nq,)."""
+        """Return equations that are independent and well-conditioned at positions q (nq,)."""
         if not self.given:
             return self.closure.independent_at(q)
         self._first = q if self._first is None else self._first  # so that equal equations give equal choices

@@ -15,7 +15,7 @@ from torsor.base.scenes import Thing
 from torsor.robot.robot import Robot
 from torsor.simulation.trajectory import Trajectory
 
-ALLOWED = "a trajectory, a motion, a retimed path, a stride or an identification; one rollout of a batch: trajectory[3]"
+ALLOWED = "a trajectory, motion, retimed path, stride, measured gait, identification; one rollout of a batch: run[3]"
 
 
 @dataclass(frozen=True, eq=False)

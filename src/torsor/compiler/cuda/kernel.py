@@ -105,7 +105,7 @@ class CudaKernel(VirtualMachine):
         return results[0] if len(results) == 1 else tuple(results)
 
     def _evaluate(self, arrays: list[Any], places: list[Placed], outputs: list[Any], batch: Shape) -> list[Any]:
-        """Return the results for checked inputs; ``arrays`` keeps copies of them alive."""
+        """Return the results for checked inputs; ``arrays`` keeps the copies of these inputs alive."""
         states = math.prod(batch)
         dense = [self._is_row_major(place) for place in places]
         to_stage = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, outputs, batch)))

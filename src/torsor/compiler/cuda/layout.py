@@ -118,10 +118,11 @@ class Placed(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """The place of one staged array in the shared memory of a warp: ``offset`` and bytes from state to state.
+    """The place of one staged array in the shared memory of a warp.
 
-    A thread reads ``access`` bytes at a time, the largest number that divides the bytes of a state. ``pitch`` is chosen
-    so that the threads of a warp use all banks of shared memory evenly.
+    It starts at ``offset``, and ``pitch`` is the number of bytes between states, chosen so that the threads of a warp
+    use all banks of shared memory evenly. A thread reads ``access`` bytes at a time, the largest number that divides
+    the bytes of a state.
     """
 
     offset: int
@@ -139,7 +140,7 @@ class Tile(NamedTuple):
 
 
 def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[list[Tile | None], int]:
-    """Return the tile of each staged array, and the bytes of all of them for one warp."""
+    """Return the tile of each staged array, and the total number of bytes for one warp."""
     result: list[Tile | None] = []
     total = 0
     for count, stage in zip(entries, staged, strict=True):

@@ -167,10 +167,10 @@ def loops_called(module: str) -> tuple[int, ...]:
 def write_angles(scalar: Scalar, width: int, constants: Constants, loops: tuple[int, ...]) -> str:
     """Return a module with ``angles.k`` for each k of ``loops``, and ``angles.huge``; it serves many programs.
 
-    ``angles.k`` computes a list of angles, k at a time, whose length is a multiple of k. The functions take the memory
-    of the angles and of the results, and the beginning and end of a list of angle offsets in bytes. The results are
-    written in sequence, sine before cosine. ``angles.k`` returns whether one of the angles may be huge; then
-    ``angles.huge`` has to be called with the same arguments.
+    ``angles.k`` computes sines and cosines of a list of angles, k at a time; its length is a multiple of k. The
+    functions take pointers to the angles and the results, and the beginning and end of a list of angle offsets in
+    bytes. The results are written in sequence, sine before cosine. ``angles.k`` returns whether one of the angles may
+    be huge; then ``angles.huge`` has to be called with the same arguments.
     """
     slow = Emitter(scalar, width)
     x = slow.load("%angle")

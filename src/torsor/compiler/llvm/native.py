@@ -83,7 +83,7 @@ class _Helpers:
         self._lock = threading.Lock()
 
     def stop(self) -> None:
-        """Stop all of them, including those that would start later."""
+        """Stop all processes, including those that would start later."""
         with self._lock:
             self._stopped = True
             for item in self._running:

@@ -168,7 +168,7 @@ class Emitter:
         return f"{self._table} = internal global [{len(rows)} x {self.integers}] [{', '.join(rows)}]" if rows else ""
 
     def load(self, address: str, kind: str = "") -> str:
-        """Load a vector, of numbers or of another kind."""
+        """Load a vector of numbers or of another type."""
         align = self.width * self.scalar.size
         return self.put(f"load {kind or self.vector}, ptr {address}, align {align}{self.load_flags}")
 

@@ -405,7 +405,7 @@ class Window:
         return self._all[: self.n + 2]
 
     def fill(self, m: int, n: int, start: str, end: str) -> Iterator[None]:
-        """Take the n intervals from sample m on, in pieces of work; call ``begin`` next."""
+        """Take the n intervals from sample m on, and yield after every third piece. Call ``begin`` next."""
         samples, row = self._samples, m % self._samples.capacity
         self.n, self.start, self.end = n, start, end
         self.tight = samples.tight[row : row + n]

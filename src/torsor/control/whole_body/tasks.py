@@ -96,7 +96,7 @@ class Contact:
             raise ModelError("a contact must be on a moving link, not on the base", where=f"{robot.name}: {self.where}")
 
     def motion(self, at: Symbols) -> tuple[ca.SX, ca.SX]:
-        """Return J and ``wanted`` of J a = wanted, in the frame's axes, which keep the frame fixed."""
+        """Return J and ``wanted`` in the frame's axes; J a = wanted keeps the frame fixed."""
         rows = slice(6 - self.size, 6)
         J, V, drift = (of(self.place, "local") for of in (at.jacobian, at.velocity, at.drift))
         return J[rows, :], (-self.damping * V - drift)[rows]

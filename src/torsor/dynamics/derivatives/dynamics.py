@@ -81,7 +81,7 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
 
 
 class Loads(NamedTuple):
-    """External wrenches (L x 6) and whether they are constant in the world; if so, forces act at ``points`` (L x 3)."""
+    """External wrenches (L x 6). If constant in world axes (``in_world``), their forces act at ``points`` (L x 3)."""
 
     external: ca.SX | None = None
     in_world: bool = False
@@ -95,7 +95,7 @@ class Carried:
     composite: Composite
     D: ca.SX
     P: ca.SX
-    load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of loads that are constant in the world
+    load: "tuple[ca.SX, ca.SX] | None" = None  # Y and f of loads that are constant in world axes
 
     def times_I(self, X: ca.SX) -> ca.SX:
         """Return I X."""

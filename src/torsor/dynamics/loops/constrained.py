@@ -36,7 +36,7 @@ from torsor.spatial import skew
 class ClosureChoice(NamedTuple):
     """The chosen closure equations (``rows``), the independent coordinates, and the active (driven) ones.
 
-    ``coupled``: the weights of the drives are a matrix. ``units`` (c) and ``length`` (m) are the scales of closure
+    ``coupled`` is True if the drive weights form a matrix. ``units`` (c) and ``length`` (m) are the scales of closure
     errors and of coordinate steps. For dynamics with multipliers no coordinates are independent; ``scales`` then holds
     the entry of A M^-1 A^T for each chosen equation, at a configuration far from singularities. ``between`` holds the
     equations that the chosen ones leave between active coordinates, which are then redundant drives.

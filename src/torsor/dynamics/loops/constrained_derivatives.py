@@ -159,7 +159,10 @@ def constrained_forward_dynamics_derivatives(
 def loop_force_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return dq, dv and da of the multipliers with respect to the active coordinates and their rates (c x N each)."""
+    """Return the derivatives (c x N each) of the multipliers.
+
+    The variables are the active positions, velocities and accelerations.
+    """
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
     return tuple(linkage.all_rows(linkage.by_active(passed_change)) for passed_change in balance.passed_changes(share))

@@ -157,7 +157,7 @@ def accelerations(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 def acceleration(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> ca.SX:
-    """Return (omega', acceleration of the point) of a place (6 x 1), without gravity; "world": the twist's rate."""
+    """Return (omega', acceleration of the point) of a place (6 x 1), without gravity ("world": the twist's rate)."""
     if place.link < 0:
         return ca.SX.zeros(6, 1)
     moved, p = moves(tree, q), place_in_body(tree, place, point)[1]

@@ -61,7 +61,7 @@ def _slide(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Tips to root: move to each parent the inertia of a body that is equivalent to inertia of the parent."""
+    """Move the part of each body's inertia that acts like parent inertia to the parent, from the tips to the root."""
     P = [body.P for body in bodies]
     for i in reversed(range(len(bodies))):
         parent = bodies[i].parent

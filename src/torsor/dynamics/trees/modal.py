@@ -87,7 +87,7 @@ class Modal:
 
     @cached_property
     def condensed(self) -> "Condensed":
-        """The polynomials of the inertia of a link that carries nothing, without its modes: I - U M^-1 U^T."""
+        """The polynomials of the inertia of a terminal link, with its modes eliminated: I - U M^-1 U^T."""
         n = self.B.shape[1]
         U0 = np.vstack([self.s + _turning(self.D0), self.B])
         U1 = np.vstack([_turning(self.D1), self.Gamma])  # (6, k, l)
@@ -171,7 +171,7 @@ class Shape:
         return ca.vertcat(ca.horzcat(*self.h), ca.horzcat(*self.b))
 
     def condensed(self, body: ca.SX) -> ca.SX:
-        """Return the inertia (6 x 6) of a link that carries nothing and its body, without the modes: I - U M^-1 U^T.
+        """Return the inertia (6 x 6) of a terminal link and its body, with the modes eliminated: I - U M^-1 U^T.
 
         ``body`` (6 x 6) is the inertia of the body at rest. Entries in which the second-order terms cancel are linear
         in eta, with known coefficients; the lower triangle of the result is zero.

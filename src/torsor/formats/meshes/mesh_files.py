@@ -55,7 +55,7 @@ _MIN_VERTICES = 4  # vertices: MuJoCo rejects fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file with single precision (nine digits); one triangle gets a fourth vertex."""
+    """Return the bytes of an .obj file with single precision (nine digits); a single triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_MIN_VERTICES - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
@@ -124,7 +124,7 @@ def without_textures(data: bytes) -> bytes:
 
 
 def painted(surface: Triangles, look: Any) -> list[Painted]:
-    """Return a surface in parts of one colour each, from the ``visual`` of a trimesh mesh; None without colours."""
+    """Return a surface split by colour, from the ``visual`` of a trimesh mesh; None if it has no colours."""
     if getattr(look, "kind", None) in ("vertex", "face"):
         colors = np.asarray(look.face_colors, dtype=float) / 255
         if colors.shape == (len(surface.faces), 4):

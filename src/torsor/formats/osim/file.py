@@ -61,7 +61,7 @@ def flag_is(element: ET.Element, key: str, default: bool = False) -> bool:
 
 
 def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[float, ...] | None = None) -> Array:
-    """Return the numbers in a child element: ``count`` of them, or any number; ``missing`` without that element."""
+    """Return the numbers (``count``, or any number) in a child element, or ``missing`` without that element."""
     text = text_of(element, key)
     if not text and missing is not None:
         return np.array(missing)

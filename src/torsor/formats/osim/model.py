@@ -82,7 +82,7 @@ class OsimMarker(NamedTuple):
 
 
 class OsimCoupling(NamedTuple):
-    """A coordinate that follows another: ``scale`` times a ``function`` of it, as in ``OsimAxis``."""
+    """A coordinate that follows another: ``scale`` times a ``function`` of the other, as in ``OsimAxis``."""
 
     dependent: str
     independent: str

@@ -168,7 +168,7 @@ class Scope:
         raise ModelError(f"no frame {name!r}", value=name, where=where, allowed=listing(self.names, most=8, like=name))
 
     def canonical(self, model: SdfFrame) -> SdfFrame:
-        """Return the link to which the frame of the model is attached: the one that it names, or its first one."""
+        """Return the link to which the model frame is attached: the named link, or the first one."""
         if self.canonical_link:
             return self.find(self.canonical_link, model.where)
         waiting = [self]

@@ -47,8 +47,8 @@ def read_extras(
 ) -> tuple[list[Frame], list[Loop], list[str]]:
     """Return Drake's <frame> and <loop_joint> elements; warn of unread elements, or raise ModelError if ``strict``.
 
-    A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. While loops are closed,
-    the joints of transmissions are the active ones.
+    A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. In a robot
+    with loops, the joints of transmissions are active.
     """
     taken, loops = {link.name for link in links}, list[Loop]()
     on, frames = set(taken), list[Frame]()

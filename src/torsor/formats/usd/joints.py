@@ -197,7 +197,7 @@ def _engine(prim: Any, default: float, *keys: str) -> float:
 
 
 def _limit(value: float) -> float:
-    """Return a limit, or infinity for the largest single-precision number, which stands for no limit."""
+    """Return a limit; the largest single-precision number means no limit and becomes infinity."""
     return math.copysign(math.inf, value) if abs(value) >= 3e38 else value
 
 

@@ -21,7 +21,7 @@ UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limi
 
 
 def checked_body(body: Robot | None, where: str) -> Robot:
-    """Return the body, or the default for None; raise ModelError if it is not a ``library.human`` with a weight."""
+    """Return the body (None: the default); raise ModelError if it is not a ``library.human`` with a weight."""
     body = library.human() if body is None else body
     instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
     if body.coordinate_names != _default().robot.coordinate_names:

@@ -46,7 +46,7 @@ MAX_FACTOR = 5.0  # a larger factor indicates wrong units
 
 
 def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
-    """Return the coordinates that a name stands for: "all", a side, a coordinate, or a coordinate of both sides."""
+    """Return the coordinates that a name denotes: "all", a side, a coordinate, or a coordinate of both sides."""
     joints = names[len(GLOBAL) :]
     if names[: len(GLOBAL)] != GLOBAL:
         allowed = "a body with the coordinates of torsor.library.human()"
@@ -185,7 +185,7 @@ _TABLE = data_of(__name__)
 
 
 def age_group(age: float | str | None) -> str:
-    """Return the group of an age (years): "young" below 40 or for None, "middle" to 65, then "old"; or a group."""
+    """Return the group of an age (years): "young" below 40 (or None), "middle" to 65, then "old"."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
     years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=MAX_AGE)

@@ -422,7 +422,7 @@ class Stairs(NamedTuple):
     rise: float
 
     def profile(self, first: int, last: int) -> Array:
-        """Return the corners (P, 2) (z, y) of the treads from number first to last; the tread at y = 0 has number 0."""
+        """Return the corners (P, 2), as (z, y), of the treads ``first`` to ``last``; tread 0 is at y = 0."""
         numbers = range(first, last + 1)
         return np.array([(self.back + self.length * end, self.rise * k) for k in numbers for end in (k, k + 1)])
 

@@ -80,7 +80,7 @@ class LiftEnd:
 class LiftingIndex:
     """Recommended weight limits (kg) and lifting indices at origin and destination, with their multipliers.
 
-    ``destination`` and its values are None unless the load is controlled there. ``limit`` and ``index`` are those at
+    ``destination`` and its values are None unless the load is controlled there. ``limit`` and ``index`` refer to
     the worse end. The index is infinite if lifting at this frequency is not allowed.
     """
 

@@ -40,8 +40,8 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
     """Return the joint angles (degrees) of a stride with OpenSim names, and the pelvis position (m).
 
     Columns are those of the model of Rajagopal et al. (2016), with x forward, y up and z right. The stride starts at a
-    right heel strike. ``model`` is a skeleton from ``torsor.human.recordings.read_osim``, which defines the hip
-    positions on the pelvis. The default is the unscaled model. Forearms, wrists and head are not included.
+    right heel strike. ``model``, a skeleton from ``torsor.human.recordings.read_osim``, defines the hip positions
+    on the pelvis. The default is the unscaled model. Forearms, wrists and head are not included.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP

@@ -174,7 +174,7 @@ class PrintedGait(Result):
         return Summary("Printed gait of Barman 2020", facts, head, rows)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a figure (matplotlib, extra ``plot``): effort against the bound on eq. 5.4, and its conflict."""
+        """Return a figure (matplotlib, extra ``plot``): effort as a function of the bound on eq. 5.4, and conflicts."""
         figure = new_figure(10.0, 4.2)
         left, right = figure.subplots(1, 2)
         feasible = [stage for stage in self.stages if stage.is_feasible]
@@ -187,7 +187,7 @@ class PrintedGait(Result):
         shown = {name: value for name, value in self.conflict.items() if value > 0}
         right.barh(list(shown), list(shown.values()), color="C1")
         right.set(xscale="log", xlabel="sum of |dJ/d(bound)|, relative to eq. 5.4")
-        styled(right, "equations that act against eq. 5.4", "equation")
+        styled(right, "equations that conflict with eq. 5.4", "equation")
         who_ = who(self.nearest.problem)
         figure.suptitle(label_of_title(f"{who_}: the printed gait (Barman 2020), {self.nearest.solver}"))
         return saved(figure, path)
@@ -205,7 +205,7 @@ class PrintedGait(Result):
         accepted = f"SNOPT accepts {TOLERANCE:g} times the size of the solution in Barman 2020"
         stages.caption = f"Least violation found: {self.least_violation:g} (m, m/s). {accepted}."
         stages.caption_justify = "left"
-        title = "Equations that act against eq. 5.4 in the nearest walk"
+        title = "Equations that conflict with eq. 5.4 in the nearest walk"
         conflict = titled_table(title, "equation", "sum of |dJ/d(bound)|, relative to 5.4")
         for name, value in self.conflict.items():
             conflict.add_row(name, f"{value:.2g}")

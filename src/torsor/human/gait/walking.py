@@ -139,10 +139,10 @@ def walking(
     human-like. ``friction`` is the friction coefficient.
 
     Discretisation: the default ``version`` is "free" for a free step and on stairs, otherwise "clean". The version
-    "clean" has 8 cubic control points per coordinate, accelerations that are continuous from step to step, feet that
-    hardly slip, and the centre of pressure of each foot within its sole. The version "thesis" has 6 control points and
-    none of these. ``changes`` replaces fields of the version (``settings.Version``): ``points``, ``nodes``, ``slack``
-    (m), ``slip`` (m/s) and ``order``.
+    "clean" has 8 cubic control points per coordinate, accelerations that are continuous from step to step, foot slip
+    up to 50 mm/s, and the centre of pressure of each foot within its sole. The version "thesis" has 6 control points
+    and none of these. ``changes`` replaces fields of the version (``settings.Version``): ``points``, ``nodes``,
+    ``slack`` (m), ``slip`` (m/s) and ``order``.
 
     Free steps: the version "free" also optimises the length, width and times of the step, unless ``step`` fixes them
     (by default all are free). It has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} per

@@ -1,5 +1,6 @@
 """Measured people: marker sets, scaling, inverse kinematics, and inverse dynamics with measured ground forces."""
 
+import torsor.human.measured.timelines  # noqa: F401  it registers how measured gaits are shown
 from torsor.human.body.person import resized
 from torsor.human.measured.gait import MeasuredGait, measured_gait
 from torsor.human.measured.inverse_dynamics import MeasuredDynamics, inverse_dynamics

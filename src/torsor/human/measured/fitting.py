@@ -299,7 +299,7 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
 
 
 def _running_median(y: Array, half: int) -> Array:
-    """Return medians of y (K, n) over 2 half + 1 frames, then averaged over as many frames, with repeated ends."""
+    """Return running medians of y (K, n), then their running means, both over 2 half + 1 frames with repeated ends."""
     smoothed = y
     for middle in (np.median, np.mean):
         padded = np.pad(smoothed, ((half, half), (0, 0)), mode="edge")

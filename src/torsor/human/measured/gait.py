@@ -164,7 +164,7 @@ class MeasuredGait:
         lines = {
             "frames": f"{len(self.motion.times)}, {self.motion.times[0]:g} to {self.motion.times[-1]:g} s",
             "mass": f"{self.mass:.4g} kg",
-            "markers, RMS": f"{1000 * whole:.1f} mm of {len(self.motion.markers.names)}",
+            "marker error, RMS": f"{1000 * whole:.1f} mm ({len(self.motion.markers.names)} markers)",
             "worst marker": f"{marker}, {1000 * worst:.0f} mm at frame {frame + 1}",
         }
         if self.person is not None:
@@ -175,7 +175,8 @@ class MeasuredGait:
             force, moment = kept.residual
             spans = ", ".join(f"{self.times[a]:.2f} to {self.times[b]:.2f}" for a, b in runs(self.valid))
             lines["motion and forces agree, s"] = spans or "never"
-            lines["residual then, RMS"] = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+            residual = f"{100 * force:.1f} % of the weight, {moment * kept.weight:.1f} N m"
+            lines["residual in this interval, RMS"] = residual
         return lines
 
     def columns(self) -> list[Column]:
@@ -211,10 +212,12 @@ class MeasuredGait:
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
 
     def save(self, path: str | Path) -> None:
-        """Write everything as .csv, or the angles as .mot or .sto."""
+        """Write everything as .csv, the angles as .mot or .sto, or the motion of the body as .npz (``trajectory``)."""
         path = Path(path)
         if path.suffix.lower() == ".csv":
             write_table(path, self.columns())
+        elif path.suffix.lower() == ".npz":
+            self.trajectory().save(path)
         else:
             save(self.table(), path)
 
@@ -257,9 +260,11 @@ class MeasuredGait:
         return saved(figure, path, dpi=100)
 
     def trajectory(self) -> Trajectory:
-        """Return the motion as a trajectory, for pages and viewers."""
+        """Return the motion as a trajectory; the ground forces are external wrenches on the feet."""
         body, dynamics, q = self.motion.body, self.dynamics, self._q
         v, a, tau = np.zeros((3, *q.shape)) if dynamics is None else (dynamics.v, dynamics.a, dynamics.forces)
+        if dynamics is None and len(q) > 1:
+            v = np.gradient(q, self.times, axis=0)
         external = None if dynamics is None else dynamics.external
         if external is not None:  # without feet that hardly touch the ground, whose centre of pressure is arbitrary
             external = np.where(
@@ -356,4 +361,4 @@ def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
     name = f"{gait.source}: {gait.mass:.4g} kg"
     parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(item))}</p>" for item in gait.findings)]
     parts += [image(gait.plot()), *(terminal_table(item) for item in gait.tables())]
-    return write_html(Path(path), name, [*parts, *in_motion(gait.trajectory(), name)])
+    return write_html(Path(path), name, [*parts, *in_motion(gait, name)])

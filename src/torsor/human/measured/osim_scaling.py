@@ -32,7 +32,9 @@ ANCHORS = 1000.0  # weight of fixed markers relative to movable ones, while thes
 
 @dataclass(frozen=True)
 class Measurement:
-    """A length: ``pairs`` of markers, and the ``bodies`` {body: axes} that its factor scales along "x", "y", "z".
+    """A length to scale by: the mean distance of ``pairs`` of markers.
+
+    The ratio of measured to model length scales the ``bodies``, {body: axes}, along their axes "x", "y", "z".
 
     Example:
         >>> Measurement([("R.Knee", "R.Ankle")], {"tibia_r": "xyz"}).bodies

@@ -351,7 +351,7 @@ def _prior(body: Robot, markers: MarkerSet, frames: Array) -> Array:
 
 
 def _complete(positions: Array, most: int) -> Array:
-    """Return up to ``most`` evenly spaced frames from those with the most markers."""
+    """Return up to ``most`` evenly spaced frames among those with the largest number of markers."""
     seen = np.isfinite(positions).all(axis=2).sum(axis=1)
     good = np.flatnonzero(seen >= max(int(0.9 * seen.max()), 1))
     return np.asarray(positions[good[np.unique(np.linspace(0, len(good) - 1, most).round().astype(int))]])

@@ -82,7 +82,7 @@ class Parameters:
         return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
 
     def labels(self, group: str, count: int, what: str) -> list[str]:
-        """Return as many names as there are markers or channels; LABELS2 and so on continue after 255."""
+        """Return one name per marker or channel; LABELS2 and so on continue after 255 names."""
         names = self.words(f"{group}:LABELS")
         for k in range(2, 2 + count // 255):
             names += self.words(f"{group}:LABELS{k}")

@@ -44,7 +44,7 @@ _SIDE_LETTERS = {"right": "r", "left": "l"}
 
 
 def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
-    """Return the ground forces in a table, or None if it has none.
+    """Return the ground forces in a table, or None if there are none.
 
     A plate or foot has nine columns: one name ending with vx, vy, vz (N) and px, py, pz (m), and the same name with
     "torque" or "moment" in place of "force" and x, y, z at its end (N m): ground_force_r_vx and ground_torque_r_x,

@@ -150,7 +150,7 @@ class Task(HumanProblem):
     last: Mapping[str, float] = field(default_factory=dict)
 
     def guess(self) -> Array:
-        """Return the variables of the straight line between the postures."""
+        """Return the variables of a straight-line motion between the postures."""
         ends = np.array([[posture.get(name, 0.0) for name in self.model.names] for posture in (self.first, self.last)])
         s = np.linspace(0.0, 1.0, 41)[:, None]
         return self.fitted((1 - s) * ends[0] + s * ends[1])
@@ -541,7 +541,7 @@ def standing_up(
     points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of standing up from a seat at a height (m), from rest to rest, with freely swinging arms.
+    """Return the problem of standing up from a seat of height ``seat`` (m), from rest to rest, with swinging arms.
 
     At the start the body sits upright, with its shanks inclined forward by 18 degrees. At the end it stands upright.
     Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
@@ -616,11 +616,11 @@ def sitting_down(
     points: int = 12,
     nodes: int = 31,
 ) -> MotionProblem:
-    """Return the problem of sitting down on a seat at a height (m), from standing to sitting upright at rest.
+    """Return the problem of sitting down on a seat of height ``seat`` (m), from standing to sitting upright at rest.
 
-    From the fraction ``on`` of the duration the hips are on the seat, whose force increases smoothly to the fraction
-    ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other arguments are
-    those of ``standing_up``.
+    From the fraction ``on`` of the duration onwards, the hips are on the seat. Its force increases smoothly to the
+    fraction ``share`` of the total force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
+    arguments are those of ``standing_up``.
 
     Example:
         >>> sitting_down(seat=0.5).name

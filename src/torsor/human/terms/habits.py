@@ -164,7 +164,7 @@ class Habits:
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return lower and upper bounds of coordinates (rad or m).
 
-        A ``slope`` (rad) widens the ranges of tilt, hips and ankles. ``holding`` is for arms that hold a box.
+        A ``slope`` (rad) widens the ranges of tilt, hips and ankles. With ``holding``, the arms hold a box.
         """
         for key in self.ranges or {}:
             if not any(name.endswith(key) for name in body.coordinate_names):

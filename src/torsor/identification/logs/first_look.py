@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 class Signal(NamedTuple):
     """One coordinate of a log: span of q, maximum v, a and force, encoder step and noise, in SI units.
 
-    ``force`` is the total force, including measured environment wrenches. ``left`` is the part of it (%, root mean
-    square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for
+    ``force`` is the total force, including measured environment wrenches. ``left`` is the part of the force (%, root
+    mean square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for
     coordinates without their own position, such as those of quaternions.
     """
 

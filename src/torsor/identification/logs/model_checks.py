@@ -1,4 +1,4 @@
-"""Checks of a log against the model: delay between motion and forces, signs, scale, and unexplained forces."""
+"""Comparison of a log with the model: delay between motion and forces, signs, scale, and unexplained forces."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -183,7 +183,7 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
 
 
 def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
-    """Return the residual variance (n,) before and with the best hypothesis, and the hypothesis; None if not clear.
+    """Return the residual variance (n,) without and with the best hypothesis, and the latter; None if unclear.
 
     Among equivalent hypotheses, such as the two signs of a mirror image, the one with the fewest wrong signs is best.
     """

@@ -129,7 +129,7 @@ class WeightFit(Result):
 
     @property
     def unclear(self) -> tuple[Combination, ...]:
-        """Weight combinations that the data do not determine, the worst first."""
+        """Weight combinations that the data do not determine, worst first."""
         (s, v), unseen, result = self._modes, self._unseen, list[Combination]()
         for k in np.argsort(s).tolist():
             way, deviation = v[:, k], np.inf if unseen[k] else self.noise / float(s[k])

@@ -203,7 +203,7 @@ class Moments(Profiled):
     ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their derivatives, ``tau`` (..., nv) forces and
     ``tau_rate`` their rates (with closed loops, those of the active coordinates: (..., N)). ``reactions`` (..., L, 6)
     are the moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is
-    the index of the phase and ``s`` (...) the elapsed fraction of it. Where two phases meet, ``at`` gives the start of
+    the index of the phase and ``s`` (...) its elapsed fraction. Where two phases meet, ``at`` gives the start of
     the later one.
     """
 

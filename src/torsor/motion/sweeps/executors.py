@@ -133,7 +133,7 @@ class WorkerDiedError(BrokenExecutor):
 
 
 class CannotStartError(ModelError):
-    """Processes end before they can compute anything."""
+    """Worker processes end before they can compute anything."""
 
 
 class _Job(NamedTuple):
@@ -364,7 +364,7 @@ class Here(Executor):
 class Pool:
     """An executor with the properties that a sweep needs: its capacity, and the errors that mean a lost worker.
 
-    ``executor`` is None for processes on this machine (``workers`` of them, 0 for this process), an executor of
+    ``executor`` is None for ``workers`` processes on this machine (0: this process), an executor of
     ``concurrent.futures``, a function that returns one, a ``distributed.Client``, or the address of its scheduler.
     """
 

@@ -496,7 +496,7 @@ KINDS: dict[str, _Kind] = dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteSt
 
 
 def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume: bool, code: str) -> Store:
-    """Open a results file for writing, or a table in memory for None; an existing file is continued if ``resume``.
+    """Open a results file for writing (None: a table in memory). With ``resume``, continue an existing file.
 
     ``code`` is the fingerprint of the function or problem, which a continued file should have.
     """

@@ -84,7 +84,7 @@ class Variation:
 
 
 class _Place(NamedTuple):
-    """The place of a value: a field of the problem, the index of a part of it (-1: a table), and its field."""
+    """The place of a value: a field of the problem, the index of a part (-1: a table), and the field of that part."""
 
     field: str
     part: int

@@ -19,7 +19,7 @@ TINY = 1e-16  # keeps the square root differentiable at half a turn
 
 
 def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
-    """Return the position (3 x 1) in base axes of a point (3,) of a link or frame, or of the base for None."""
+    """Return the position (3 x 1) in base axes of a point (3,) of a link or frame (None: the base)."""
     local = ca.SX(np.asarray(point, dtype=float))
     if place is None:
         return local

@@ -109,7 +109,7 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
 class NodeKernels:
     """Terms at one kind of node: their rows (m) and their integrand.
 
-    Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` of them), T, the
+    Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` arrays), T, the
     shared numbers, s, and with closed loops the positions Q. u contains the first ``orders`` x N, then T, then the
     numbers.
     """

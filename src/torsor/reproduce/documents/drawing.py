@@ -29,13 +29,13 @@ def tidy(axes: Any, title: str, x: str = "", y: str = "", beside: bool = False) 
 
 
 def curves(axes: Any, x: Array, y: Array, names: tuple[str, ...]) -> None:
-    """Draw the columns of y (T, n) against x (T,)."""
+    """Draw the columns of y (T, n) over x (T,)."""
     for column, name in zip(np.asarray(y).T, names, strict=True):
         axes.plot(x, column, label=name, linewidth=1.6)
 
 
 def curve_panel(title: str, unit: str, x: Array, y: Array, names: tuple[str, ...]) -> Callable[[Any], None]:
-    """Return a function that draws the columns of y (T, n) against times x (T,) in a figure."""
+    """Return a function that draws the columns of y (T, n) over times x (T,) in a figure."""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()

@@ -234,9 +234,9 @@ def platform_equations(
 ) -> tuple[Array, Array, Array]:
     """Return the drive forces, J_p, and the wrench on the robot at its base by eqs. 59 to 66, in axes of the base.
 
-    Twists are (V, w), wrenches (f, m). ``twist`` and ``acceleration`` are those of the library, relative to the base,
-    which moves. ``load`` is the wrench of the platform on its environment, in its axes. The models of the legs are
-    those of section 3.2 with the motion of the base (section 7.1).
+    Twists are (V, w), wrenches (f, m). ``twist`` and ``acceleration`` follow the library's convention and are
+    relative to the moving base. ``load`` is the wrench of the platform on its environment, in platform axes. The leg
+    models are those of section 3.2 with the motion of the base (section 7.1).
     """
     R, P, h = _rotation(pose), pose[:3], 1e-30
     w, v, wd = R @ twist[:3], R @ twist[3:], R @ acceleration[:3]

@@ -7,7 +7,6 @@ norm of the variables. Heights and velocities within ``BAND`` pass this test. Al
 """
 
 import math
-import time
 import warnings
 from functools import cache
 from typing import Any
@@ -73,27 +72,14 @@ def printed_problem() -> MotionProblem:
 
 
 @cache
-def _solved() -> tuple[Stride, float]:
-    problem = printed_problem()
-    assert problem.program.n  # kernels are compiled before the time is taken
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # of violations between the nodes: item gait-equations
-        start = time.process_time()
-        result = problem.solve("condensed", feasible_first=True, tolerance=1e-5)
-        return Stride(result), time.process_time() - start
-
-
 def printed_walk() -> Stride:
     """Return the stride of the printed problem, from q = 0 in the two phases of the thesis."""
-    return _solved()[0]
-
-
-def cpu_seconds() -> float:
-    """Return the CPU time of the optimisation."""
-    return _solved()[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # of violations between the nodes: item gait-equations
+        return Stride(printed_problem().solve("condensed", feasible_first=True, tolerance=1e-5))
 
 
 @cache
 def habitual_walk() -> Stride:
-    """Return the stride of the version "thesis": the same step with habits of people in addition to the equations."""
+    """Return the stride of the version "thesis": the same step with human habits in addition to the equations."""
     return Stride(walking(version="thesis").solve(feasible_first=True))

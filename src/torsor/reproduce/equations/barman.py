@@ -84,7 +84,7 @@ class Sensitive:
 
 
 class Parts(NamedTuple):
-    """Values of all links with their sensitivities; the last axis is that of the variable."""
+    """Values of all links with their sensitivities; the last axis is the variable."""
 
     x: Any
     q: Any

@@ -102,7 +102,7 @@ class Node:
 
     @cached_property
     def pull(self) -> "Node":
-        """Node of the input gradients of the weighted sum of outputs (vector-Jacobian product)."""
+        """The node that computes the input gradients of the weighted sum of outputs (vector-Jacobian product)."""
         inputs, results = self._symbols()
         weights, gradients = pulled(inputs, results, {})
         return self._derive("pull", inputs | weights, gradients, (self.inputs + self.outputs, self.inputs))

@@ -514,7 +514,7 @@ class Closed(Accessor):
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) that the loops exert on the links, at link origins in link axes (N m, N).
 
-        ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, these make the cut
+        ``forces`` (..., c) are the multipliers from ``loop_forces``. Applied as external wrenches, they make the cut
         tree move like the closed mechanism, and ``joint_wrenches`` with ``loops="open"`` returns the loads of its
         bearings. Couplings exert no wrench on a link. If equations are redundant, the distribution is one of many.
 

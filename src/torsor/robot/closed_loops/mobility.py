@@ -128,7 +128,10 @@ def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
 
 
 def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[int, ...], float]]:
-    """Return minimal coordinate sets that control the mechanism, with their ``control``, best first."""
+    """Return (coordinates, control) of minimal coordinate sets that control the mechanism, best first.
+
+    The control is the smallest motion of these coordinates over all motions of unit size; 0 at a singularity.
+    """
     motions = null_space(A)
     dof = len(motions)
     few = comb(len(candidates), dof) <= MAX_SETS_TRIED

@@ -88,7 +88,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Batched Newton's method; ``trial`` is the compiled ``closure_trial``; ``q_units`` and ``v_units`` are scales."""
+    """A batched Newton solver; ``trial`` is the compiled ``closure_trial``, the ``units`` are the scales of q and v."""
 
     trial: Callable[[Array, Array], Array]
     q_units: Array

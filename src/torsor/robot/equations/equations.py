@@ -108,7 +108,7 @@ class Equations:
         return [(left, _Printer(digits, texts).doprint(value)) for left, value in rows]
 
     def latex(self, digits: int = DIGITS) -> str:
-        """Return the equations as LaTeX, one below the other."""
+        """Return the equations as LaTeX, one per line."""
         body = " \\\\\n".join(f"{left} &= {right}" for left, right in self.lines(digits))
         return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 

@@ -70,7 +70,7 @@ def _rotations(unit: Array) -> Array:
 
 
 def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
-    """Return, for each state, the ``several`` postures of lowest cost among ``count`` of them (K * several, nq)."""
+    """Return, for each state, the ``several`` postures (K * several, nq) of lowest cost among ``count`` postures."""
     result = np.empty((len(q), several, q.shape[1]))
 
     def made() -> tuple[Array, Indices]:

@@ -130,7 +130,7 @@ def without_trigonometry(
 
 
 def _linear_form(code: int, lines: list[_Line | None]) -> _Line | None:
-    """Return the result of an operation on such values, or None if it does not have that form."""
+    """Return the line of an operation on values with ``lines``, or None if it is not linear in one input."""
     first, *others = lines
     if first is None or None in others:
         return None

@@ -36,7 +36,7 @@ Given = ca.SX | None  # symbols, or None for zero
 
 
 class Platform:
-    """The platform with coordinates x, velocities u and accelerations u_rate; None stands for zero."""
+    """The platform with coordinates x, velocities u and accelerations u_rate; None means zero."""
 
     def __init__(self, tree: Tree, x: ca.SX, u: Given = None, u_rate: Given = None):
         self.tree, self.x = tree, x

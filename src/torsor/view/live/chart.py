@@ -1,6 +1,6 @@
-"""The chart of the panel: one drive torque or coordinate over time in all motions, with its limits."""
+"""The chart of the panel: a drive torque, coordinate, velocity or error over time in all motions, with its limits."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,9 +34,15 @@ class Curve(NamedTuple):
         return largest / self.limits[1] if 0 < self.limits[1] < np.inf else 0.0
 
 
-def quantities(films: Iterable[tuple[Film, Color]]) -> dict[str, list[Curve]]:
-    """Return the curves of each drive torque and coordinate by title; the drive nearest to its limit comes first."""
+def quantities(films: Sequence[tuple[Film, Color]]) -> dict[str, list[Curve]]:
+    """Return the curves of each drive torque, coordinate, velocity and error by title.
+
+    The drive nearest to its limit comes first. Errors are the differences of further motions from the first one, if all
+    are of the same robot.
+    """
     drives, positions = dict[str, list[Curve]](), dict[str, list[Curve]]()
+    velocities, errors = dict[str, list[Curve]](), dict[str, list[Curve]]()
+    same = len({film.motion.robot.link_names for film, _ in films}) == 1
     for film, color in films:
         line, robot = film.motion.every(MAX_POINTS), film.motion.robot
         times, css = line.times - line.times[0], f"rgb({','.join(str(round(255 * part)) for part in color[:3])})"
@@ -45,13 +51,23 @@ def quantities(films: Iterable[tuple[Film, Color]]) -> dict[str, list[Curve]]:
             name, limit = line.driven[k], float(line.limits[k])
             title = label(f"{name} ({force_unit.get(name, '')})")
             drives.setdefault(title, []).append(Curve(times, np.asarray(line.tau)[:, k], (-limit, limit), css))
-        for k, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
+        position_units, rate_units = units(robot)
+        for k, (name, unit) in enumerate(zip(robot.position_names, position_units, strict=True)):
             shown, factor = SHOWN_UNITS.get(unit, (unit, 1.0))
             ends = (factor * float(robot.lower[k]), factor * float(robot.upper[k]))
             title = label(f"{name} ({shown})")
-            positions.setdefault(title, []).append(Curve(times, factor * line.q[:, k], ends, css))
+            curves = positions.setdefault(title, [])
+            curves.append(Curve(times, factor * line.q[:, k], ends, css))
+            if same and len(curves) > 1 and unit in SHOWN_UNITS:
+                error = curves[-1].values - np.interp(times, curves[0].times, curves[0].values)
+                title = label(f"error of {name} ({shown})")
+                errors.setdefault(title, []).append(Curve(times, error, (-np.inf, np.inf), css))
+        for k, (name, unit) in enumerate(zip(robot.coordinate_names, rate_units, strict=True)):
+            shown, factor = SHOWN_UNITS[unit]
+            limit, title = factor * float(robot.velocity_limit[k]), label(f"velocity of {name} ({shown}/s)")
+            velocities.setdefault(title, []).append(Curve(times, factor * line.v[:, k], (-limit, limit), css))
     ordered = sorted(drives, key=lambda title: -max(curve.share for curve in drives[title]))
-    return {title: drives[title] for title in ordered} | positions
+    return {title: drives[title] for title in ordered} | positions | velocities | errors
 
 
 def drawing(curves: Sequence[Curve], time: float, duration: float) -> str:

@@ -32,7 +32,7 @@ def readout(shot: Shot) -> str:
         f"<tr><td style='color:{FAINT_COLOUR}'>{name}</td><td style='{NUMBER_STYLE}'>{value}</td></tr>"
         for name, value in rows
     )
-    forces = "" if shot.drives is None else bars(shot.drives, drives_title(shot))
+    forces = "" if shot.drives is None or not shot.drives.names else bars(shot.drives, drives_title(shot))
     return f"<div style='{TEXT_STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
 
 
@@ -104,7 +104,7 @@ class Controls:
         self.head = self.gui.add_html("")
         self.time: Any = None
         self.sliders, self.boxes = dict[int, list[tuple[Any, float]]](), dict[str, Any]()
-        self.charts = quantities((each.film, each.color) for each in stage.subjects if each.film is not None)
+        self.charts = quantities([(each.film, each.color) for each in stage.subjects if each.film is not None])
         if stage.clock.duration > 0:
             self._add_playback()
             self._add_chart()

@@ -165,7 +165,7 @@ class Posture:
         return self.shot
 
     def swings(self) -> list[Array]:
-        """Return some postures of the swing, which show how much space it needs; none with closed loops."""
+        """Return sample postures of the swing, which show how much space it needs; none with closed loops."""
         if self.robot.loops:
             return []
         return [self._positions(tuple(self._swung(time))) for time in SAMPLE_TIMES]

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ class Clock:
 # The ground is a square of lines. viser's own grid computes every pixel, which is slow without a GPU.
 SQUARES_PER_SIDE = 15  # to each side
 BOLD_INTERVAL = 5  # every fifth line
+LINE_PIECES = 15  # of each line: browsers draw a long line that passes the camera in front of other objects
 LINE_LOOKS = {"fine": ((0.83, 0.86, 0.89), 1.0), "bold": ((0.72, 0.76, 0.80), 1.2)}  # colour, pixels
 AXES = "xy"
 
@@ -78,8 +80,8 @@ class Ground:
             for name, (color, width) in LINE_LOOKS.items():
                 every = BOLD_INTERVAL if name == "bold" else 1  # fine lines are also below the bold ones
                 at = self.cell * lines[lines % every == 0]
-                end = np.full_like(at, self.cell * SQUARES_PER_SIDE)
-                flat = np.stack([np.stack([at, -end], axis=-1), np.stack([at, end], axis=-1)], axis=1)
+                ends = self.cell * SQUARES_PER_SIDE * np.linspace(-1, 1, LINE_PIECES + 1)
+                flat = np.array([[(x, start), (x, end)] for x in at for start, end in pairwise(ends)])
                 points = (flat if across == 0 else flat[..., ::-1]) @ level[:, :2].T + middle
                 look = {"thickness": width, "thickness_units": "screen"}
                 path = f"/ground/{name}/{axis}"

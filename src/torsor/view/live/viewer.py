@@ -74,7 +74,7 @@ HEIGHT = 600  # pixels, in a notebook
 class Viewer:
     """A running viewer at the address ``url``; ``stop`` ends it. It is also a context manager.
 
-    ``play``, ``seek``, ``move`` and ``show`` are the controls of the page.
+    ``play``, ``seek``, ``chart``, ``move`` and ``show`` are the controls of the page.
     """
 
     def __init__(self, server: Any, stage: Stage, host: str):
@@ -100,6 +100,13 @@ class Viewer:
         """Go to a time (s) after the start of the motions."""
         self.stage.clock.seek(time)
         self.stage.wake()
+
+    def chart(self, name: str) -> None:
+        """Choose the quantity of the chart, by its name in the panel, such as "error of elbow_joint (°)"."""
+        controls = self.player.controls
+        if controls.time is None:
+            raise ModelError("there is no motion to chart", where="view", fix="show a result, such as a trajectory")
+        controls.charted.value = one_of(name, tuple(controls.charts), "view", "quantity")
 
     def move(self, values: Sequence[float], number: int = 0) -> None:
         """Set the sliders of a robot, in the order of the panel: rad, m."""
@@ -146,11 +153,12 @@ def show(
 ) -> Viewer:
     """Show robots and results in the browser and return the viewer. This requires the extra ``view``.
 
-    ``what`` consists of robots, which get sliders, and results (trajectories, motions, strides, identifications), which
-    are played. Several are shown together with one clock; ``names`` are their titles. The page is served on ``host``,
-    by default this machine only, and on ``port`` or the next free one. ``open`` opens it in the browser, or below the
-    cell in Jupyter. ``block`` waits until Ctrl-C; the default is True in scripts and False in interactive sessions.
-    ``play`` starts motions at once. ``swing`` moves the coordinates of robots within the limits of their drives.
+    ``what`` consists of robots, which get sliders, and results (trajectories, motions, strides, measured gaits,
+    identifications), which are played. Several are shown together with one clock; ``names`` are their titles. The page
+    is served on ``host``, by default this machine only, and on ``port`` or the next free one. ``open`` opens it in the
+    browser, or below the cell in Jupyter. ``block`` waits until Ctrl-C; the default is True in scripts and False in
+    interactive sessions. ``play`` starts motions at once. ``swing`` moves the coordinates of robots within the limits
+    of their drives.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.two_link(), duration=0.5)

@@ -270,7 +270,7 @@ def _module(robot: Robot) -> str:
         return export_js(functions, folder)[0].read_text(encoding="utf-8")
 
 
-ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
+ALLOWED = "robots, trajectories, motions, strides, measured gaits, identifications; or a list or dict {title: item}"
 MAX_TRAILS = 8  # trails that are drawn by default
 BOX_POSTURES = 24  # postures from which the size of the picture is computed
 GROUND_TOLERANCE = 0.015  # largest depth below the origin, in sizes, with the ground at the origin

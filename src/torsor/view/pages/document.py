@@ -74,12 +74,12 @@ def page(
     """Return a page that shows robots and motions in a browser; ``path`` writes it to a file.
 
     The page is one HTML file that needs no network and no server. ``what`` is a robot (with a slider per coordinate;
-    with closed loops, per active coordinate), a trajectory, a motion, a stride, an identification, a list of them, or
-    a dict with their titles. ``q`` (nq,) is the first posture of robots with sliders. ``trails`` names the links and
-    frames whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per second, at most
-    2000. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws rods in their
-    place. ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to show a
-    progress bar only in a terminal.
+    with closed loops, per active coordinate), a trajectory, a motion, a stride, a measured gait, an identification, a
+    list of them, or a dict with their titles. ``q`` (nq,) is the first posture of robots with sliders. ``trails`` names
+    the links and frames whose paths are drawn, by default the ends of the tree. Motions have ``rate`` samples per
+    second, at most 2000. The meshes of a robot are simplified to about ``triangles`` triangles; ``meshes=False`` draws
+    rods in their place. ``height`` (pixels) is the frame height in a notebook. ``progress`` is True, False, or None to
+    show a progress bar only in a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)

@@ -100,7 +100,7 @@ def unit(shape: str, around: int) -> Triangles:
 
 
 def level(scene: Scene, limit: int) -> tuple[int, int]:
-    """Return the numbers of circle corners of bodies, and of rods and joints, for at most ``limit`` triangles."""
+    """Return the number of corners per circle, for bodies and for rods and joints, with at most ``limit`` triangles."""
     for corners in CIRCLE_CORNERS:
         solids = ((solid, corners[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
         if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= limit:

@@ -1,0 +1,69 @@
+"""A measured gait in viewers: the scaled body, the measured ground forces and the markers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import torsor
+from torsor.human.measured import MeasuredGait, marker_paths, marker_set, measured_gait
+from torsor.human.recordings import GroundForces
+from torsor.simulation.timeline import timeline
+from torsor.view import page
+from torsor.view.scene import Scene
+
+PARTS = ("ASI", "PSI", "TH1", "KNE", "SH1", "ANK", "HEE", "TOE")
+FEET = np.array([[-0.09, 0.0, 0.05], [0.09, 0.0, 0.05]])
+LIFTED = 60  # frame from which the left foot carries nothing
+
+
+@pytest.fixture(scope="module")
+def gait() -> MeasuredGait:
+    """A synthetic recording of 80 kg that stands still; in the end its right foot carries all."""
+    body, t = torsor.library.human(1.80, 80.0), np.arange(100) / 100
+    markers = marker_set(body, [side + part for part in PARTS for side in "RL"])
+    forces = np.zeros((100, 2, 3))
+    forces[:, :, 1] = 80.0 * 9.81 / 2
+    forces[LIFTED:, :, 1] = 80.0 * 9.81, 0.0
+    zero = np.zeros_like(forces)
+    ground = GroundForces(("right", "left"), t, forces, zero + FEET, zero, axes="left up forward")
+    return measured_gait(marker_paths(body, markers, t, np.zeros((100, 55))), ground, mass=80.0, height=1.80)
+
+
+def test_measured_forces_are_drawn_where_they_were_measured(gait: MeasuredGait) -> None:
+    line = timeline(gait)
+    assert line.ground is not None and line.tau is not None
+    np.testing.assert_allclose(line.ground[10, :, :3], FEET, atol=1e-12)
+    np.testing.assert_allclose(line.ground[10, :, 4], 80.0 * 9.81 / 2)
+    assert np.isnan(line.ground[LIFTED + 1 :, 1, :3]).all()  # no arrow of the lifted foot
+    ankle = line.driven.index("right_ankle_flexion")
+    np.testing.assert_allclose(line.tau[:, ankle], 80.0 * gait.moment("right", "ankle_flexion"))
+    assert "ty" not in line.driven  # a residual is no joint moment
+
+
+def test_markers_are_drawn_where_the_fit_puts_them(gait: MeasuredGait) -> None:
+    line, motion = timeline(gait), gait.motion
+    scene = Scene.of(line.robot, things=line.things)
+    poses = scene.poses(line.q[50])
+    balls = [part for part in scene.shown if part.name.startswith("markers of")]
+    drawn = [poses[part.link + 1] @ solid.pose[:, 3] for part in balls for solid in part.solids]
+    wanted = marker_paths(motion.body, motion.markers, line.times, line.q).positions[50]
+    assert len(drawn) == len(wanted) == 16
+    for place in wanted:
+        assert min(np.linalg.norm(ball[:3] - place) for ball in drawn) < 1e-9
+
+
+def test_pages_and_files_show_a_measured_gait(gait: MeasuredGait, tmp_path: Path) -> None:
+    assert page(gait).title == f"{gait.source}: 80 kg"
+    gait.save(tmp_path / "gait.npz")
+    np.testing.assert_array_equal(torsor.load_result(tmp_path / "gait.npz").q, timeline(gait).q)
+
+
+def test_velocities_without_ground_forces_are_those_of_the_motion() -> None:
+    body, t = torsor.library.human(1.80, 80.0), np.arange(30) / 100
+    markers, q = marker_set(body, [side + part for part in PARTS for side in "RL"]), np.zeros((30, 55))
+    knee = body.coordinate_names.index("right_knee_flexion")
+    q[:, knee] = 0.4 + t  # 1 rad/s
+    line = timeline(measured_gait(marker_paths(body, markers, t, q), mass=80.0, height=1.80))
+    assert line.tau is None and line.ground is None
+    np.testing.assert_allclose(line.v[5:-5, knee], 1.0, atol=0.05)
