@@ -118,6 +118,12 @@ def test_an_infeasible_case_has_the_diagnosis_of_a_single_solve_and_leaves_the_o
     np.testing.assert_array_equal(good.x, same.x)
 
 
+def test_another_solver_is_used_for_each_case():
+    results = _reach().solve_many([{}, {"Torques.upper": 20.0}], solver="ipopt")
+    assert [result.solver for result in results] == ["ipopt", "ipopt"]
+    np.testing.assert_allclose(results[0].T, _reach().solve_many([{}])[0].T, rtol=1e-6)
+
+
 def test_equations_at_the_nodes_are_solved_one_by_one():
     (result,) = motion.PROBLEMS["elastic-arm"]().solve_many([{"torque": 35.0}])
     assert result.objective == pytest.approx(motion.PROBLEMS["elastic-arm"](torque=35.0).solve().T, rel=1e-5)

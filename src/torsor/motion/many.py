@@ -156,6 +156,7 @@ def _tell(bar: Bar, before: int, ended: int) -> None:
 def _group_of(problem: ProblemStatement, settings: SolveSettings, index: int) -> tuple[Any, ...]:
     """Return the key of the batch that solves a problem: a structure, or "alone"."""
     is_plain = not (settings.feasible_first or settings.tie_break or settings.refine or problem.relaxation_order)
+    is_plain = is_plain and settings.solver == BATCH_SOLVER and not np.isfinite(settings.seconds)
     costs: Sequence[Cost] = problem.costs
     is_smooth = all(cost.smoother() is cost and cost.scaled(1.0) is cost for cost in costs)
     structure = structure_of(problem.program) if is_plain and is_smooth else None
@@ -195,9 +196,8 @@ def _solve_group(
         if not outcome.is_solved:
             results.append(_alone(problem, settings))
             continue
-        own = replace(settings, solver=BATCH_SOLVER)
         solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, setup / len(problems))
-        state = SolveState(problem, own, start, outcome.x, None, began, solution)
+        state = SolveState(problem, settings, start, outcome.x, None, began, solution)
         if not is_convex:
             state = leave_saddle(state)
         if settings.refine is not False and any(phase.is_refinable for phase in problem.stages):

@@ -135,10 +135,11 @@ class MotionProblem(ProblemStatement):
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), or the name of a shared number. ``settings`` are those of ``solve``. Cases with the same structure,
-        such as other ends and bounds, are solved together by the condensed method, many times faster than one by one.
-        Problems with equations at the nodes, closed loops or kinked costs are solved one by one, as are cases that the
-        batch does not solve. An infeasible case has a result whose status names the conflict.
+        "phase"), or the name of a shared number. ``settings`` are those of ``solve``; the default solver is
+        "condensed". Cases with the same structure, such as other ends and bounds, are solved together, many times
+        faster than one by one. Problems with equations at the nodes, closed loops or kinked costs are solved one by
+        one, as are cases that the batch does not solve, and all cases with another solver, ``seconds``, ``refine``,
+        ``feasible_first`` or ``tie_break``. An infeasible case has a result whose status names the conflict.
 
         Example:
             >>> from torsor import motion
@@ -149,8 +150,8 @@ class MotionProblem(ProblemStatement):
             >>> round(stronger.T, 3), round(nearer.T, 3)
             (0.203, 0.2)
         """
-        solutions = solve_cases(self, cases, self._settings(settings))
-        return [MotionResult.of(replace(solution, settings=asdict(self._settings(settings)))) for solution in solutions]
+        own = self._settings({"solver": "condensed", **dict(self.settings), **settings})
+        return [MotionResult.of(replace(each, settings=asdict(own))) for each in solve_cases(self, cases, own)]
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
         """Return the settings of the problem, updated by those that are given and not None."""
