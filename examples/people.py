@@ -20,10 +20,10 @@ from torsor.motion import sweeps
 PEOPLE = {
     "boy, 6 years": Person.of_percentile(age=6),
     "girl, 12 years": Person.of_percentile(sex="female", age=12),
-    "woman, 5 %": Person.of_percentile(5, 5, "female"),
+    "woman, 5th percentile": Person.of_percentile(5, 5, "female"),
     "woman, 75 years": Person.of_percentile(sex="female", age=75),
-    "man, 50 %": Person.of_percentile(),
-    "man, 95 % tall": Person.of_percentile(stature=95),
+    "man, 50th percentile": Person.of_percentile(),
+    "tall man, 95th percentile": Person.of_percentile(stature=95),
 }
 SPACING = 0.75  # m between two people
 
@@ -37,10 +37,10 @@ def main(path: Path, cohort: int = 0) -> None:
         skeleton(axes, landmarks(body, np.zeros(body.nq)), "front", shift=SPACING * k, scale=0.8)
         knee = body.effort_limit[body.coordinate_names.index("right_knee_flexion")]
         print(
-            f"{name:16s} {person.height:.2f} m {person.mass:5.1f} kg  knee {knee:3.0f} N m  "
+            f"{name:25s} {person.height:.2f} m {person.mass:5.1f} kg  knee {knee:3.0f} N m  "
             f"walks up to {walking_limit(body):.1f} m/s"
         )
-        labels.append(f"{name}\n{person.height:.2f} m, {person.mass:.0f} kg")
+        labels.append("\n".join([*name.split(", "), f"{person.height:.2f} m, {person.mass:.0f} kg"]))
     axes.set_xticks(SPACING * np.arange(len(labels)), labels)
     axes.set(aspect="equal", ylabel="m", xlim=(-0.45, SPACING * len(labels) - 0.3))
     axes.grid(axis="y", alpha=0.25)

@@ -89,6 +89,17 @@ def test_motions_play_in_common_time_each_until_its_own_end(shown: Any) -> None:
     assert viewer.player.controls.time.value == pytest.approx(0.15)
 
 
+@pytest.mark.parametrize(("duration", "end"), [(0.0395016, 0.04), (0.07, 0.07)])
+def test_the_time_slider_ends_at_the_next_millisecond_which_is_the_end_of_the_motion(
+    shown: Any, duration: float, end: float
+) -> None:
+    arm = torsor.library.two_link().to(device="casadi")
+    viewer = shown(torsor.simulate(arm, [0.3, 0.0], duration=duration, step=duration / 10))
+    assert viewer.player.controls.time.max == end
+    viewer.seek(viewer.player.controls.time.max)
+    assert viewer.stage.clock.time == viewer.stage.clock.duration == pytest.approx(duration)
+
+
 def test_a_program_chooses_the_quantity_of_the_chart(shown: Any) -> None:
     arm = torsor.library.two_link().to(device="casadi")
     runs = [torsor.simulate(arm, [angle, 0.0], duration=0.1, step=0.01) for angle in (0.0, 0.3)]

@@ -80,7 +80,7 @@ def hull_of_points(points: Array, where: str) -> Hull:
 
 
 def radius_about_origin(shape: Shape, where: str) -> float:
-    """Return the radius (m) of the sphere about the origin of a shape that contains the shape; infinite for a plane."""
+    """Return the radius (m) of the smallest sphere about a shape's origin that contains the shape (plane: infinite)."""
     size = shape.size
     match shape.shape:
         case "plane":

@@ -43,7 +43,7 @@ DIVERGENCE_LIMIT = 1e3  # rad or m, in a diverging simulated window
 def output_error(
     start: Identified, t: ArrayLike, q: ArrayLike, tau: ArrayLike, *, window: int = 50, iterations: int = 20
 ) -> Identified:
-    """Return the estimate ``start`` refined by output error, from positions q (T, nv) and forces tau (T, nv).
+    """Return the estimate ``start`` refined by the output-error method, from positions q and forces tau (T, nv).
 
     ``t`` (T,) are equally spaced times in s, and ``window`` is the number of steps of each simulated window. Positions
     are unfiltered encoder positions. ``start``, from ``identify``, provides the robot and the initial values. If

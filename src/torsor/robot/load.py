@@ -186,7 +186,9 @@ def build(
     gravity: ArrayLike = EARTH,
     base: str = "fixed",
 ) -> Robot:
-    """Return a robot from links and joints created in Python, in any order. Links at fixed joints are merged.
+    """Return a robot from links and joints created in Python, in any order.
+
+    Links attached by fixed joints are merged into their parents.
 
     Example:
         >>> rod = torsor.Link("rod", mass=1.0, com=(0.5, 0, 0))

@@ -72,7 +72,7 @@ def sine_and_cosine(r: Number, low: Number) -> tuple[Pair, Pair]:
 
 
 def in_quarter(even: Number, odd: Number, quarter: Whole) -> Number:
-    """Return the first number in even quarter turns, the second in odd ones, with a minus sign in every second pair."""
+    """Return ``even`` in even quarter turns, else ``odd``, with the sign changed in quarters 2 and 3 (modulo 4)."""
     sign = (quarter & 2) << (8 * even.emitter.scalar.size - 2)
     return (where(quarter.is_odd(), odd, even).bits() ^ sign).as_bits()
 

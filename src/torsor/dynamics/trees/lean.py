@@ -27,7 +27,10 @@ from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_ps
 
 
 class SymbolicFrames(NamedTuple):
-    """Bodies whose pose is an input (no inertia is regrouped through it), or whose joint frame is (it is not moved)."""
+    """Bodies whose poses or joint frames are inputs.
+
+    No inertia is regrouped through bodies in ``poses``, and the joint frames of bodies in ``frames`` are not moved.
+    """
 
     poses: frozenset[int] = frozenset()
     frames: frozenset[int] = frozenset()

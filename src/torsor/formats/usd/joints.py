@@ -239,7 +239,7 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
 
 
 def unread_drives(scene: Scene, joint: UsdJoint) -> set[str]:
-    """Return the drives with attributes that are not those of a single axis with a drive schema."""
+    """Return the drives that have attributes but no drive schema, or that do not belong to a single free axis."""
     api, prefix = scene.pxr.UsdPhysics.DriveAPI, "drive:"
     result = {str(key).split(":")[1] for key in joint.prim.GetAuthoredPropertyNames() if key.startswith(prefix)}
     axes = [axis for axis in joint.free if not (axis in AXES[3:] and {*AXES[3:]} <= {*joint.free})]

@@ -471,7 +471,7 @@ class BoxGripped(Held):
     near: float = 0.005
 
     def rows(self, node: Node) -> Rows:
-        """Return the squared hand distance divided by the width, and the height difference of the hands."""
+        """Return the squared distance between the hands divided by the width, and their height difference."""
         right, left = self.hands(node)
         across, width = left - right, self.box.width
         rows = ca.vertcat(ca.sumsqr(across) / width, across[1])

@@ -156,7 +156,7 @@ class Segment(NamedTuple):
         return Segment(*cut)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
-        """Return q, v and a (T, n), as measured or differentiated with a cutoff (Hz)."""
+        """Return q, v and a (T, n), as measured, or filtered at ``cutoff`` (Hz) and differentiated."""
         if self.v is not None and self.a is not None:
             return self.q, self.v, self.a
         cutoff = number(cutoff, "log", "cutoff (Hz, up to half the sampling rate)", above=0.0, most=0.5 / self.step)

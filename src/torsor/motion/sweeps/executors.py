@@ -48,7 +48,7 @@ class Parcel(NamedTuple):
 
     @classmethod
     def of(cls, subject: Subject) -> "Parcel":
-        """Return a subject as bytes, with cloudpickle if it is installed, which also handles notebook functions."""
+        """Return a subject as bytes, with cloudpickle, if installed; it also handles functions defined in notebooks."""
         try:
             from cloudpickle import dumps
         except ImportError:

@@ -81,12 +81,13 @@ class NodeJacobian(NamedTuple):
 
 
 class NodeHessian(NamedTuple):
-    """Second derivatives of a node in the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
+    """Second derivatives of a node with respect to the variables of ``NodeJacobian``.
 
-    ``blocks`` (2, blocks) are the pairs of profiles i >= j with nonzero second derivatives. The kernel returns "blocks"
-    (orders of i x orders of j x blocks), "mixed" (orders x N x specials) with respect to a profile and a special,
-    and "corner" (specials x specials). Squares are included without the products of their first derivatives; these
-    derivatives are "squares" (orders x squares x N, then squares x specials).
+    The special variables ("specials") are T, unless given, and the numbers. ``blocks`` (2, blocks) are the pairs of
+    profiles i >= j with nonzero second derivatives. The kernel returns "blocks" (orders of i x orders of j x blocks),
+    "mixed" (orders x N x specials) with respect to a profile and a special, and "corner" (specials x specials). Squares
+    are included without the products of their first derivatives; these derivatives are "squares" (orders x squares x N,
+    then squares x specials).
     """
 
     blocks: Indices

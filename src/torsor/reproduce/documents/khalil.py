@@ -210,7 +210,7 @@ def _rotation(pose: Array) -> Array:
 
 
 class Moved(NamedTuple):
-    """The motion of a body: angular velocity and acceleration, and acceleration of its origin minus gravity."""
+    """The motion of a body: its angular velocity and acceleration, and the acceleration of its origin minus gravity."""
 
     w: Array
     wd: Array

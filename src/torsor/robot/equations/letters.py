@@ -102,7 +102,10 @@ class Parameters:
 
 
 def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str] | Mapping[str, Any]) -> Parameters:
-    """Return the parameters that are written as symbols: none, all nonzero ones, or those of paths, with names."""
+    """Return the parameters that are written as symbols.
+
+    They are none, all nonzero ones, or those at the given paths, optionally with given names.
+    """
     if symbols is False or symbols is None:
         return Parameters()
     if symbols is True:

@@ -119,7 +119,8 @@ class Controls:
         clock = self.stage.clock
         with self.gui.add_folder("Motion"):
             self.button = self.gui.add_button("Play")
-            self.time = self.gui.add_slider("time (s)", 0.0, clock.duration, clock.duration / TIME_STEPS, 0.0)
+            end = float(np.ceil(round(1000 * clock.duration, 6))) / 1000  # the clock stops at its duration
+            self.time = self.gui.add_slider("time (s)", 0.0, end, end / TIME_STEPS, 0.0)
             speed = self.gui.add_dropdown("speed", tuple(SPEEDS), initial_value="1x")
             loop = self.gui.add_checkbox("loop", clock.loop)
 

@@ -178,7 +178,7 @@ class Film:
 
     @cached_property
     def way(self) -> Array:
-        """The distance (T, 3) that the ground has moved under a walk in place; zero for other motions."""
+        """The displacement (T, 3) of the ground under a walk in place; zero for other motions."""
         return np.outer(self.motion.times - self.motion.times[0], self.speed)
 
     def within(self, time: float) -> float:

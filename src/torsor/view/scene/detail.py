@@ -114,7 +114,7 @@ def drawn(solid: Solid, around: int) -> Triangles:
 
 
 def detailed(shown: Shown, corners: tuple[int, int]) -> Triangles:
-    """Return a scene surface whose solids have the ``corners`` of circles that ``level`` returns."""
+    """Return a scene surface whose circles have ``corners`` corners, the numbers that ``level`` returns."""
     if not shown.solids:
         return shown.surface
     return joined([drawn(solid, corners[shown.kind == "bone"]) for solid in shown.solids])
