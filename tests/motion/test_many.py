@@ -131,7 +131,13 @@ def test_equations_at_the_nodes_are_solved_one_by_one():
 
 @pytest.mark.parametrize(
     ("case", "found"),
-    [({"End.r": 0.0}, "End.r"), ({"end": [0, 0]}, "end"), (3, "3"), ({"Torques.upper": np.nan}, "nan")],
+    [
+        ({"End.r": 0.0}, "End.r"),
+        ({"End.q": [1, -1], "Ends.q": 0.0}, "Ends.q"),
+        ({"end": [0, 0]}, "end"),
+        (3, "3"),
+        ({"Torques.upper": np.nan}, "nan"),
+    ],
 )
 def test_invalid_cases_are_rejected_before_any_is_solved(case, found):
     with pytest.raises(ModelError, match="case 1") as error:

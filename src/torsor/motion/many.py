@@ -14,7 +14,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, warn
+from torsor.base.checks import several
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.progress import Bar
 from torsor.motion.batched import BatchOutcome, solve_batch
 from torsor.motion.results.solution import BETWEEN, Solution, on_finer_grid
@@ -27,13 +28,12 @@ from torsor.motion.solve import (
     refine_points,
     solve,
 )
-from torsor.motion.statement import ProblemStatement
+from torsor.motion.statement import SHARED_PARTS, ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Outcome, Settings
 
 BATCH_SOLVER = "condensed"  # the method of the batch
-SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # parts of a problem with equal terms
 
 P = TypeVar("P", bound=ProblemStatement)
 
@@ -92,36 +92,27 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 def _with_data(problem: P, case: Mapping[str, Any]) -> P:
     """Return the problem with other values of "TERM.FIELD", "phase.FIELD" and shared numbers."""
-    changes: dict[str, Any] = {}
-    phases, costs, constraints = list(problem.stages), list(problem.costs), list(several_of(problem.constraints))
-    numbers, allowed = dict(problem.numbers), list[str]()
+    parts: dict[str, tuple[list[Any], str]] = {
+        "phases": (list(problem.stages), "phase"),
+        "objective": (list(problem.costs), ""),
+        "constraints": (list(several(problem.constraints)), ""),
+    }
+    changes, numbers = dict[str, Any](), dict(problem.numbers)
     for key, value in case.items():
-        title, _, name = str(key).rpartition(".")
-        lists = {"constraints": constraints, "objective": costs}
-        for kind, members in lists.items():
-            for k, term in enumerate(members):
-                own = [field.name for field in fields(term)]
-                allowed += [f"{term.title}.{field}" for field in own]
-                if term.title == title and name in own:
-                    members[k] = replace(term, **{name: value})
-                    changes[kind] = members
-        for k, phase in enumerate(phases):
-            own = [field.name for field in fields(phase)]
-            if title == (phase.name or "phase") and name in own:
-                phases[k] = replace(phase, **{name: value})
-                changes["phases"] = phases
-        if key in problem.held or key in problem.shared:
-            numbers[key] = Number(float(value), float(value), float(value))
-            changes["numbers"] = numbers
-        if not changes:
-            numbers_allowed = [*problem.held, *problem.shared]
-            raise ModelError(f"there is no {key!r}", value=key, allowed=", ".join([*allowed, *numbers_allowed]))
+        allowed, is_known = [*problem.held, *problem.shared], False
+        if key in allowed:
+            numbers[key], changes["numbers"], is_known = Number(*[float(value)] * 3), numbers, True
+        for kind, (members, default) in parts.items():
+            for k, member in enumerate(members):
+                title = (member.name or default) if default else member.title
+                names = {f"{title}.{field.name}": field.name for field in fields(member)}
+                allowed += names
+                if key in names:
+                    members[k] = replace(member, **{names[key]: value})
+                    changes[kind], is_known = members, True
+        if not is_known:
+            raise ModelError(f"there is no {key!r}", value=key, allowed=listing(allowed, like=str(key)))
     return replace(problem, **changes)
-
-
-def several_of(items: Any) -> Sequence[Any]:
-    """Return one item or several as a sequence."""
-    return items if isinstance(items, Sequence) else [items]
 
 
 def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: SolveSettings) -> list[Solution]:

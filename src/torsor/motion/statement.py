@@ -47,6 +47,9 @@ def check_number(number: Any, where: str) -> None:
         raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite value if lower == upper")
 
 
+SHARED_PARTS = ("model", "terms", "_all_shared", "node", "_kernels", "samplers")  # the same for equal terms
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ProblemStatement:
     """The data of a motion problem and its nonlinear program; ``MotionProblem`` adds the methods that solve it."""
@@ -315,6 +318,6 @@ class ProblemStatement:
     def with_phases(self, *phases: Phase) -> Self:
         """Return the problem with other phases, using the same compiled kernels."""
         other = replace(self, phases=phases)
-        for name in ("model", "terms", "_all_shared", "node", "_kernels", "samplers"):
+        for name in SHARED_PARTS:
             other.__dict__[name] = getattr(self, name)
         return other

@@ -12,9 +12,10 @@ bound, dw and p have the other sign.
 
 import casadi as ca
 
+from torsor.optimisation.standard import MIN_BOUND_DISTANCE
+
 FAR = 1e30  # distance of a bound that does not exist
 CORRECTORS = 4  # weights of the second-order products that are tried
-MIN_BOUND_DISTANCE = 1e-15  # smallest relative distance from a bound, against rounding
 
 
 class Bounded:
