@@ -212,7 +212,7 @@ def _variable_move() -> ca.Function:
 
 @cache
 def _compiled() -> Kernels:
-    return Kernels(Target(), lambda: source_hash("optimisation"))
+    return Kernels(Target(), lambda: source_hash("motion/batched.py", "optimisation/barrier.py"))
 
 
 def _kernel(make: Callable[[], ca.Function]) -> Any:

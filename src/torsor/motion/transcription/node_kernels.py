@@ -170,7 +170,9 @@ class NodeKernels:
         terms = ca.Function("terms", inputs, outputs).serialize()
         model = node.model.source
         free = () if isinstance(model, Robot) else model.paths
-        return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
+        return fingerprint(
+            node.robot, free, terms, self.orders, source_hash("motion/transcription", "optimisation/barrier.py")
+        )
 
     def kernel(
         self, name: str, more: Mapping[str, ca.SX], make: Callable[[], Made], at_node: bool = True
