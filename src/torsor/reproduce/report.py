@@ -333,12 +333,12 @@ def errata_page() -> str:
     lines = [
         "# Errata in the documents",
         "",
-        "This page is for readers of the five documents that Torsor implements. The available copies are text files "
-        "(four of them extracted), in which some dots, crosses, indices and columns are missing. "
+        "This page is for readers of the five documents that Torsor implements. The available copies are plain "
+        "text (extracted, in four cases), in which some dots, crosses, indices and columns are missing. "
         f"There are {len(ERRATA)} known errata:",
         *_table(("class", "meaning", "count"), counts),
         "",
-        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, and nothing can be evaluated. For every "
+        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, and there is nothing to evaluate. For every "
         f"other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
         f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The error of the printed form is relative "
         "to the largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form "
