@@ -6,6 +6,7 @@ the interior-point method of ``motion.batched`` in the form that it needs: sums 
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -15,6 +16,7 @@ from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
 from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
+from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
@@ -39,6 +41,41 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
     return layouts, batches, tuple(np.isfinite(side).tobytes() for side in bounds), program.factor
 
 
+class Assembly:
+    """The sparsity pattern of the condensed matrices, and the places of the derivatives of the nodes in them."""
+
+    def __init__(self, program: Program):
+        n, pattern = program.n, np.zeros((program.n, program.n), dtype=bool)
+        for batch in program.batches:
+            pattern.ravel()[batch.condensed_blocks.places.to] = True
+            pattern[batch.others] = pattern[:, batch.others] = True
+        self.systems = Systems(pattern)
+        self._scatters, self._columns = [], []
+        for batch in program.batches:
+            blocks = batch.condensed_blocks
+            row, column = np.divmod(blocks.places.to, n)
+            lower = row >= column
+            places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
+            shape = len(self.systems.rows), blocks.size
+            self._scatters.append(csr_array((np.ones(len(places[0])), places), shape=shape))
+            # of the columns of T and the numbers, the entries among these are added once
+            place = [
+                [place if j not in batch.others[:k] else -1 for j, place in enumerate(self.systems.places[other])]
+                for k, other in enumerate(batch.others)
+            ]
+            self._columns.append(np.array(place, dtype=int).reshape(-1, n))
+
+    def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
+        """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
+        total = np.zeros((len(parts[0]), len(self.systems.rows)))
+        for scatter, part, places, column in zip(self._scatters, parts, self._columns, columns, strict=True):
+            total += (scatter @ part.T).T
+            for k, to in enumerate(places):
+                used = to >= 0
+                total[:, to[used]] += column[:, k, used]
+        return total
+
+
 @dataclass(frozen=True, eq=False)
 class Cases:
     """The programs of B cases with the structure of ``program``.
@@ -49,6 +86,7 @@ class Cases:
     """
 
     program: Program
+    assembly: Assembly
     lower: Array
     upper: Array
     held: Array
@@ -71,6 +109,7 @@ class Cases:
             bounds.append(np.clip(np.array(sides, dtype=float), -FAR, FAR))
         return cls(
             first,
+            Assembly(first),
             np.stack([program.lower for program in programs]),
             np.stack([program.upper for program in programs]),
             held=np.array(held, dtype=float).reshape(len(programs), -1),
@@ -86,7 +125,7 @@ class Cases:
         def part(value: Any) -> Any:
             return tuple(array[cases] for array in value) if isinstance(value, tuple) else value[cases]
 
-        return Cases(self.program, *(part(getattr(self, field.name)) for field in fields(self)[1:]))
+        return Cases(self.program, self.assembly, *(part(getattr(self, field.name)) for field in fields(self)[2:]))
 
     def on(self, program: Program) -> "Cases | None":
         """Return the same cases at the nodes of another program with the same variables; None if terms have data."""
@@ -236,13 +275,6 @@ class Nodes:
             wide = np.moveaxis(own, 1, 3).reshape(B, K, -1)
         return {"changes": wide, "specials": dx[:, :, self.batch.others].reshape(B, 1, -1)}
 
-    @cached_property
-    def scatter(self) -> csr_array:
-        """The matrix (n n, size) that adds parts of block sums to the entries of a condensed matrix."""
-        blocks, n = self.batch.condensed_blocks, self._cases.n
-        places = blocks.places
-        return csr_array((np.ones(len(places.to)), (places.to, places.taken)), shape=(n * n, blocks.size))
-
     def pulled(self, results: dict[str, Array], k: int) -> Array:
         """Return k derivatives (B, k, n), summed over the nodes."""
         chain, N, values = self.batch.chain, len(self._layout.splines), results["pulled"]
@@ -290,20 +322,18 @@ class CasesPoint(RowPoint):
     def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
         self._cases, self._rows = cases, rows
         B, n, factor = len(x), cases.n, cases.program.factor
-        self.matrix, total, totals = np.zeros((B, n, n)), np.zeros((B, 4, n)), list[Array]()
+        total, totals = np.zeros((B, 4, n)), list[Array]()
         self._results = list[dict[str, Array]]()
+        parts, columns = list[Array](), list[Array]()
         for nodes, first, last in cases.parts:
             result = nodes.point(x, nodes.rows(rows, slice(first, last)), factor * weight, curvature)
             total += result["pulled"][:, :4]
-            self.matrix += (nodes.scatter @ result["parts"].T).T.reshape(B, n, n)
-            if others := nodes.batch.others:
-                columns = result["pulled"][:, 4:]
-                self.matrix[:, others] += columns
-                columns[:, :, others] = 0.0  # the corner is already added
-                self.matrix[:, :, others] += columns.swapaxes(1, 2)
+            parts.append(result["parts"])
+            columns.append(result["pulled"][:, 4:])
             if nodes.batch.m:
                 totals.append(result["totals"])
                 self._results.append({"jacobian": result["jacobian"], "off": result["off"]})
+        self.entries = cases.assembly.entries(parts, columns)
         self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
         all_ = np.concatenate(totals, axis=1)  # all nodes
         products, z, u, slope = all_[..., :4].sum(axis=1).T
@@ -311,9 +341,21 @@ class CasesPoint(RowPoint):
         self.totals = RowTotals(products, z, u, slope, off, dual, most, all_[..., 7].min(axis=1))
 
     @property
+    def systems(self) -> Systems:
+        """The systems of the condensed matrices."""
+        return self._cases.assembly.systems
+
+    def take(self, at: Indices) -> "CasesPoint":
+        """Return the rows of some cases, for corrections of their steps."""
+        other = copy(self)
+        other._cases, other._rows = self._cases.take(at), Rows(*(values[at] for values in self._rows))
+        other._results = [{name: values[at] for name, values in own.items()} for own in self._results]
+        return other
+
+    @property
     def off(self) -> Array:
         """The residuals (B, m) of h - s = 0."""
-        B = len(self.gradient)
+        B = len(self._rows.w)
         return np.concatenate([result["off"].reshape(B, -1) for result in self._results], axis=1)
 
     def _each(self) -> Any:
