@@ -131,9 +131,10 @@ class MotionProblem(ProblemStatement):
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
         "phase"), or the name of a shared number. ``settings`` are those of ``solve``; the default solver is
         "condensed". Cases with the same structure, such as other ends and bounds, are solved together, many times
-        faster than one by one. Problems with equations at the nodes, closed loops or kinked costs are solved one by
-        one, as are cases that the batch does not solve, and all cases with another solver, ``seconds``, ``refine``,
-        ``feasible_first`` or ``tie_break``. An infeasible case has a result whose status names the conflict.
+        faster than one by one. Problems with several connected phases, periodic motions, closed loops or kinked costs
+        are solved one by one, as are cases that the batch does not solve, and all cases with another solver,
+        ``seconds``, ``refine``, ``feasible_first`` or ``tie_break``. An infeasible case has a result whose status names
+        the conflict.
 
         Example:
             >>> from torsor import motion
