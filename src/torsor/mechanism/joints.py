@@ -104,7 +104,7 @@ class JointKind:
         return u_rate
 
     def chart_carry(self, u: Vector, v: Vector) -> Vector:
-        """Return the velocities at chart(q, u) with constant u if q moves with the velocities v."""
+        """Return the velocities at chart(q, u) for constant u, if q moves with the velocities v."""
         return v
 
     def invisible(self, P: Array) -> Array:

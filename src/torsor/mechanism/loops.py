@@ -147,7 +147,7 @@ class Wheel(Part):
         return ca.vertcat(p[2] - centre, ca.SX(self.count - 1, 1))
 
     def slips(self, R: ca.SX) -> ca.SX:
-        """Return the matrix (count x 6) from the twist of the frame, at its origin in ground axes, to slips."""
+        """Return the matrix (count x 6) from the frame's twist, at its origin in ground axes, to slip velocities."""
         across, along, w = _disc(R) if self.is_disc else (_UP, _UP, _UP)
         rows = [_UP, *_KINDS[self.kind][2](across, along, self.roller)]
         return ca.vertcat(*(ca.horzcat(cross(-self.radius * w, d).T, d.T) for d in rows))
@@ -339,7 +339,7 @@ class Coupling(Part):
 
     @property
     def is_linear(self) -> bool:
-        """Whether no power of a coordinate is above 1."""
+        """Whether all coordinates appear with power 1 only."""
         return all(isinstance(c, float) for c in self.coefficients.values())
 
     @property

@@ -53,7 +53,7 @@ def pose_of(element: Any, owner: str) -> tuple[Array, str]:
     if kind == "euler_rpy":
         R = from_rpy([radians(angle) for angle in values[3:]] if FLAGS[degrees] else values[3:])
     elif not values[3:].any():
-        raise ModelError("the quaternion is zero", where=where, allowed="any other")
+        raise ModelError("the quaternion is zero", where=where, allowed="a nonzero quaternion")
     else:
         R = from_quaternion(values[3:])
     return make_pose(R, values[:3]), relative_to
