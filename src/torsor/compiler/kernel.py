@@ -286,7 +286,7 @@ def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None
         message, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
         raise ModelError(message, argument="out", where=where, allowed=allowed)
     if array.shape != shape:
-        raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, the shape of the result")
+        raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, like the result")
     if not np.can_cast(dtype, array.dtype, "same_kind"):
         message = f"has the type {array.dtype}, to which {dtype} cannot be cast"
         raise ModelError(message, argument="out", where=where, allowed=dtype)

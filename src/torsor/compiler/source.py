@@ -63,7 +63,7 @@ def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> 
             raise ModelError(f"the functions contain {function!r}", value=function, allowed="CasADi functions")
         title = function.name() if key is None else key
         if not isinstance(title, str):
-            raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="use a string as its name")
+            raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="use a string")
         if title in result:
             fix = "pass a mapping from names of your choice to the functions"
             raise ModelError(f"two functions are named {title!r}", value=title, allowed="each name once", fix=fix)

@@ -208,7 +208,7 @@ def computed_torque(
     With e = q_d - q, tau = ID(q, v, a_d + kd e' + kp e), so that e'' + kd e' + kp e = 0 (Luh, Walker and Paul 1980).
     ``reference`` is a motion, samples, a function of time or constants (see ``control.reference``). ``kp`` (1/s^2) and
     ``kd`` (1/s) are one number or one per coordinate. Alternatively, ``bandwidth`` w (rad/s) and
-    ``damping`` d give kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
+    ``damping`` d determine kp = w^2, kd = 2 d w. Friction, springs and rotors of the model are cancelled too.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -1,7 +1,7 @@
 """Denavit-Hartenberg tables: standard, and modified with Khalil and Kleinfinger's six parameters.
 
-Closed loops are written as in Khalil 2010, section 2.2: one joint of each loop is cut, and a frame is placed there on
-each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
+Closed loops are described as in Khalil 2010, section 2.2: one joint of each loop is cut, and a frame is placed there
+on each of its two links. The row of the cut joint is the first of these frames; ``closes`` is the row of the second.
 """
 
 import reprlib
@@ -203,7 +203,7 @@ def read_dh(
     strict: bool = True,
     base: str = "fixed",
 ) -> Mechanism:
-    """Return the serial mechanism of a standard Denavit-Hartenberg table; its last row may close a loop."""
+    """Return the serial mechanism that a standard Denavit-Hartenberg table describes; the last row may close a loop."""
     links = rows(links, name, "links", "a list of torsor.DHLink")
     table = _Table(name, links, strict)
     for index, row in enumerate(links):

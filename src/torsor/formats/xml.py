@@ -1,4 +1,4 @@
-"""XML: safe parsing without document types and entities; elements of numbers that read back exactly."""
+"""XML: safe parsing without document types and entities; elements with numbers that read back exactly."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -34,7 +34,7 @@ class Element(ET.Element):
 
 
 def where_is(element: Any, owner: str = "") -> str:
-    """Return file, line and owner of an element, for messages."""
+    """Return the file, line and owner of an element, for messages."""
     return f"{element.source}: line {element.line}" + (f": {owner}" if owner else "")
 
 
@@ -62,7 +62,7 @@ def numbers_in(text: str, count: int, description: str, where: str, most: float 
 
 
 def floats_in(text: str, count: int, most: float = MAX_NUMBER) -> list[float] | None:
-    """Return ``count`` numbers in a text, at most ``most`` in size, or None if it does not have them."""
+    """Return ``count`` numbers in a text, at most ``most`` in magnitude, or None if the text is different."""
     if "_" in text or not text.isascii():  # as in ``number_in``
         return None
     try:
@@ -81,7 +81,8 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
     """Return the root element of an XML file; raise ModelError with the file and the line if it cannot be parsed.
 
     Other readers of robot files accept some text that is not XML: blanks before the declaration, zeros at the end,
-    comments with ``--`` or with bytes of another encoding. Unless ``strict``, it is read as they do, with a warning.
+    comments with ``--`` or with bytes of another encoding. Unless ``strict``, such text is also accepted here, with a
+    warning.
     """
     content = read_limited(path)
     try:

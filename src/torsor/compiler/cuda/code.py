@@ -61,7 +61,7 @@ def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | 
 def write_angles(
     e: CudaEmitter, values: Sequence[str], store: Callable[[int, str], None] | None = None
 ) -> list[tuple[str, str]]:
-    """Write the sines and cosines of angles and return their names; ``store`` writes them to slots 0, 1, ... instead."""
+    """Write the sines and cosines of angles and return their names; ``store`` puts them in slots 0, 1, ... instead."""
 
     def put(k: int, pair: tuple[str, str]) -> tuple[str, str]:
         if store is not None:

@@ -160,7 +160,7 @@ _MAX_PARTS = 24  # parts
 
 
 class Part(NamedTuple):
-    """A part of a program that computes some results; the others are None. ``zeros`` are results that it sets to zero."""
+    """A part of a program that computes some results; the others are None. ``zeros`` are results set to zero."""
 
     program: Program
     zeros: tuple[tuple[int, int], ...]

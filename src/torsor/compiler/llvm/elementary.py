@@ -424,7 +424,7 @@ def _arcs(x: Number) -> tuple[Mask, Number, Number]:
 
 
 def asin(x: Number) -> Number:
-    """Return the inverse sine: a polynomial up to 1/2, and pi/2 - 2 asin(sqrt((1 - x) / 2)) beyond."""
+    """Return the inverse sine y: a polynomial up to 1/2; beyond, pi/2 - 2 y(sqrt((1 - x) / 2))."""
     outside, sine, rest = _arcs(x)
     half_pi, less = COEFFICIENTS["HALF_PI"][x.dtype]
     total, error = quick_two_sum(half_pi, sine * -2.0)

@@ -48,11 +48,11 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """``function`` gives H, g, A, lower, upper and h: the program of x, and the forces h (nv) at zero acceleration.
+    """``function`` returns H, g, A, lower, upper and h: the program in x, and the forces h (nv) at zero acceleration.
 
     The first rows of A are the equations; ``equations`` is their number. The rows of the ``driven`` coordinates follow:
     the drive forces are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and
-    upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
+    upper are bounds of the first variables, the others are bounds of A x. ``kinds`` are 5 for equations and 0 for
     inequalities. ``groups`` maps names to their entries, ``forces`` each contact to its variables. ``levels`` are the
     numbers of task rows per priority. If there are several priorities, the function has two more results: J and b,
     these rows in order of priority, times the square roots of the weights.

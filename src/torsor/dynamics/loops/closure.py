@@ -5,8 +5,8 @@ The kind of loop determines which of its entries are zero (``mechanism.loops``).
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q) (``mechanism.wheels``):
-their rows of A and drift are as above, and their rows of phi are 0.
+Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q)
+(``mechanism.loops.Wheel``): their rows of A and drift are as above, and their rows of phi are 0.
 
 Khalil 2010, section 2.2, eqs. 3-5; here with the fewest possible equations for each kind of cut joint.
 """

@@ -18,7 +18,7 @@ from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
 
 def numbers_of(element: Any, count: int, owner: str, most: float = MAX_NUMBER) -> Array:
-    """Return the numbers (count,) in the text of an element, at most ``most`` in size."""
+    """Return the numbers (count,) in the text of an element, at most ``most`` in magnitude."""
     text = (element.text or "").strip()
     return numbers_in(text, count, f"<{element.tag}> is {text[:80]!r}", where_is(element, owner), most)
 
@@ -73,8 +73,9 @@ _ROUNDING = 1e-15  # for products of rotations: smaller entries are 0
 class SdfFrame:
     """A frame: its ``pose`` in the frame that ``relative_to`` names in ``scope``, or in ``default``.
 
-    ``kind`` is world, model, link, joint or frame; ``name`` is the full one. ``attached_to`` names the frame with which
-    it moves, if it is not a link. ``placement`` is the frame inside a model to which the pose of the model refers.
+    ``kind`` is world, model, link, joint or frame; ``name`` is its full name. ``attached_to`` names the frame with
+    which it moves, if it is not a link. ``placement`` is the frame inside a model to which the pose of the model
+    refers.
     """
 
     kind: str
@@ -226,7 +227,7 @@ _EARTH = np.array([0.0, 0.0, -9.81])
 
 
 class Part(NamedTuple):
-    """A link, joint or frame of a model: its element, its frame, the scope of its names and the finder of its file."""
+    """A link, joint or frame of a model: its element, its frame, the scope of its names and the finder of its files."""
 
     element: Any
     frame: SdfFrame
@@ -256,10 +257,10 @@ class Model:
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
-    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning about the others.
+    """Return the parts of the ``wanted`` model, or of the first one that is not static, and warn about the others.
 
-    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is read without the parts and joints around it, at its
-    place in the world.
+    ``wanted`` may be a nested model, ``a/b`` or ``a::b``. It is then read without the surrounding parts and joints,
+    at its place in the world.
     """
     version = _version(root)
     candidates: list[tuple[Any, Any]] = [(None, entry) for entry in root if entry.tag in ("model", "include")]
