@@ -11,7 +11,7 @@ constant load the solutions are exponentials, which are used here, so steps may 
 sustained for -ln(1 - R (1 - L) / (F L)) / R seconds, and without limit if L <= R / (F + R).
 
 The rates are those of Frey-Law, Looft and Heitsman (2012), table 1, as quoted in the MyoSuite documentation, with
-r = 15. They were fitted to isometric loads. There are no rates for hips, which use the general ones. The loads are
+r = 15. They were fitted to isometric loads. There are no rates for the hips, which use the general rates. The loads are
 net joint torques from inverse dynamics, in which co-contraction cancels, so real people fatigue sooner.
 """
 
@@ -57,7 +57,7 @@ class Fatigue:
 
     @classmethod
     def of(cls, name: str) -> "Fatigue":
-        """Return the model of a coordinate by name, with the rates of its joint or, by default, the general ones."""
+        """Return the model of a coordinate by name, with the rates of its joint, or general rates if there are none."""
         return next((cls(*rates) for part, rates in RATES.items() if part in name), cls())
 
     def after(self, load: ArrayLike, dt: float, capacity: float = 1.0) -> Array:

@@ -41,7 +41,7 @@ class Given(NamedTuple):
 def given_references(references: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
     """Return the references for ``Stride.likeness(references=...)``; None selects all built-in references.
 
-    Recordings are cut into strides of a ``side``. ``stride_of`` makes a stride from a saved motion.
+    Recordings are cut into strides of a ``side``. ``stride_of`` creates a stride from a saved motion.
     """
     if references is None:
         return Given(list(REFERENCES.values()), [])

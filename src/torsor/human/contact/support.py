@@ -1,4 +1,4 @@
-"""The support of a motion: the stances of the foot points, and how feet and rails carry the body.
+"""The support of a motion: the stances of the feet, and how feet and rails carry the body.
 
 x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
 """
@@ -135,7 +135,7 @@ class Carried(NamedTuple):
 
     @property
     def leans(self) -> Array:
-        """Inclination (x, z) of the right and left foot forces, relative to that of their sum (K, 4).
+        """Inclination (x, z) of the right and left foot forces, relative to the inclination of their sum (K, 4).
 
         It is divided by the vertical force, and is zero for an unloaded foot.
         """
@@ -285,7 +285,7 @@ NO_SIDE = (0.0, 0.0, 1.0)  # an edge with every point on its inner side
 def support_points(body: Robot, support: Support, s: float) -> Array:
     """Return the sole points (P, 2), x and z (m), in contact at a time s.
 
-    A heel, ball or toe in contact gives two points, one at each edge of the sole.
+    A heel, ball or toe in contact contributes two points, one at each edge of the sole.
     """
     half, points = Foot.of(body).half, list[tuple[float, float]]()
     for stance in support.stances:

@@ -1,7 +1,7 @@
 """Contact forces in hip, knee and ankle, estimated with equivalent muscles.
 
-Net joint reactions are those of a body without muscles. Muscle tension across a joint additionally presses its bones
-together. At each instant the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
+Net joint reactions are the reactions of a body without muscles. Muscle tension across a joint additionally presses its
+bones together. At each instant the forces F of the muscle groups (``GROUPS``) are computed by static optimisation,
 
     minimise  sum (F_i / F_max,i)^2      subject to  R F = M,  0 <= F <= F_max
 

@@ -9,8 +9,8 @@ with one moment arm per direction balance its moment and compress the disc:
 where F is the force of the upper body on the disc, n the disc normal and t the forward direction in the disc plane. The
 upper surface of the sacrum is inclined forward by 40 degrees in standing (sacral slope) and rotates with the pelvis.
 Muscles act along n and add nothing to the shear. Intra-abdominal pressure, whose effect is disputed, and
-co-contraction, which adds compression, are not modelled. The values are those of Chaffin and Andersson's model with r_e
-= 0.05 m, on which the NIOSH limits (1981) are based.
+co-contraction, which adds compression, are not modelled. The values agree with Chaffin and Andersson's model with r_e =
+0.05 m, on which the NIOSH limits (1981) are based.
 """
 
 from dataclasses import dataclass

@@ -90,7 +90,7 @@ class Stage(NamedTuple):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether SNOPT accepts the bounds as equations in Barman 2020; the norm of the variables is taken as size."""
+        """Whether SNOPT as used in Barman 2020, with a tolerance relative to |x|, accepts the bounds as equations."""
         return max(self.slack, self.slip) <= TOLERANCE * float(np.linalg.norm(self.outcome.x))
 
 
@@ -118,8 +118,8 @@ class PrintedWalk(HumanProblem):
     def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
         """Yield the searches with velocity bounds wider than those of the problem, from wide to narrow.
 
-        Each search starts from the previous motion, the first one from the initial guess. The last one is the first
-        that finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` limits the total time.
+        Each search starts from the previous motion, the first one from the initial guess. The series ends with the
+        first search that finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` limits the total time.
         """
         (slack, slip), x, end = self.bands, self.guess(), perf_counter() + seconds
         for wide in (width for width in SLIPS if width > slip):

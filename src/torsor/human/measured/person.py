@@ -182,9 +182,9 @@ START_TOLERANCE = 1e-4  # tolerance of the initial postures of the calibration
 class Person:
     """A measured person: the ``body`` (``library.human``) and the ``markers`` on it.
 
-    ``factors`` {segment: factor} are lengths relative to those of the tables for the height. ``residuals`` {marker: m}
-    are the RMS marker distances over the frames used. ``moved`` {marker: m} is how far calibration moved a landmark on
-    its link from its position in the tables. With ``standing``, a standing trial
+    ``factors`` {segment: factor} are lengths relative to the tables for the height. ``residuals`` {marker: m}
+    are the RMS marker distances over the frames used. ``moved`` {marker: m} is the distance by which calibration moved
+    a landmark on its link from its position in the tables. With ``standing``, a standing trial
     defines the zero of the angles.
     """
 

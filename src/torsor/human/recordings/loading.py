@@ -28,7 +28,7 @@ def load(
 
     The suffix selects the format: .trc (markers), .mot and .sto (tables; columns of ground forces are recognised by
     name), .c3d (markers, force plates, events; extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes``
-    ("forward up right") replace those of the file or the assumed ones. ``columns`` {column: name} and ``rate`` (Hz) are
+    ("forward up right") replace the stated or assumed unit and axes. ``columns`` {column: name} and ``rate`` (Hz) are
     for .csv files. Unless ``check`` is False, ``inspect`` looks for likely errors, which are issued as warnings.
 
     Example:

@@ -33,7 +33,7 @@ def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[str, ...]
             k += 1
         unique.append(f"{name}_{k}")
         note = f"two {what}s are named {name!r}; the later one is now {unique[-1]!r}"
-        warn(note, where=path.name, fix="rename it in the file if it is a different one")
+        warn(note, where=path.name, fix="rename it in the file if it is different")
     return tuple(unique)
 
 
@@ -272,7 +272,7 @@ class GroundForces(TimedData):
     It contains ``forces`` (K, P, 3) in N at the centres of pressure ``centers`` (K, P, 3) in m, and free ``moments``
     (K, P, 3) about these centres, in N m, at K ``times`` (s). The centre of pressure of an unloaded plate is arbitrary;
     ``without_unloaded`` removes it. ``corners`` (P, 4, 3) are the plate corners, in m, if the file contains them.
-    ``rate`` (Hz), ``axes`` and ``source`` are as in ``Markers``.
+    For ``rate`` (Hz), ``axes`` and ``source`` see ``Markers``.
 
     Example:
         >>> zero = np.zeros((1, 1, 3))
@@ -318,7 +318,7 @@ class GroundForces(TimedData):
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
     def without_unloaded(self, threshold: float = LOAD_THRESHOLD) -> "GroundForces":
-        """Return forces and moments as 0, and centres of pressure as NaN, for loads up to ``threshold`` N.
+        """Return forces with 0, and centres of pressure with NaN, where the load is at most ``threshold`` (N).
 
         Example:
             >>> zero = np.zeros((1, 1, 3))

@@ -268,7 +268,7 @@ RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
     """Return the markers in a .trc file, in m.
 
-    ``unit`` ("m", "cm" or "mm") replaces the unit in the file. The file does not state its ``axes``; those of OpenSim
+    ``unit`` ("m", "cm" or "mm") replaces the unit in the file. The file does not state its ``axes``; OpenSim's axes
     are assumed. A marker is missing (NaN) if its fields are empty, NaN, 9999999, or all three exactly 0. If counts in
     the header contradict the table, the table is used, with a warning.
     """

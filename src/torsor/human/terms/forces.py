@@ -232,7 +232,7 @@ class Unbalance(Grounded, Cost):
 class JointReactions(Grounded, Cost):
     """The integral of the squared forces in leg joints ("hip", "knee", "ankle"), divided by body weight (s).
 
-    For free steps it is per metre (s/m). Forces are those between the links, excluding muscle forces.
+    For free steps it is per metre (s/m). Forces act between the links and exclude muscle forces.
     """
 
     joints: tuple[str, ...] = tuple(REACTIONS)

@@ -155,7 +155,7 @@ class Habits:
         return cls(None, None, None, None, None, 0.0, 0.0)
 
     def range(self, name: str) -> tuple[float, float] | None:
-        """Return the range of a coordinate (degrees or m): that of the longest key that is a suffix of its name."""
+        """Return the range of a coordinate (degrees or m), under the longest key that is a suffix of its name."""
         bounds = _of_ending(name, self.ranges or {})
         return None if bounds is None else (float(bounds[0]), float(bounds[1]))
 

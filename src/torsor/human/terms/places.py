@@ -102,7 +102,7 @@ class Stands(Constraint):
     """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
 
     Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free. Positions are
-    bounded only along those axes that are also in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
+    bounded only along axes that are also in ``axes``; "y" bounds only heights. A bound of 0 is an equation.
     """
 
     body: Robot
@@ -177,8 +177,8 @@ def contacts(
 ) -> list[Constraint]:
     """Return the constraints for all stances, and for heels, balls and toes that otherwise stay above the ground.
 
-    Points are fixed only along ``axes``, and their positions are bounded along those in ``placed``. Free points are at
-    most ``below`` (m) below the ground, by default ``slack``. ``floor`` is {side: ground height (m)}, 0 by default.
+    Points are fixed only along ``axes``, and their positions are bounded along the axes in ``placed``. Free points are
+    at most ``below`` (m) below the ground, by default ``slack``. ``floor`` is {side: ground height (m)}, 0 by default.
     Names start with the ``prefix``.
     """
     constraints, counts = list[Constraint](), Counter[str]()
@@ -210,8 +210,8 @@ class ClearsEdge(Constraint):
     """The foot on a ``side`` stays clear of a tread and its ``edge`` by at least ``clear`` (m), seen from the side.
 
     Exactly at an edge the clearance is smaller by ``EDGE_ROUNDING`` / 2, so a foot with the clearance of free steps
-    never penetrates one. Each point of the sole is beyond the riser or above the tread: the larger of the two distances
-    counts, with a smooth maximum. An edge between the ends of a part of the sole is below that part.
+    never penetrates an edge. Each point of the sole is beyond the riser or above the tread: the larger of the two
+    distances counts, with a smooth maximum. An edge between the ends of a part of the sole is below that part.
     """
 
     body: Robot
