@@ -150,7 +150,7 @@ def asked_of(
     where: str,
     undriven: Sequence[str] = (),
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return the friction models that ``friction`` names for each drive, and the drives with automatic selection.
+    """Return the friction models requested by ``friction`` for each drive, and the drives with automatic selection.
 
     The first ``joints`` of the drives are coordinates, the others motors that drive several joints. Floating-base
     coordinates are ``undriven`` and get no models, unless they are named.

@@ -36,7 +36,7 @@ class Measurements:
     Samples may have any order and come from several motions. ``weights`` (N, nv) weight the forces of a coordinate
     relative to each other. The default is 1; 0 excludes a force, for example of a saturated drive. ``times`` (N,) are
     used for filters, instruments and figures. ``notes`` document how ``load`` processed a log. ``temperature`` (N,) or
-    (N, nv) is that of the drives, for temperature-dependent friction. ``external`` (N, L, 6) are known environment
+    (N, nv) is the drive temperature, for temperature-dependent friction. ``external`` (N, L, 6) are known environment
     wrenches on the links, as in ``inverse_dynamics``. Leading axes are flattened into samples. Use ``Measurements.of``
     if the forces of some coordinates were not measured.
 
@@ -122,7 +122,7 @@ class Measurements:
         ``external`` are wrenches (N, L, 6) as in ``inverse_dynamics``, or {link or frame: (N, 6)}: moment (N m) and
         force (N) at its origin, in its axes. ``measured`` names the coordinates whose forces ``tau`` (N, nv) contains;
         other values are ignored and may be NaN. The six coordinates of a floating base have no drive: their forces are
-        zero, are always known, and may be omitted from tau (N, nv - 6). Without tau, only these are known, which
+        zero, are always known, and may be omitted from tau (N, nv - 6). Without tau, only these forces are known, which
         suffices for all inertial parameters of the links (Ayusawa, Venture and Nakamura 2014). Leading axes of all
         arrays, such as runs, are flattened into samples.
 
@@ -173,15 +173,15 @@ class Measurements:
         """Return the samples of one or several laboratory logs with the same columns.
 
         ``columns`` maps q and tau (or current), and the time, to column headers or numbers. It may also be a ``LogMap``
-        or its path, which defines units, gears, delays and more. Without it, the headers are those of Torsor: 'time',
-        'q NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
-        replace those of the map.
+        or its path, which defines units, gears, delays and more. Without it, Torsor's headers are expected: 'time', 'q
+        NAME', 'tau NAME', with units in brackets. ``units``, ``delimiter``, ``rate`` (Hz) and ``cutoff`` (Hz)
+        replace the settings of the map.
 
         Missing v and a are computed from the positions by ``differentiate``, or a from v if v is logged. The default
         cutoff is chosen from the spectrum and by the model. Unequal steps are resampled, and gaps separate segments
         that are differentiated separately. ``notes`` document the processing. Missing numbers, decreasing times and
         rows of another length raise ModelError with the line. Joints that never move and forces that never change cause
-        warnings. For a robot with loops or a parallel robot, the columns are those of the drives.
+        warnings. For a robot with loops or a parallel robot, the columns belong to the drives.
 
         Example:
             >>> import tempfile
