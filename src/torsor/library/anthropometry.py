@@ -40,7 +40,7 @@ JENSEN: Mapping[str, tuple[float, float, float]] = {
 
 
 def growth_factor(segment: str, age: float | None) -> float:
-    """Return the ratio of a segment's mass fraction at an age (years) to that of adults; 1 from age 18 (or None)."""
+    """Return the ratio of a segment's mass fraction at an age (years) to the adult one; 1 from age 18, or for None."""
     if age is None:
         return 1.0
     row = JENSEN[segment if segment in JENSEN else "trunk"]

@@ -1,4 +1,4 @@
-"""Prescribed motion: coordinates that follow given functions of time; the dynamics determines the others.
+"""Prescribed motion: some coordinates follow given functions of time; the dynamics determines the others.
 
 This is the dynamics of a robot with a moving base whose joint motion is known (Khalil 2010, section 7.2): base motion
 and joint forces are computed.
@@ -35,7 +35,7 @@ Law = Callable[[float, Array, Array], Array]
 class Source(NamedTuple):
     """The forces of a controller, or the wrenches of the environment: at most one of array, call and function.
 
-    ``added`` is a function of (t, q, v) whose forces also act: those of contact or of stops. ``limit`` (nv,) are
+    ``added`` is a function of (t, q, v) whose forces also act: contact or stop forces. ``limit`` (nv,) are
     the maximum forces of the controller's drives. With a ``window``, the function has a fourth input: the
     result of ``window(start, end)`` for the time of a step. ``parameters`` are numbers of hard contact that are inputs
     of the step, so that one kernel serves all of them.

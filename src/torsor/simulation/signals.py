@@ -51,8 +51,8 @@ class Signal:
     def joined(cls, times: Array, left: list[Array], right: list[Array] | None = None) -> "Signal":
         """Return the signal with values and rates ``left`` ((T, n) each) at ``times`` (T,), right of each sample.
 
-        ``right`` are those at the end of each interval (T - 1, n). By default, the signal and its rates are
-        continuous.
+        ``right`` are the values and rates at the end of each interval (T - 1, n). By default, the signal and its rates
+        are continuous.
         """
         ends = [each[1:] for each in left] if right is None else right
         first, last = np.stack([each[:-1] for each in left], axis=-2), np.stack(ends, axis=-2)
@@ -61,7 +61,7 @@ class Signal:
     @classmethod
     @np.errstate(all="ignore")
     def through(cls, times: Array, q: Array) -> "Signal":
-        """Return the cubic spline through q (T, n); its end slopes are those of cubics through four points."""
+        """Return the cubic spline through q (T, n); its end slopes are taken from cubics through four points."""
         # A quintic with the values, slopes and accelerations of a cubic at both ends equals that cubic.
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
@@ -93,7 +93,7 @@ class Signal:
     def window(self, start: Any, end: Any) -> Array:
         """Return the polynomials (..., 1 + powers, n) from ``start`` (...) to ``end`` (...).
 
-        The first row is the time from which they count; the others are coefficients. If no break lies between, the
+        The first row is their start time; the others are coefficients. If no break lies between, the
         polynomials are the signal itself. Otherwise they have its values and rates at both ends.
         """
         start, end = np.broadcast_arrays(np.asarray(start, dtype=float), np.asarray(end, dtype=float))
@@ -178,7 +178,7 @@ def check_duration(times: Array, duration: float, where: str) -> None:
 def warn_of_lost_samples(times: Array, step: float, where: str) -> None:
     """Warn if samples lie closer together than the step (s), which is linear between its ends.
 
-    A single short interval is a jump of the signal, so that the longer one of two neighbours counts.
+    A single short interval is a jump of the signal, so only the longer of two neighbouring intervals counts.
     """
     gaps = np.diff(times)
     spacing = np.maximum(gaps[1:], gaps[:-1]).min(initial=np.inf)
@@ -198,7 +198,7 @@ def motion_signal(given: tuple[Any, ...], count: int, where: str) -> Signal:
 
 
 def warn_of_rates(times: Array, rows: list[Array], where: str) -> None:
-    """Warn if v (T, n) is not the derivative of q, or a not that of v: units may differ, or the motions."""
+    """Warn if v (T, n) is not the derivative of q, or a is not the derivative of v: units or motions may differ."""
     h = np.diff(times)[:, None]
     for k, (name, rate) in enumerate(pairwise("qva")):
         changes, means = np.diff(rows[k], axis=0) / h, (rows[k + 1][1:] + rows[k + 1][:-1]) / 2

@@ -46,7 +46,7 @@ def simulate(
     """Return the motion from a state: q' = v (on the group), v' = M(q)^-1 (tau - C v - g - friction + J^T external).
 
     ``q0`` is (..., nq) and ``v0`` (..., nv); leading axes are rollouts and broadcast. By default, the motion starts at
-    rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral one. Times are in s.
+    rest in the posture "default", which MJCF and OpenSim files define, or else in the neutral posture. Times are in s.
     Quaternions may have any nonzero length.
 
     ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
@@ -74,7 +74,7 @@ def simulate(
     ``prescribed`` maps coordinate names, or tuples of names that share one motion, to motions: a number (constant
     position), samples (times, q) for a cubic spline, samples (times, q, v, a), a ``casadi.Function`` t -> q (v and a
     are its derivatives) or t -> (q, v, a), or a Python function t -> (q, v, a). The motion of the other coordinates is
-    computed, such as that of the base of a robot that swims or flies (Khalil 2010, section 7.2). ``tau`` contains the
+    computed, such as the base motion of a robot that swims or flies (Khalil 2010, section 7.2). ``tau`` contains the
     forces that the prescribed motion requires. Entries of q0, v0 and controller forces for prescribed coordinates are
     ignored. With loops, the other coordinates start with the velocities nearest to v0 that keep the loops closed. The
     methods "implicit" and "sdirk" do not support prescribed motion.
