@@ -122,7 +122,7 @@ def impulses(
     h: ca.SX,
     rounds: int,
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the impulses of a step, impulses that cancel the velocities ``given`` of touching points, and the residual.
+    """Return the impulses of a step, impulses that cancel the velocities ``given`` of touching points, and a residual.
 
     Impulses are (3 K x 1), the residual is in m/s, and the length of the step is h. ``free`` (3 K x 1) are the
     velocities of the points without impulses, normal and two tangents each. The distance at the end of the step is

@@ -50,7 +50,7 @@ class WeightFit(Result):
     ``explained`` the fraction of the variance over time that the prediction explains. ``x_by_weights`` (n, k) and
     ``data_by_weights`` (R, k) are the exact derivatives of variables and distances with respect to the weights,
     ``residuals`` (R,) the distances, and ``history`` (steps, 1 + k) the sum of their squares and the weights after each
-    step. ``flat`` and ``weak`` are as in ``WeightSensitivities``.
+    step. For ``flat`` and ``weak`` see ``WeightSensitivities``.
     """
 
     motion: MotionResult

@@ -58,7 +58,7 @@ def _linear_algebra() -> ThreadpoolController:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """Return a context with one linear-algebra thread, because on small matrices several would wait for each other."""
+    """Return a context with one linear-algebra thread, because several threads are slower for small matrices."""
     return _linear_algebra().limit(limits=1)  # type: ignore[no-any-return]
 
 
@@ -99,7 +99,7 @@ class Closer:
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
     def close(self, q: Array, move: Array, until: float | Array = NEWTON_TOLERANCE) -> tuple[Array, Array, Array]:
-        """Return closed positions (batch, nq) near those after the step ``move``, with their errors and sides."""
+        """Return closed positions (batch, nq) near the state after the step ``move``, with their errors and sides."""
         now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
         for _ in range(MAX_ITERATIONS):
             late = ~(now.open <= until)  # also true for NaN

@@ -1,8 +1,8 @@
-"""Collision avoidance in inverse kinematics: rows max(0, aim - distance) next to those of targets, in every step.
+"""Collision avoidance in inverse kinematics: rows max(0, aim - distance) in addition to the target rows, in every step.
 
-The squares of these rows are minimised like those of the targets. They are all zero if the clearance is kept with a
-small margin. Distances and their gradients come from ``torsor.geometry``, so shapes may be of any kind. If no posture
-meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
+The squares of these rows are minimised like the squares of the target rows. They are all zero if the clearance is kept
+with a small margin. Distances and their gradients are computed by ``torsor.geometry``, so shapes may be of any kind. If
+no posture meets the targets, the rows get a large weight: the posture then misses the targets and keeps the clearance.
 """
 
 from dataclasses import dataclass
