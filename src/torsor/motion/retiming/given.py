@@ -21,7 +21,7 @@ MIN_RELATIVE_DISTANCE = 1e-6  # smallest distance of spline points relative to t
 
 
 class Given(NamedTuple):
-    """Paths, grouped by number of pieces, whether they were given as a batch, and the offset of their s."""
+    """Paths grouped by number of pieces, whether they were given as a batch, and the offset of their s."""
 
     paths: list[JointPath]
     batch: bool

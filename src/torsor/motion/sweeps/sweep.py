@@ -107,7 +107,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
             yield _Job(case)
         elif digest != case.digest:
             message, fix = (
-                f"case {case.number} has other values in the file",
+                f"case {case.number} has different values in the file",
                 "pass the same cases, or choose another file",
             )
             raise ModelError(message, where="resume", fix=fix)
