@@ -59,7 +59,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     listed = "; ".join(f"{name}: {what}" for name, (what, _) in _TARGETS.items())
     text = f"c, cpp, js, ros2 or fmi (default: c). {listed[0].upper()}{listed[1:]}"
     parser.add_argument("--to", choices=_TARGETS, default="c", metavar="TARGET", help=text)
-    details = " (default: inverse dynamics). For fmi, they are outputs besides q, v and a, such as pose:LINK"
+    details = " (default: inverse dynamics). For fmi, these are outputs in addition to q, v and a, such as pose:LINK"
     add_option(parser, "--names", details, nargs="+")
     add_option(parser, "--dtype", " (default: float64)", choices=DTYPES)
     text = "name of the files and the library. The default is torsor_kernels, or ROBOT_dynamics for ros2"

@@ -1,4 +1,4 @@
-"""The console, and output files: paths are checked before a long computation, and printed after writing."""
+"""The console and output files; paths are checked before a long computation and printed after writing."""
 
 import csv
 import secrets
@@ -29,7 +29,7 @@ NAMES = 14  # characters for the names of rows in tables that are wider than the
 
 
 class PlainConsole(Console):
-    """A console that shows control characters as escapes, so that a name in a file cannot command the terminal."""
+    """A console that shows control characters as escapes, so that a name in a file cannot control the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text as Rich shows it, with control characters escaped."""

@@ -156,7 +156,7 @@ def with_more_points(result: Solution, iterations: int, solve_again: SolveAgain)
 
 
 def with_points_of(problem: ProblemStatement, result: Solution) -> ProblemStatement:
-    """Return a problem with the control points that refinement added to a similar problem, as a better starting point."""
+    """Return a problem with the control points that refinement added to a similar problem, as a better start."""
     before = result.problem.stages
     if not np.isfinite(result.distance) or len(before) != len(problem.stages):
         return problem

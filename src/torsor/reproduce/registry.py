@@ -87,7 +87,7 @@ UNUSUAL = {
 
 
 def basis_of(item: Item) -> Basis:
-    """Return what an item compares.
+    """Return the kind of comparison that an item makes.
 
     Example:
         >>> basis_of(find(["khalil/inverse"])[0]).value
