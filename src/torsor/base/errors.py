@@ -233,7 +233,7 @@ def warn(what: str = "", **fields: Any) -> None:
 
 @contextmanager
 def gathered_warnings() -> Iterator[None]:
-    """Issue the warnings of the block at its end; those of one kind become one warning that names all places.
+    """Issue the warnings of the block at its end; warnings of one kind become one, which names all places.
 
     Warnings are of one kind if they differ only in names and numbers.
 

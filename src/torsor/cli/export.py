@@ -23,7 +23,7 @@ FLAGS = {"version": "fmi-version", "binary": "no-binary"}
 
 
 def add_fmi_options(parser: ArgumentParser) -> None:
-    """Declare the FMU options; those that are not given are None."""
+    """Declare the FMU options; missing options are None."""
     group = parser.add_argument_group("functional mock-up units (--to fmi FILE.fmu)")
     text = "version of the FMI standard (default: 3)"
     group.add_argument("--fmi-version", dest="version", type=int, choices=(2, 3), help=text)

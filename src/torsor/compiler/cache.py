@@ -248,7 +248,7 @@ def load(key: str) -> list[bytes] | None:
 def compiling(key: str) -> Iterator[bool]:
     """Hold the lock for compiling the kernel with a key; wait while another process holds it.
 
-    Yields whether it had to wait, because the kernel may be stored by then. If the cache is not writable, no process
+    Yields whether it had to wait, because the kernel may be stored by then. If the cache is read-only, no process
     waits.
     """
     folder = location()

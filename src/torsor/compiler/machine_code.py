@@ -62,7 +62,7 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 
 
 def used_inputs(inputs: Sequence[Shape]) -> list[int]:
-    """Return the indices of the inputs that the machine code takes: those that are not empty."""
+    """Return the indices of the nonempty inputs, which the machine code takes."""
     return [k for k, shape in enumerate(inputs) if math.prod(shape)]
 
 

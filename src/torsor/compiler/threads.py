@@ -92,7 +92,7 @@ def available_cores() -> int:
 
 
 def _quota(folder: str = "/sys/fs/cgroup") -> int:
-    """Return the number of cores whose time the control group of this process may use, rounded up."""
+    """Return the number of cores that the control group of this process may use, rounded up."""
     root = Path(folder)
     try:
         if (root / "cpu.max").is_file():

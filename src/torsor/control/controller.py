@@ -52,7 +52,7 @@ class Reference:
     """Desired values over time: ``function`` is a ``casadi.Function`` t -> values.
 
     The reference of a sampled motion has a ``signal``. Its function is (t, window) -> values, where ``window(t)``
-    returns the polynomials of the interval that contains t. Controllers that use it are therefore compiled once for all
+    returns the polynomials of the interval that contains t. Controllers with it are therefore compiled once for all
     motions.
     """
 

@@ -34,15 +34,14 @@ def _takes(parameter: str) -> "cached_property[bool]":
 class Algorithm:
     """An algorithm: its ``rule``, a function of a tree and symbols, and its results.
 
-    - ``output``: the shape of the result for one state, with the names of ``size`` for axes that depend on the
+    - ``output``: the shape of the result for one state, with names (see ``size``) for axes that depend on the
       mechanism.
     - ``results``: names of several results, all of that shape.
     - ``lean``: the result depends only on the coordinates, so the tree may be simplified.
     - ``lean_afloat``: like ``lean``, but only if the base floats, because all inertia then remains in the tree.
     - ``shared``: the rule computes nothing twice, so no search for common subexpressions is needed.
     - ``multipliers``: the loops are closed by Lagrange multipliers.
-    - ``instead``: methods that return the result of the closed mechanism; this one applies to the tree with cut
-      loops.
+    - ``instead``: methods that return the result of the closed mechanism; this one applies to the tree with cut loops.
     """
 
     rule: Callable[..., Any]

@@ -17,9 +17,8 @@ To add a format ``abc``:
    ``Joint``, ``Frame`` and ``Loop`` objects in SI units and radians, and end with ``mechanism.build``, which validates
    the tree, sorts the joints and merges fixed ones. Parse XML only with ``xml.parse_xml``, which rejects entities.
 2. Errors. Raise ``ModelError`` with the file and line or element (``where``), what is wrong, what is allowed and the
-   fix. Pass ``source=`` to the parts, so that their own errors also name the file. Use ``errors.warn`` for
-   properties in the file that a mechanism cannot represent. Limit the size of the file, and never evaluate text from
-   it.
+   fix. Pass ``source=`` to the parts, so that their own errors also name the file. Use ``errors.warn`` for properties
+   in the file that a mechanism cannot represent. Limit the size of the file, and never evaluate text from it.
 3. Writer. Write ``abc/writing.py`` with ``write_abc(mechanism, path)``. Write the file with ``writing.write_file``,
    convert joint types with ``joint_decomposition.decomposed_joints``, and collect forces and limits that the format
    cannot express in ``writing.Omissions``, which issues one warning. Raise ``ModelError`` for a structure that the

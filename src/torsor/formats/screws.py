@@ -29,8 +29,7 @@ def read_screws(
 
     G_i is in the frame of link i, which may be anywhere on the link. Screw axes are in the space frame at the home
     position, or in the link frame with ``frame="body"``. An axis (omega, v) has |omega| = 1, or omega = 0 and |v| = 1.
-    ``parents`` are the indices of the parent links, -1 for the base; by default the parent of each link is the previous
-    one.
+    ``parents`` are the indices of the parent links, -1 for the base; by default each link's parent is the previous one.
     """
     item = "a list with one array per link"
     home, screws = rows(home, name, "home", item), rows(screws, name, "screws", item)

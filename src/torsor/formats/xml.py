@@ -81,8 +81,7 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
     """Return the root element of an XML file; raise ModelError with the file and the line if it cannot be parsed.
 
     Other readers of robot files accept some text that is not XML: blanks before the declaration, zeros at the end,
-    comments with ``--`` or with bytes of another encoding. Unless ``strict``, such text is also accepted here, with a
-    warning.
+    comments with ``--`` or with bytes of another encoding. Unless ``strict``, it is accepted with a warning.
     """
     content = read_limited(path)
     try:
@@ -189,7 +188,7 @@ def numbers(values: Any) -> str:
 
 
 def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
-    """Add an element; attributes are text or numbers, and those that are None are not written."""
+    """Add an element; attributes are text or numbers, and None is not written."""
     element = ET.SubElement(parent, tag)
     for key, value in attributes.items():
         if value is not None:

@@ -64,8 +64,7 @@ class Closing:
     def positions(self, drives: Array, times: Array | None = None) -> Array:
         """Return the positions (N, nq) of all joints from drive positions (N, n) at ``times`` (N,), if known.
 
-        Raises UnclosedError at a sample whose loops cannot be closed or where the drives do not determine the other
-        joints.
+        Raises UnclosedError at a sample whose loops cannot be closed or whose drives do not determine the other joints.
         """
         keys = [row.tobytes() for row in np.ascontiguousarray(drives, dtype=float)]
         if any(key not in self._found for key in keys):

@@ -258,11 +258,11 @@ class Measurements:
     ) -> Measurements:
         """Return samples from positions q (N, n) and forces tau (N, n) at equally spaced times t (N,), in s.
 
-        Velocities and accelerations come from ``differentiate``, a zero-phase filter with a ``cutoff`` in Hz of about
-        five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of the
-        ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, so that
-        friction discontinuities stay in place; their noise averages out. If positions contain quaternions, as for a
-        floating base, pass the ``robot``. Its v and a are in its own axes.
+        Velocities and accelerations are computed by ``differentiate``, a zero-phase filter with a ``cutoff`` in Hz of
+        about five to ten times the highest frequency of the motion. ``trim`` removes the samples within 1 / cutoff of
+        the ends, where the derivatives are inaccurate, unless the motion is ``periodic``. Forces are not filtered, so
+        that friction discontinuities stay in place; their noise averages out. If positions contain quaternions, as for
+        a floating base, pass the ``robot``. Its v and a are in its own axes.
 
         Example:
             >>> t = np.arange(1000) * 2e-3

@@ -43,8 +43,7 @@ def random_tree(
 
     ``branching`` is the probability that the parent of a link is not the preceding link. Inertias are computed from
     random point masses, so they are physically consistent. ``extras`` adds friction, rotor inertia, mimic joints, joint
-    axes off the link origins, springs, and rigid and elastic motors on any link. A tree with n >= len(types) contains
-    all types.
+    axes off the link origins, springs, and rigid and elastic motors on any link. If n >= len(types), all types occur.
 
     Example:
         >>> robot = random_tree(9, seed=1)

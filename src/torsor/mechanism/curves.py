@@ -88,7 +88,7 @@ def broken_line(x: Array, y: Array) -> Curve:
 def cubic_spline(x: Array, y: Array) -> Curve:
     """Return the cubic spline through points, like OpenSim's SimmSpline; it is straight beyond its ends.
 
-    Its third derivatives at the ends are those of the cubics through the first and the last four points (Forsythe,
+    Its third derivatives at the ends are taken from the cubics through the first and the last four points (Forsythe,
     Malcolm and Moler 1977).
     """
     n, step = len(x), np.diff(x)

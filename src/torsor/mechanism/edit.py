@@ -233,8 +233,8 @@ def with_motor(
       the spin axis.
     - ``moments``: inertia of the motor at rest about its centre of mass: two moments normal to the spin axis and one
       about it, or 3 x 3 in the axes of ``place``. The default is a disc with the rotor's inertia.
-    - ``carrier``: the link (or a frame on it, or the base) that carries the motor; the default is the parent link of
-      the joint.
+    - ``carrier``: the link (or a frame on it, or the base) that carries the motor; by default the parent link of the
+      joint.
     - ``axis``: the spin axis in the carrier's axes; the default is the axis of the joint.
     - ``stiffness`` (a number or a function, as in ``with_spring``): makes the joint elastic. The motor gets its own
       coordinate "joint/motor", its angle theta after the gear, and pulls the joint with K(x) x + D x', where x = theta
@@ -343,9 +343,8 @@ _LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", 
 def with_joint_type(robot: M, name: str, type: str) -> M:
     """Return a copy with a joint of another type, at the same place and with the same axis.
 
-    Limits, friction and rotor inertia then have other units and are dropped; a warning names them. They are kept when a
-    joint changes between revolute and continuous. If the new joint has several coordinates, they are named ``name/wx``
-    and so on.
+    Limits, friction and rotor inertia have other units then and are dropped with a warning, except between revolute and
+    continuous joints. If the new joint has several coordinates, they are named ``name/wx`` and so on.
 
     Example:
         >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
@@ -398,8 +397,7 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:
     """Return a copy with a named configuration q (nq,), which appears in ``robot.postures`` and in TOML and MJCF files.
 
-    Positions are stored by name. After an edit, a posture keeps the positions that still exist, and new positions
-    are neutral.
+    Positions are stored by name. After an edit, a posture keeps its remaining positions, and new positions are neutral.
 
     Example:
         >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])

@@ -1,6 +1,6 @@
 """Flexible links: the shape of a link is a function of a few coordinates eta, the coordinates of a "flexible" joint.
 
-The joint leads from the clamped end of the link to its tip. Its data define the motion of the tip with eta, and the
+The joint connects the clamped end of the link to its tip. Its data define the motion of the tip with eta, and the
 stiffness, which determines the elastic energy of a shape. ``Modes`` are assumed modes (floating frame of reference): a
 point at r moves to
 
@@ -441,8 +441,7 @@ class RodSection(Flexible):
     """The part of a rod from ``start`` to ``end`` (m): the joint between two sections.
 
     ``counts`` are the numbers of coordinates: bending along y, along z, torsion, stretch. ``rest`` (6,) is the strain
-    at rest, and ``stiffness`` (4,) has one value per strain (N m^2, stretch N); ``damping`` (s) multiplies the
-    stiffness.
+    at rest, and ``stiffness`` (4,) has one value per strain (N m^2, stretch N); ``damping`` (s) multiplies it.
 
     Example:
         >>> part = RodSection(0.0, 0.5, 1.0, (1, 0, 0, 0), np.array([0, 0, 0, 1.0, 0, 0]), np.ones(4))

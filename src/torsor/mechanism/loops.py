@@ -306,7 +306,7 @@ class Loop(Part):
 class Coupling(Part):
     """A gear, belt, cam or lock: a sum of polynomials of coordinates equals ``offset``.
 
-    A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors, those of q, q^2, q^3, q^4.
+    A coefficient is a number, the factor of its coordinate q, or a list of up to 4 factors of q, q^2, q^3 and q^4.
 
     Example:
         >>> Coupling("belt", {"joint1": 1.0, "joint3": -2.0}).coefficients["joint3"]
@@ -376,7 +376,7 @@ Closure = CutJoint | Coupling
 
 
 def renamed(loop: Closure, name: Callable[[str], str]) -> Closure:
-    """Return a loop closure with all names, including those of frames and coordinates, mapped by ``name``."""
+    """Return a loop closure with all names, including frame and coordinate names, mapped by ``name``."""
     if isinstance(loop, Coupling):
         return replace(loop, name=name(loop.name), coefficients={name(k): c for k, c in loop.coefficients.items()})
     if isinstance(loop, Wheel):

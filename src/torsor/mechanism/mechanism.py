@@ -291,7 +291,7 @@ class Mechanism(Part):
 
     @cached_property
     def elastic(self) -> tuple[Joint, ...]:
-        """Elastic joints. The coordinates of their motors come after those of all joints, in this order."""
+        """Elastic joints. The motor coordinates follow the coordinates of all joints, in this order."""
         return tuple(joint for joint in self.joints if joint.is_elastic)
 
     @cached_property

@@ -307,7 +307,7 @@ class Joint(Part):
     The limits ``lower`` and ``upper`` have one number per position. ``velocity_limit``, ``effort_limit``, the friction
     ``coulomb`` and ``viscous`` and the ``rotor_inertia`` (Ia, reflected to the joint) have one per velocity. A single
     number is used for all. ``smooth`` (rad/s or m/s), if not 0, replaces sign(v) in Coulomb friction with tanh(v /
-    smooth). A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``: a text that
+    smooth). A joint with one degree of freedom may have a ``spring``, a ``motor`` and a ``friction_model``: text that
     defines additional friction (N m or N) as a function of its velocity v, such as "0.4 * sign(v) * exp(-(v /
     0.1)**2)".
 

@@ -82,7 +82,7 @@ class NamedProblem:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units of arguments and figures by name, for those that have a unit."""
+        """Units of arguments and figures by name, if they have a unit."""
         return {argument.name: argument.unit for argument in self.arguments if argument.unit} | dict(self.figures)
 
 

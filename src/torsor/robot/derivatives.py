@@ -347,9 +347,8 @@ class Derivatives(Accessor):
 
         ``tangents`` are the directions of the inputs, None for zero. The tangent of q is (..., nv), along
         ``integrate``, or (..., nq) if ``components=True``. Methods with several results return tuples. With
-        ``external=True``, external wrenches are the last inputs; for other ``options`` see ``function``. ``out``
-        holds arrays for the values, then for the derivatives. Forward mode takes about three times the operations of
-        the method.
+        ``external=True``, external wrenches are the last inputs; for other ``options`` see ``function``. ``out`` holds
+        arrays for the values, then for the derivatives. Forward mode costs about three times as much as the method.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -166,7 +166,7 @@ def from_screws(
     G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any result of
     ``torsor.spatial.spatial_inertia``. Axes (omega, v) are in the space frame at home, or in the link frame with
     ``frame="body"``. |omega| = 1, or omega = 0 and |v| = 1 for a prismatic joint; omega . v is the pitch of a helical
-    joint. ``parents`` defines a tree; by default each link is attached to the previous one. For ``base="floating"`` see
+    joint. ``parents`` defines a tree; by default each link follows the previous one. For ``base="floating"`` see
     ``from_dh``.
 
     Example:

@@ -37,7 +37,7 @@ class Parametric(Generic[R]):
     ``names`` are the names of the parameters, ``values`` (k,) their values in the original robot. Every algorithm of a
     robot is a method, in the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
     ``derivatives.inverse_dynamics(q, v, a, p)``. ``external``, ``external_rate``, ``fixed_in``, ``points``, ``share``,
-    ``coordinates``, ``higher`` and ``out`` have the same meaning as in the robot's methods; options are those of
+    ``coordinates``, ``higher`` and ``out`` have the same meaning as in the robot's methods, and options as in
     ``Robot.function``.
 
     Example:

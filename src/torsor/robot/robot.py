@@ -475,8 +475,7 @@ class Robot(Mechanism):
     def jacobian(self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None) -> Array:
         """Return the Jacobian J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
-        For ``axes`` ("local", "aligned", "world") and ``point`` (..., 3) see ``velocity``: J v is the twist that it
-        returns.
+        For ``axes`` ("local", "aligned", "world") and ``point`` (..., 3) see ``velocity``, which returns J v.
 
         Example:
             >>> robot = torsor.library.two_link()

@@ -123,7 +123,7 @@ class Rollout(Result):
 
     @classmethod
     def load(cls, path: str | Path, robot: Robot | None = None) -> "Rollout":
-        """Return the rollout of a .npz file, for the given robot or the one that the file contains."""
+        """Return the rollout in a .npz file, for the given robot or the robot that the file contains."""
         with reading_archive(Path(path), cls.kind) as found:
             own = archived_robot(found) if robot is None else robot
             times, q, v = (found.arrays[name] for name in ("times", "q", "v"))

@@ -93,8 +93,8 @@ class Signal:
     def window(self, start: Any, end: Any) -> Array:
         """Return the polynomials (..., 1 + powers, n) from ``start`` (...) to ``end`` (...).
 
-        The first row is their start time; the others are coefficients. If no break lies between, the
-        polynomials are the signal itself. Otherwise they have its values and rates at both ends.
+        The first row is their start time; the others are coefficients. If there is no break in between,
+        the polynomials are the signal itself. Otherwise they have its values and rates at both ends.
         """
         start, end = np.broadcast_arrays(np.asarray(start, dtype=float), np.asarray(end, dtype=float))
         first = np.searchsorted(self._edges, start, side="right")
@@ -176,7 +176,7 @@ def check_duration(times: Array, duration: float, where: str) -> None:
 
 
 def warn_of_lost_samples(times: Array, step: float, where: str) -> None:
-    """Warn if samples lie closer together than the step (s), which is linear between its ends.
+    """Warn if samples are closer together than the step (s), in which the signal is linear.
 
     A single short interval is a jump of the signal, so only the longer of two neighbouring intervals counts.
     """

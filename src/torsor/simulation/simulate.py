@@ -51,7 +51,7 @@ def simulate(
 
     ``controller`` returns the generalised forces (..., nv), in N m and N. It is one of the following:
 
-    - a constant array, whose leading axes are those of the initial state;
+    - a constant array with the leading axes of the initial state;
     - samples (times, tau), with tau (T, nv), which are interpolated linearly;
     - a Python function ``controller(t, q, v)`` of the arrays of all rollouts. Fixed-step methods call it once per step
       and hold its force; "adaptive" calls it at every evaluation;
@@ -93,12 +93,12 @@ def simulate(
       rollout.
 
     Samples are recorded every ``record`` seconds, and at the end; steps are shortened so that they end there. With a
-    control period, the nearest step is recorded, with a warning. By default, every step is recorded, or as many as fit
-    in 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose sign changes from
-    one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and ``direction``, as in
-    SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long time and stderr is a
-    terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises a ``SimulationError``
-    whose ``trajectory`` contains the samples so far.
+    control period, the nearest step is recorded, with a warning. By default, every step is recorded, or every k-th step
+    to limit memory to 1 GiB ("adaptive": every ``step`` seconds). ``events`` are functions ``event(t, q, v)`` whose
+    sign changes from one step to the next are located to 1e-10 s; they may have the attributes ``terminal`` and
+    ``direction``, as in SciPy. ``progress`` shows a progress bar; by default, it appears if the simulation takes a long
+    time and stderr is a terminal. Ctrl-C ends the simulation and returns the samples so far. A diverging motion raises
+    a ``SimulationError`` whose ``trajectory`` contains the samples so far.
 
     Example:
         >>> arm = torsor.library.two_link()

@@ -137,11 +137,10 @@ class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
-    the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` tells, for tau
-    and for external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done",
-    "event" (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for
-    each event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects
-    rollouts.
+    the controller. ``external`` (..., T, L, 6) are the environment wrenches, or None. ``held`` tells, for tau and for
+    external, whether the value of a sample is held until the next one (zero-order hold). ``status`` is "done", "event"
+    (a terminal event ended it), "interrupted" (Ctrl-C) or "failed". ``events`` contains one ``Crossings`` for each
+    event. ``settings`` contains the method, step, tolerances and controller. ``len`` is T; an index selects rollouts.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)

@@ -68,8 +68,7 @@ class Prediction:
 
     ``problem`` builds the motion problem from the given options by name, and ``report`` is called with the result and
     the same options. ``saves`` are the suffixes of ``--output`` in addition to .npz and .csv. ``search`` replaces
-    ``problem.solve()`` and ``report`` if options require a different search. ``defaults`` are the default values of the
-    options.
+    ``problem.solve()`` and ``report`` if options require a different search. ``defaults`` are the option defaults.
     """
 
     name: str

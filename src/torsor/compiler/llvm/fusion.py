@@ -1,8 +1,7 @@
 """Operations in the fastest form for processors: products are fused with sums, and one division replaces several.
 
 Which product belongs to which sum is decided here instead of in LLVM. The same products are then fused on every
-processor that supports it, with or without LLVM's optimisation, and the register plan includes the cost of each
-instruction.
+processor that supports it, with or without LLVM's optimisation, and the register plan includes instruction costs.
 
 A division takes at least as long as ten products, and on a GPU it needs a branch. A number that divides several others
 is therefore inverted once; CasADi itself would write x (1 / d) as x / d. The quotient is then within 1.5 units in the

@@ -134,8 +134,7 @@ class Samples:
     Sample k is stored in row k % capacity of each array and again ``capacity`` rows later, so that the rows of a window
     are one view without copies. ``near`` contains the coefficients at a sample, in the middle of the next interval and
     at the next sample. ``inner`` contains the coefficients at the checked points of the interval, each with the x at
-    which a velocity reaches its bound. ``fastest`` is the largest x in the interval, and its loads are multiplied by
-    ``tight``.
+    which a velocity reaches its bound. ``fastest`` is the largest x in the interval, and ``tight`` scales its loads.
     """
 
     def __init__(

@@ -8,8 +8,7 @@ the contact Jacobians J_c,
                 J_c a = -J_c' v - d J_c v      contacts do not move
                 J_i a = b_i                    hard tasks
                 |M a + h - J_c^T f| <= effort limits
-                C f >= 0, normal force <= most
-                position and velocity limits at the end of a horizon, as bounds on a
+                C f >= 0, normal force <= most position and velocity limits at the end of a horizon, as bounds on a
 """
 
 from collections.abc import Iterable, Sequence
@@ -159,8 +158,8 @@ def program(
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
     """Return place, J and desired acceleration of each contact, for equations that do not depend on earlier ones.
 
-    Points of one body depend on each other by constant factors in its axes, so one configuration is enough to detect
-    it.
+    Points of one body depend on each other by constant factors in its axes, so one configuration suffices to detect
+    this.
     """
     motions, basis = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
     rng = np.random.default_rng(0)

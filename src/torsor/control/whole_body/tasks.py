@@ -361,8 +361,7 @@ class FrameDirection(_FrameTask):
     """A task that points the ``axis`` (3) of a link or frame, in its own axes, along ``direction`` (3) in base axes.
 
     The rotation about the axis is free. If the axis points in the opposite direction, there is no shortest turn, and
-    none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows the
-    direction.
+    none is requested. The acceleration of the axis n, n x n'' = (1 - n n^T) w' + (w . n) n x w, follows the direction.
 
     Example:
         >>> FrameDirection("head", [0, 0, 2], [0, 0, 1]).axis.tolist()

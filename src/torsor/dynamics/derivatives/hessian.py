@@ -15,10 +15,10 @@ of W, V and A with the covectors
     v: I P3 + 2 B S,             -2 B_W^T S
     a: I S
 
-which are transformed from k towards the root like wrenches; those of V are pure moments. For j = k they also hold for
-the blocks (v, q) and (a, q) and, symmetrised, for (q, q) (second derivatives along ``integrate``) and (v, v). A rotor
-with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into simple
-ones first.
+which are transformed from k towards the root like wrenches; the covectors of V are pure moments. For j = k they also
+hold for the blocks (v, q) and (a, q) and, symmetrised, for (q, q) (second derivatives along ``integrate``) and (v, v).
+A rotor with spin momentum h is a joint without a body: v: w x h, h x W; a: h. Joints with a variable S are split into
+simple ones first.
 """
 
 from collections.abc import Iterator

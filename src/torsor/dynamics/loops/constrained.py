@@ -456,8 +456,7 @@ def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, mar
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
     """Return the distance of the chosen equations from dependence: the smallest independent part of a row.
 
-    Lengths are measured in the norm of M^-1, relative to their values at a regular configuration, so units do not
-    matter.
+    Lengths are measured in the norm of M^-1, relative to a regular configuration, so units do not matter.
     """
     return _WithMultipliers(tree, q, choice).margin
 

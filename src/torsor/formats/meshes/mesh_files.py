@@ -350,8 +350,7 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
     """Return the triangles of a mesh file (.stl, .obj, .dae, .ply, .glb, .vtp) by colour, in the units of the file.
 
     ``robot.usda#/arm/shell`` is a mesh in a USD stage. Colours are taken from materials (.dae, .glb, .obj with its .mtl
-    file in the same folder), vertices and faces. Textures are not read, and no other file that the mesh refers to is
-    opened.
+    file in the same folder), vertices and faces. Textures and other files that the mesh refers to are not opened.
 
     ModelError is raised for other file types, devices, files above 256 MiB, files without triangles, and files outside
     ``folders`` and the folders that the environment allows (ROS_PACKAGE_PATH, TORSOR_MESHES). None allows all folders.

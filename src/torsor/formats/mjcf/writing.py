@@ -186,8 +186,7 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     ``damping`` is the viscous friction plus the damping of the spring. ``frictionloss`` is the Coulomb friction, which
     MuJoCo treats as a soft constraint that holds a joint at rest, while sign(0) = 0 here. ``armature`` is the rotor
     inertia plus ratio^2 times the inertia of a rigid motor. Followers, couplings of one or two coordinates, and weld,
-    spherical and revolute loops (two points on the axis) become <equality> constraints. Each active coordinate gets a
-    motor.
+    spherical and revolute loops (two points on the axis) become <equality> constraints. Active coordinates get motors.
 
     Visuals and collision shapes are geoms of the groups 2 and 3. Meshes that MuJoCo does not read (.dae, .glb, .ply,
     .stl as text or with more than 200,000 triangles) become .obj files in the folder ``NAME_meshes`` next to the file.

@@ -59,8 +59,7 @@ class OsimJoint(NamedTuple):
     """A joint of a ``kind`` such as "PinJoint" (about z), between frames on ``parent`` and ``child``.
 
     ``parent_place`` and ``child_place`` (6,) are the places of these frames on the bodies: translation (m), and
-    orientation as three angles (rad) about x, then the new y, then the new z. ``axes`` are the six motions of a
-    CustomJoint.
+    orientation as three angles (rad) about x, the new y and the new z. ``axes`` are the six motions of a CustomJoint.
     """
 
     name: str

@@ -74,8 +74,7 @@ class SdfFrame:
     """A frame: its ``pose`` in the frame that ``relative_to`` names in ``scope``, or in ``default``.
 
     ``kind`` is world, model, link, joint or frame; ``name`` is its full name. ``attached_to`` names the frame with
-    which it moves, if it is not a link. ``placement`` is the frame inside a model to which the pose of the model
-    refers.
+    which it moves, if it is not a link. ``placement`` is the frame inside a model to which its pose refers.
     """
 
     kind: str

@@ -451,8 +451,8 @@ def read_sdf(
 
     ``model`` names one of several models; by default the first that is not static is read. Parts of nested models are
     named ``model::part``. A joint with two axes (universal, revolute2) becomes two joints ``name/axis`` and
-    ``name/axis2``. A link with a second parent joint closes a loop, a gearbox becomes a coupling, and <frame> elements
-    become frames.
+    ``name/axis2``. A link with a second parent joint closes a loop, a gearbox becomes a coupling, and a <frame> becomes
+    a frame.
 
     The base is ``world`` if joints attach the model to the world, or if its root link is not at the world origin.
     Otherwise it is the root link, even if that link is welded to the world. With ``base="floating"`` the root link is

@@ -221,7 +221,7 @@ _TOLERANCE = 1e-9  # of positions, relative to the size of the capsule
 def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
     """Return a capsule as a cylinder and the spheres at its ends; a capsule of length 0 is one sphere.
 
-    ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
+    ``number`` makes the names of the parts unique in the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
     """
     radius, length = capsule.size
     if not length:
@@ -281,9 +281,9 @@ def read_urdf(
     Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
     leader. ``dynamics`` defines viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``).
     A ``transmission`` with a rotor inertia defines a motor. Fixed joints are merged. Angles within 1e-10 of a multiple
-    of pi/2 are rounded to it, and so are those within ``snap`` of a multiple of pi/12. Elements without influence on
-    the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are referenced, not
-    read.
+    of pi/2 are rounded to it, and angles within ``snap`` of a multiple of pi/12 are rounded likewise. Elements without
+    influence on the motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are
+    referenced, not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 

@@ -352,10 +352,9 @@ class Person:
 def person_of(body: Robot, carried: float = 0.0) -> Person:
     """Return the person that a body (``library.human``) represents; the body may include a carried mass (kg).
 
-    The sex is determined from the relative position of the thigh's centre of mass, and the height from the
-    height of the vertex. ``strength`` contains the factors of all strengths that differ from young
-    people of the same weight and height. For children from 6 years, ``age`` is determined from the masses of head
-    and thighs.
+    The sex is determined from the relative position of the thigh's centre of mass, and the height from the height of
+    the vertex. ``strength`` contains the factors of all strengths that differ from young people of the same weight and
+    height. For children from 6 years, ``age`` is determined from the masses of head and thighs.
 
     Example:
         >>> person = person_of(torsor.library.human(1.62, 58.0, "female"))

@@ -1,4 +1,4 @@
-"""The references with which a walk is compared, in all accepted forms."""
+"""The references for comparisons of walks, in all accepted forms."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -74,8 +74,7 @@ class Stance(NamedTuple):
     """Stance of a foot from the time ``first`` to the time ``last``, as fractions of the motion.
 
     ``points`` are the landmarks in contact, without the side, each with the axes ("xyz") along which it is fixed.
-    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, and ``height`` (m) the ground
-    height.
+    ``heel`` (x, z) (m) is the heel position while the whole foot is on the ground, at ``height`` (m).
     """
 
     side: str

@@ -111,9 +111,8 @@ class LumbarLoads(NamedTuple):
     """Loads on L5/S1, all (...): moments (N m) of extension, lateral bending and axial rotation, and forces (N).
 
     ``extension`` is positive if the back muscles act, negative if the abdominal muscles act. ``lateral`` and ``axial``
-    are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces,
-    ``compression`` the disc compression, and ``shear`` and ``side_shear`` the forward and lateral forces in the disc
-    plane.
+    are about the forward and upward axes of the pelvis. ``muscles`` is the sum of the muscle forces, ``compression``
+    the disc compression, and ``shear`` and ``side_shear`` the forward and lateral forces in the disc plane.
     """
 
     extension: Array

@@ -69,7 +69,7 @@ class NearOptimalWalks(MotionMultistart):
         return tuple(result for result in self.results if result.is_feasible and self.above(result) <= self.within)
 
     def above(self, result: MotionResult) -> float:
-        """Return by how much the objective of a result exceeds the best one, as a fraction of the latter."""
+        """Return the difference between the objective of a result and the best one, as a fraction of the best."""
         least = self.best.objective
         return (result.objective - least) / abs(least) if least else float(result.objective != least)
 

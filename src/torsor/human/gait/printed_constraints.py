@@ -116,7 +116,7 @@ class PrintedWalk(HumanProblem):
         return replace(self, constraints=changed)
 
     def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
-        """Yield the searches with velocity bounds wider than those of the problem, from wide to narrow.
+        """Yield the searches with velocity bounds wider than the bounds of the problem, from wide to narrow.
 
         Each search starts from the previous motion, the first one from the initial guess. The series ends with the
         first search that finds no feasible motion. Ctrl-C raises KeyboardInterrupt; ``seconds`` limits the total time.
@@ -189,7 +189,7 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
     """Return the constraints of eqs. 5.2 to 5.7, 5.9 and 5.10; the symmetry (5.8) is a condition at the ends.
 
     Redundant rows are omitted: the velocity of a foot that stands on three points has six rows, and the foot positions
-    at the end of the step follow from those at its start by symmetry.
+    at the end of the step follow from its start by symmetry.
     """
     version, walk, body = settings.version, settings.walk, settings.loaded
     step, knee = walk.step, f"{SIDES[1]}_knee_flexion"

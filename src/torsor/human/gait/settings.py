@@ -274,7 +274,7 @@ class WalkSettings:
 
     @cached_property
     def loaded(self) -> Robot:
-        """The body with its load; base axes are those of the ground, so a slope rotates gravity."""
+        """The body with its load; base axes are aligned with the ground, so a slope rotates gravity."""
         loaded = self.body if self.load is None else self.load.on(self.body)
         size = -float(self.body.gravity[1])
         return loaded.with_gravity([0.0, -size * math.cos(self.slope), -size * math.sin(self.slope)])

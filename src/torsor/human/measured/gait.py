@@ -59,8 +59,7 @@ class MeasuredGait:
     ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground`` holds
     the forces on the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim
     skeleton). ``findings`` lists likely errors in the recording. Angles are in degrees; moments and powers are divided
-    by the mass (kg). Moments are internal, with the sign of the angles: hip and knee flexion and ankle dorsiflexion are
-    positive.
+    by the mass (kg). Moments are internal, with the sign of the angles: flexion and dorsiflexion are positive.
     """
 
     motion: MeasuredMotion

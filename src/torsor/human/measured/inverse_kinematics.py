@@ -244,10 +244,10 @@ def inverse_kinematics(
     ``upper`` of the body, unless ``ranges`` is False. Missing markers (NaN) are ignored, as are markers of the
     recording that are not in the set.
 
-    Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default), as do those in ``frozen``
-    {coordinate: value}. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine joints of
-    ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``), coordinates start
-    at their defaults, locked ones stay there, and coupled ones follow.
+    Coordinates on which no marker depends keep their value in ``start`` (nq; 0 by default). Coordinates in ``frozen``
+    {coordinate: value} are fixed. ``tied`` {coordinate: other} makes coordinates equal; by default the four spine
+    joints of ``library.human`` bend equally. In an OpenSim skeleton (``skeleton``, with its own ``markers``),
+    coordinates start at their defaults, locked ones stay there, and coupled ones follow.
 
     Frames converge when no coordinate changes by more than ``tolerance`` (rad, m). The result lists frames that did not
     converge or are not determined, and pairs of swapped markers.

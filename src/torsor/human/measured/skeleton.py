@@ -5,8 +5,7 @@ In the tree each of them is a separate joint. With the derivatives f' and f'',
 
     x = f(q)      x' = f' q'      x'' = f' q'' + f'' q'^2      tau = sum of f' tau_x
 
-and the generalised forces of the coordinates follow exactly from the forces of the tree, because constraints do no
-work.
+and the generalised forces of the coordinates follow exactly from the tree forces, because constraints do no work.
 """
 
 from dataclasses import dataclass, field
@@ -59,7 +58,7 @@ class Skeleton:
         return float(self.tree.mass)
 
     def states(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
-        """Return positions, velocities and accelerations (K, nv) of the tree from those of the coordinates (K, n)."""
+        """Return positions, velocities, accelerations (K, nv) of the tree from a motion of the coordinates (K, n)."""
         result = np.zeros((3, len(q), self.tree.nv))
         for k, name in enumerate(self.tree.coordinate_names):
             at, function = self._function(name)
@@ -68,7 +67,7 @@ class Skeleton:
         return result[0], result[1], result[2]
 
     def forces(self, q: Array, tau: Array) -> Array:
-        """Return the generalised forces (K, n) of the coordinates from those of the tree (K, nv)."""
+        """Return the generalised forces (K, n) of the coordinates from the forces of the tree (K, nv)."""
         result = np.zeros(q.shape)
         for k, name in enumerate(self.tree.coordinate_names):
             at, function = self._function(name)

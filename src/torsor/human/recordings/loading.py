@@ -64,9 +64,8 @@ def load(
 def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: str | None = None) -> None:
     """Write markers (.trc, .c3d), or ground forces or a table (.mot, .sto, .csv).
 
-    ``unit`` ("m", "cm", "mm") is the unit of markers in the file, by default the one in which they were read. Numbers
-    in text files read back as the same float64; those in C3D files have single precision. Ground forces have OpenSim
-    names.
+    ``unit`` ("m", "cm", "mm") is the unit of markers in the file, by default the unit in which they were read. Numbers
+    in text files read back as the same float64; C3D files have single precision. Ground forces have OpenSim names.
 
     Example:
         >>> import tempfile

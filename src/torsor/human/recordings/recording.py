@@ -207,7 +207,7 @@ class Markers(TimedData):
         return self.positions[:, self.index(name)]
 
     def in_axes(self, axes: str) -> "Markers":
-        """Return the markers in other axes with the same origin, such as "left up forward", those of Torsor's human.
+        """Return the markers in other axes with the same origin, such as "left up forward" (Torsor's human).
 
         Example:
             >>> markers = Markers(["toe"], [0.0], [[[1.0, 2.0, 3.0]]], axes="forward up right")
@@ -312,7 +312,7 @@ class GroundForces(TimedData):
         return self.vertical > threshold
 
     def in_axes(self, axes: str) -> "GroundForces":
-        """Return the forces in other axes with the same origin, such as "left up forward", those of Torsor's human."""
+        """Return the forces in other axes with the same origin, such as "left up forward" (Torsor's human)."""
         R = rotation(self.axes, axes, self.source)
         corners = None if self.corners is None else self.corners @ R.T
         return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
@@ -447,7 +447,7 @@ class MotionTable(TimedData):
         """Return the table with its ``angles`` in radians; a table in radians is returned unchanged.
 
         ``angles`` are the columns to convert. By default these are all columns except translations, forces and moments,
-        by name: those ending with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
+        by name: names ending with _tx, _ty, _tz, _vx, _px, _force, _moment and the like.
         """
         return self._converted(False, angles)
 

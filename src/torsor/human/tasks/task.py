@@ -497,7 +497,7 @@ def reaching(
 ) -> MotionProblem:
     """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
 
-    ``hands`` are hand forces (``HandForces``), for example those of a tool. Both feet stay flat; the body bends, squats
+    ``hands`` are hand forces (``HandForces``), for example from a tool. Both feet stay flat; the body bends, squats
     and turns as needed. ``frozen`` is {coordinate: angle (rad)} for joints that do not move. If the target is out of
     reach, ``solve`` raises a ``MotionError`` whose ``result`` is the closest posture.
 

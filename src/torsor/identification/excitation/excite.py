@@ -102,12 +102,11 @@ def excite(
     ``clearance`` (m), collision shapes stay at least that far apart; for ``pairs`` see ``robot.shapes.distances``.
 
     ``measured`` contains earlier data: ``identify`` results, ``Measurements`` or trajectories. Their information,
-    weighted by their noise, is added, so that the new motion excites the parameters that are still poorly
-    known. The new motion is assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard
-    deviation in N m and N, a number or (n,)). The defaults are the rate of the last data set and the noise of the
-    residuals. Forces that are not measured in any data set are ignored. ``settings`` of the result contains the
-    ``expected`` deviations before and after the new motion, for white noise, and the criterion values ``reached`` by
-    the motion and by the initial guess.
+    weighted by their noise, is added, so that the new motion excites the parameters that are still poorly known. The
+    new motion is assumed to be sampled at ``rate`` (Hz), with force ``noise`` (standard deviation in N m and N, a
+    number or (n,)). The defaults are the rate of the last data set and the noise of the residuals. Forces that are not
+    measured in any data set are ignored. ``settings`` of the result contains the ``expected`` deviations before and
+    after the new motion, for white noise, and the criterion values ``reached`` by the motion and by the initial guess.
 
     ``criterion`` selects the quantity that is minimised:
 

@@ -46,7 +46,7 @@ class Signal(NamedTuple):
 
     ``force`` is the total force, including measured environment wrenches. ``left`` is the part of the force (%, root
     mean square about the mean) that the model cannot explain with any parameters. Span, step and noise are NaN for
-    coordinates without their own position, such as those of quaternions.
+    coordinates without their own position, such as quaternion rates.
     """
 
     name: str
@@ -68,8 +68,7 @@ class FirstLook:
     """Quality report of logs: suspicious ``findings``, processing ``notes``, and ``signals`` of each coordinate.
 
     ``excited`` are the base parameters with their expected deviations, and ``delay`` is the delay of the forces (s).
-    Both are None if an error must be corrected first. ``fit`` (T, n) are model forces at the times of the longest
-    segment.
+    Both are None if an error must be corrected first. ``fit`` (T, n) are model forces in the longest segment.
 
     Example:
         >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3

@@ -316,8 +316,7 @@ class Excited(NamedTuple):
     """Base parameters ``names`` (b): least-squares ``values`` (b,) and ``deviations`` (b,), infinite if not excited.
 
     ``percents`` (b,) are deviations relative to the values. ``condition`` is the condition number of the weighted
-    regressor, and ``forces`` is the number of forces. Deviations assume white force noise with the variance of the
-    residuals.
+    regressor, and ``forces`` is the number of forces. Deviations assume white noise with the variance of the residuals.
     """
 
     names: tuple[str, ...]

@@ -246,7 +246,7 @@ MAX_DELAY_STEPS = 40  # steps: maximum delay
 def rate_findings(
     robot: MeasuredRobot, source: str, what: str, measured: Array, derived: Array, step: float
 ) -> Iterator[LogFinding]:
-    """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` come from positions.
+    """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` ones are computed from positions.
 
     ``what`` is "v" or "a", ``step`` the sampling period in s.
     """

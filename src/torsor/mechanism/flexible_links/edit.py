@@ -43,8 +43,7 @@ def with_rod(
     """Return a copy with a uniform rod that is clamped at a link or frame, along its x axis.
 
     - ``length`` in m, ``mass`` in kg.
-    - ``bending``: the stiffness EI (N m^2), one number, or one for bending along y (about z) and one along z (about
-      y).
+    - ``bending``: the stiffness EI (N m^2), one number, or one for bending along y (about z) and one along z (about y).
     - ``torsion`` is GJ (N m^2), ``stretch`` is EA (N).
     - ``modes``: the number of polynomials of each strain: (bending along y, along z, torsion, stretch); the last ones
       may be omitted.
@@ -150,8 +149,7 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
     """Return a copy in which a moving link bends: modes replace its mass and inertia.
 
     The link is clamped at its own frame and extends along its x axis. ``carried`` are the names of the joints and
-    frames that move with its tip; by default those at the tip. The joint ``link/modes`` has the modes as
-    coordinates.
+    frames that move with its tip; by default those at the tip. The joint ``link/modes`` has the modes as coordinates.
 
     Example:
         >>> import torsor

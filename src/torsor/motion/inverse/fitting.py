@@ -1,4 +1,4 @@
-"""The search for weights: a trust-region Gauss-Newton method whose residuals come from re-solved optima.
+"""The search for weights: a trust-region Gauss-Newton method with residuals from re-solved optima.
 
 The weights are positive and only their ratios matter, so the search is over their logarithms t, with a fixed sum.
 Because x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k. Exact sensitivities of the optimum

@@ -118,7 +118,7 @@ class End(EndState):
 
 
 def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
-    """Return conditions with a path progress from 0 to 1, unless they give other values."""
+    """Return conditions with a path progress from 0 to 1, unless they specify other values."""
     completed = list(conditions)
     for kind, value in ((Start, 0.0), (End, 1.0)):
         states = [k for k, condition in enumerate(completed) if isinstance(condition, kind) and condition.phase is None]

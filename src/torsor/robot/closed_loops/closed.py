@@ -370,8 +370,7 @@ class Closed(Accessor):
         the active ones. Passive joints have no drive, only their springs and friction. If more coordinates are active
         than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or tau^T share^-1
         tau for symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
-        floating base, must be active too: the result is the force that their motion would require. Khalil 2010, eqs.
-        55-57.
+        floating base, must be active too: the result is the force that they would require. Khalil 2010, eqs. 55-57.
 
         With ``coordinates="all"``, ``v_active`` holds the velocities (..., nv) of all coordinates. Coordinates that are
         not active are idle: they have no drive and move by springs, loops and inertia alone. A floating base, the

@@ -1,8 +1,7 @@
 """Closed-loop algorithms with checked inputs: for the active coordinates, or for all coordinates by multipliers.
 
 The set of independent closure equations may differ between states. Multipliers are first computed with one choice of
-equations for the whole batch. States where that choice is close to losing rank are then recomputed with a better
-choice.
+equations for the whole batch. States where that choice nearly loses rank are then recomputed with a better choice.
 """
 
 from collections.abc import Iterator

@@ -89,7 +89,7 @@ class ApartRunner(search.Runner):
         self.apart = apart
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
-        """Return the end points: all searches begin without shapes; those that end in collision continue with them."""
+        """Return the end points: all searches begin without shapes, and continue with them if they end in collision."""
         result = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
         close = self.apart.broken(result.q)
         todo = np.flatnonzero(close & (result.cost <= self.enough))

@@ -102,7 +102,7 @@ class Problem:
 
     @cached_property
     def places_in_q(self) -> list[int]:
-        """Index in q of each free coordinate, or -1 for those of quaternion rotations."""
+        """Index in q of each free coordinate, or -1 for quaternion rotations."""
         places = dict.fromkeys(range(self.robot.nv), -1)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
             if joint.kind.nq == joint.kind.nv:

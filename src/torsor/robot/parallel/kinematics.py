@@ -40,7 +40,7 @@ TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are st
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with flags for those found.
+    """Search for leg positions (batch, nq of the leg) at poses (batch, nq of the platform), with flags of success.
 
     ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of both.
     ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from a
