@@ -162,7 +162,7 @@ class Display:
 
     @property
     def is_due(self) -> bool:
-        """Return whether content would be shown now."""
+        """Whether content would be shown now."""
         return time.monotonic() >= self._due
 
     def show(self, content: Any) -> None:

@@ -217,7 +217,7 @@ def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], ob
 
 
 def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
-    """If ``--json`` is given, write a result to its file or to standard output; NaN becomes null."""
+    """Write a result to the path of ``--json`` (- is standard output), if given; NaN becomes null."""
     path: Path | None = arguments.json
     if path is None:
         return
@@ -244,5 +244,5 @@ def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
 
 
 def is_table(file: Path | None) -> bool:
-    """Whether an output is a table with one row per instant."""
+    """Return whether an output is a table with one row per instant."""
     return file is not None and file.suffix.lower() == ".csv"

@@ -30,7 +30,7 @@ from torsor.spatial import inverse_pose
 def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechanism:
     """Return a mechanism with couplings as followers; raise ModelError for loops and unsuitable couplings.
 
-    A passive joint without a motor follows the other. If both qualify, the later one does.
+    A passive joint without a motor follows the other joint. If both qualify, the later joint follows.
     """
     joints, couplings = list(mechanism.joints), list(mechanism.loops)
     while couplings:

@@ -107,7 +107,7 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
 
 
 class _NotWellFormedError(ModelError):
-    """The file is not XML, but may be close to it."""
+    """A file that is not XML, but may be close to it."""
 
 
 def parse_xml_text(content: bytes, source: str) -> Element:

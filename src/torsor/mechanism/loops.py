@@ -147,7 +147,7 @@ class Wheel(Part):
         return ca.vertcat(p[2] - centre, ca.SX(self.count - 1, 1))
 
     def slips(self, R: ca.SX) -> ca.SX:
-        """Return the matrix (count x 6) from the frame's twist, at its origin in ground axes, to slip velocities."""
+        """Return the matrix (count x 6) that maps the frame's twist, at its origin in ground axes, to slips (m/s)."""
         across, along, w = _disc(R) if self.is_disc else (_UP, _UP, _UP)
         rows = [_UP, *_KINDS[self.kind][2](across, along, self.roller)]
         return ca.vertcat(*(ca.horzcat(cross(-self.radius * w, d).T, d.T) for d in rows))

@@ -148,7 +148,7 @@ def without_empty(head: Sequence[str], lines: Iterable[Sequence[str]]) -> tuple[
 
 
 def _is_equal(row: Row) -> bool:
-    """Whether a row shows the same values twice, or agrees up to a bound."""
+    """Return whether a row shows the same values twice, or agrees up to a bound."""
     return row.verdict is Verdict.AGREES and (row.printed == row.ours or row.difference.startswith("below "))
 
 

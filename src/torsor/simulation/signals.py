@@ -169,7 +169,7 @@ def samples(given: Any, times: Array, count: int, where: str, name: str) -> Arra
 
 
 def check_duration(times: Array, duration: float, where: str) -> None:
-    """Raise ModelError unless samples cover a simulation."""
+    """Raise ModelError unless samples cover the duration of a simulation."""
     if times[0] > 0 or times[-1] < duration * (1 - 1e-12):
         found = f"samples from {times[0]:g} s to {times[-1]:g} s"
         raise ModelError(found, where=where, allowed=f"from 0 to the duration, {duration:g} s")

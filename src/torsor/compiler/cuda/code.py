@@ -101,7 +101,7 @@ _WARP_SHARED = 48 * 1024  # maximum bytes per warp, which every GPU has
 
 @dataclass(frozen=True)
 class Plan:
-    """How a program becomes a kernel: which arrays are staged, inputs first, and the resources of a thread.
+    """The plan of a kernel: which arrays are staged, inputs first, and the resources of a thread.
 
     Without a ``budget``, the size of the program determines the resources.
     """

@@ -47,7 +47,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """``function`` returns H, g, A, lower, upper and h: the program in x, and the forces h (nv) at zero acceleration.
+    """A quadratic program: ``function`` returns its H, g, A, lower, upper, and the forces h (nv) at zero acceleration.
 
     The first rows of A are the equations; ``equations`` is their number. The rows of the ``driven`` coordinates follow:
     the drive forces are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and

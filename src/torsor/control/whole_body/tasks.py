@@ -280,7 +280,9 @@ class _FrameTask(Task):
 
 @dataclass(frozen=True, eq=False)
 class FramePosition(_FrameTask):
-    """A task that moves the origin of a link or frame to ``position`` (3), m in base axes: constant or a time function.
+    """A task that moves the origin of a link or frame to ``position`` (3), m in base axes.
+
+    The target is constant or a function of time.
 
     Example:
         >>> FramePosition("hand", [0.4, 0.0, 1.0], weight=10.0).label
@@ -301,7 +303,8 @@ class FramePosition(_FrameTask):
 class FrameOrientation(_FrameTask):
     """A task that rotates a link or frame to ``rotation`` (3 x 3), whose columns are its axes in base axes.
 
-    The target is numbers or a function of time. The error is 2 sin(angle / 2) along the axis of the remaining rotation.
+    The target is constant or a function of time. The error is 2 sin(angle / 2) along the axis of the remaining
+    rotation.
 
     Example:
         >>> FrameOrientation("trunk", np.eye(3)).hard
@@ -324,9 +327,10 @@ class FrameOrientation(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class FramePose(_FrameTask):
-    """A task that moves a link or frame to ``pose`` (4 x 4) in base axes: numbers or a function of time.
+    """A task that moves a link or frame to ``pose`` (4 x 4) in base axes.
 
-    ``angular`` is the weight of the orientation error (rad) relative to the position error (m).
+    The target is constant or a function of time. ``angular`` is the weight of the orientation error (rad) relative to
+    the position error (m).
 
     Example:
         >>> FramePose("hand", weight=np.inf).hard
@@ -396,7 +400,7 @@ class FrameDirection(_FrameTask):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Task):
-    """A task that moves the centre of mass to ``position`` (3), m in base axes: numbers or a function of time.
+    """A task that moves the centre of mass to ``position`` (3), m in base axes: constant or a function of time.
 
     Example:
         >>> CenterOfMass(lambda t: [0.1 * ca.sin(t), 0.0, 0.9], weight=10.0).label
@@ -416,7 +420,7 @@ class CenterOfMass(Task):
 
 @dataclass(frozen=True, eq=False)
 class Posture(Task):
-    """A task that moves all driven coordinates to the posture ``q`` (nq): numbers or a function of time.
+    """A task that moves all driven coordinates to the posture ``q`` (nq): constant or a function of time.
 
     Example:
         >>> Posture(weight=0.01, name="rest").label  # its target is given at each call

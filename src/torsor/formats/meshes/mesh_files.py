@@ -23,8 +23,8 @@ from torsor.formats.meshes.triangles import Triangles, fans, joined
 def read_vtp(path: Path) -> Triangles:
     """Return the polygons of a .vtp file as triangles, in the units of the file (m in OpenSim).
 
-    A polygon with more corners is split into a fan from its first one. ValueError is raised for strips, lines, arrays
-    that are not ASCII, and other files.
+    Polygons with more than three corners are split into fans from their first corner. ValueError is raised for strips,
+    lines, arrays that are not ASCII, and other files.
     """
     root = ET.fromstring(path.read_bytes())
     pieces = root.findall("PolyData/Piece")

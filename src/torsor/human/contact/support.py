@@ -104,7 +104,7 @@ class Foot(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """How the feet carry the body at K times.
+    """The distribution of the ground force between the feet at K times.
 
     ``right_fraction`` (K,) is the fraction of the force on the right foot. ``right`` and ``left`` (K, 2) are the points
     of application (x, z) (m). ``toes`` (K, 2) is 1 where only the toes of the right or left foot are in contact. The

@@ -37,7 +37,7 @@ POLYGON = VectorLayout({f"side {k + 1}": 3 for k in range(MAX_SIDES)})
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InSupport(Grounded, Constraint):
-    """The zero-moment point is within the support polygon (Barman 2020, eq. 5.5).
+    """A constraint that keeps the zero-moment point within the support polygon (Barman 2020, eq. 5.5).
 
     With the zero-moment point x = n_z / f_y, z = -n_x / f_y, the distance from an edge times the vertical force is a
     n_z - b n_x + c f_y, without division. Rows are divided by body weight, in dm. Together they imply f_y >= 0.

@@ -166,7 +166,7 @@ class MeasuredMotion:
 def swapped_pairs(
     fit: Fit, fitted: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names."""
+    """Return (first frame, last frame, marker, marker) where swapping two marker names improves the fit greatly."""
     places = fit.places(fitted.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > LARGE_MARKER_ERROR

@@ -176,7 +176,7 @@ class Strengths(Curved, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Balance(Grounded, Constraint):
-    """The centre of pressure stays within its box, and the force on each foot within the friction cone.
+    """A constraint that keeps the centre of pressure within its box, and each foot force within the friction cone.
 
     ``lateral=False`` omits the lateral edges of the box, for a body that moves in a plane.
     """

@@ -224,7 +224,7 @@ def _coupling(node: Node) -> ca.SX:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Upright(Constraint):
-    """The upper trunk stays upright: the sines of its lateral and forward angles from the vertical are bounded."""
+    """Bounds on the sines of the lateral and forward angles of the upper trunk from the vertical."""
 
     body: Robot
     sway: float
@@ -247,7 +247,7 @@ class Upright(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Holds(Held):
-    """Both hands hold a box in front of the upper trunk, its width apart and level within ``level`` (m)."""
+    """A constraint that both hands hold a box in front of the trunk, its width apart and level within ``level`` (m)."""
 
     level: float = 0.01
 

@@ -149,7 +149,7 @@ def _title(body: "Body | Placed") -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clearance(Constraint):
-    """Two bodies, or all pairs of two groups of bodies, keep at least ``least`` (m) apart.
+    """A constraint that keeps two bodies, or all pairs of two groups of bodies, at least ``least`` (m) apart.
 
     ``first`` and ``second`` are one or more of ``Sphere``, ``Capsule`` and ``HalfSpace`` (or tables with a ``kind``),
     on links or frames, or in the world. They may also be names of links, frames or shapes, which select the robot's own

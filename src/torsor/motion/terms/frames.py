@@ -204,7 +204,7 @@ class Reference(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnPath(Constraint):
-    """The progress of a robot along a joint path stays between 0 and 1."""
+    """Bounds that keep the progress of a robot along a joint path between 0 and 1."""
 
     name: str = "Path"
 
@@ -220,7 +220,7 @@ class OnPath(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Follow(Constraint):
-    """A ``point`` (3,) of a ``frame`` or link follows a curve in space, at a free speed.
+    """A constraint that a ``point`` (3,) of a ``frame`` or link follows a curve in space, at a free speed.
 
     ``curve`` is a ``Path`` of points (3) in base axes, or points (K, 3) on it. The progress along the curve, from 0 at
     the start of the term's phases to 1 at their end, is an additional profile named ``progress``, which never

@@ -63,7 +63,7 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 class AssemblyError(ModelError):
-    """No closed configuration has the requested active coordinates.
+    """A request for active coordinates that no closed configuration has.
 
     ``q`` (nq,) is the closed configuration with the nearest active coordinates, ``q_active`` are these coordinates, and
     ``closing_error`` is the smallest closure error for the requested ones (m, or 2 sin(angle/2)).

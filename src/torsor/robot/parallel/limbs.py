@@ -124,7 +124,7 @@ class Limb(NamedTuple):
 
     @property
     def angles(self) -> NDArray[np.bool_]:
-        """Which positions (nq) of the leg are angles."""
+        """Mask (nq) of the leg positions that are angles."""
         result = np.zeros(self.tree.nq, dtype=bool)
         for body in self.tree.bodies:
             if not body.joint.follows and body.q.stop - body.q.start == len(body.joint.kind.turns):
