@@ -10,7 +10,8 @@ kernel is compiled again. A file is written under a temporary name and then rena
 incomplete file. Processes that need the same kernel at the same time wait for the first of them to compile it
 (``compiling``). Files and folders that another user could have written are not read, because their content is executed.
 
-``TORSOR_CACHE`` selects another folder, or ``off``. ``TORSOR_CACHE_MB`` is the maximum size of the folder.
+``TORSOR_CACHE`` selects another folder, or disables the cache with ``off``. ``TORSOR_CACHE_MB`` is the maximum size of
+the folder.
 """
 
 import contextlib

@@ -203,7 +203,7 @@ class MeshNames:
         return relative_file(self.path, str(self.reachable(mesh)))
 
     def reachable(self, mesh: Visual | Shape) -> Path:
-        """Return the path of the file of a mesh, or of its copy if it is outside the folder of the description."""
+        """Return the path of a mesh file, or of its copy if the file is outside the folder of the description."""
         file = Path(mesh.path or "")
         near = self.copies.near(file, mesh.folders)
         if near is None:

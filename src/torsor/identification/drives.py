@@ -152,7 +152,7 @@ def asked_of(
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
     """Return the friction models requested by ``friction`` for each drive, and the drives with automatic selection.
 
-    The first ``joints`` of the drives are coordinates, the others motors that drive several joints. Floating-base
+    The first ``joints`` drives are coordinates, and the others are motors that drive several joints. Floating-base
     coordinates are ``undriven`` and get no models, unless they are named.
     """
     if not isinstance(friction, Mapping):

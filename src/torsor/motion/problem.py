@@ -159,7 +159,7 @@ class MotionProblem(ProblemStatement):
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
-        """Return random variables (n,) around the initial guess; equal seeds return equal variables.
+        """Return random variables (n,) around the initial guess; the same seed yields the same variables.
 
         ``spread`` is the standard deviation, relative to the distances that the profiles cover.
         """
@@ -179,8 +179,8 @@ class MotionProblem(ProblemStatement):
 
         ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
         on. For ``settings`` see ``solve``; with several workers, a progress bar is shown. Control points are not
-        added, so that objectives are comparable: refine the best motion with ``solve(start=...)``. Equal seeds return
-        equal results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
+        added, so that objectives are comparable: refine the best motion with ``solve(start=...)``. The same seeds yield
+        the same results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
         systems that spawn processes (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
         solve_settings = self._settings(settings)

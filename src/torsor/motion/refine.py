@@ -40,7 +40,7 @@ SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
 
 def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list[bool]]:
-    """Return where scaled rows are violated by more than a tolerance between nodes, for each phase.
+    """Return the places between nodes where scaled rows are violated by more than a tolerance, for each phase.
 
     The first list contains the s of violated inequalities: the worst of each row in each interval between two nodes, on
     a grid ten times finer. The second tells whether an equation is violated.

@@ -131,7 +131,7 @@ def fit(phase_layout: PhaseLayout, x: Array, s: Array, values: Array) -> None:
 
 
 def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> Array:
-    """Return random variables (n,) around the initial guess; equal seeds return equal variables.
+    """Return random variables (n,) around the initial guess; the same seed yields the same variables.
 
     Each free control point is moved by a normally distributed number. Its standard deviation is ``spread`` times the
     distance that its profile covers, or the mean distance of all profiles if that is longer. Durations are multiplied

@@ -231,7 +231,7 @@ class Robot(Mechanism):
     ) -> Equations | str:
         r"""Return the equations of a method, as LaTeX or as SymPy expressions (``Equations``).
 
-        The traced function is expanded exactly and written in the shortest of several forms. c_12 stands for cos(q_1 +
+        The traced function is expanded exactly and written in the shortest of several forms. c_12 denotes cos(q_1 +
         q_2), and v is written as the time derivative of q. Needs the extra ``symbolic``.
 
         ``symbols`` replaces numbers of the robot with symbols: True for all (m mass, r centre of mass, I inertia, l

@@ -138,7 +138,7 @@ def is_sampled(given: Any, core: Shape) -> bool:
 def traced(
     robot: Robot, function: ca.Function, what: str, size: tuple[int, int], has_window: bool = False
 ) -> ca.Function:
-    """Return a CasADi function of (t, q, v), expanded into scalar operations; raise ModelError for other sizes."""
+    """Return a CasADi function of (t, q, v), expanded into scalar operations; raise ModelError for wrong sizes."""
     inputs = [function.size_in(k) for k in range(function.n_in())]
     outputs = [function.size_out(k) for k in range(function.n_out())]
     wanted = [(1, 1), (robot.nq, 1), (robot.nv, 1)]
@@ -262,7 +262,7 @@ class Prescribed:
 
     @property
     def forced(self) -> tuple[str, ...]:
-        """The names of all other coordinates, whose motion is computed."""
+        """The names of the coordinates that are not prescribed, whose motion is computed."""
         return tuple(name for name in self.robot.coordinate_names if name not in self.names)
 
     def at(self, t: float) -> Array:

@@ -152,7 +152,7 @@ class Passes(NamedTuple):
 
 
 def passes(angles: int, registers: int) -> list[Passes]:
-    """Return how a list of angles is divided: into the fewest passes that fit the registers, of similar length."""
+    """Return the division of a list of angles into the fewest passes that fit the registers, of similar length."""
     most = 5 if registers >= 32 else 3
     count = -(-angles // most)
     least, more = divmod(angles, count)

@@ -202,7 +202,7 @@ def _by(x: Number) -> float:
 
 
 def normal(x: Number) -> tuple[Number, Mask]:
-    """Return numbers with subnormal ones scaled to normal ones, and which numbers were scaled."""
+    """Return numbers with subnormal ones scaled to normal ones, and a mask of the scaled numbers."""
     few = x < x.format.smallest
     return where(few, x * 2.0 ** _by(x), x), few
 

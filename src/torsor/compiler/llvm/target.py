@@ -60,7 +60,7 @@ class Target:
         return 32 if self.is_arm or self.bits == 512 else 16
 
     def width(self, dtype: str) -> int:
-        """Return how many float64 or float32 numbers a vector register holds."""
+        """Return the number of float64 or float32 numbers that a vector register holds."""
         return self.bits // (64 if dtype == "float64" else 32)
 
     def machine(self, level: int = 2) -> llvm.TargetMachine:

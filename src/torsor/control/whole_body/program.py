@@ -8,7 +8,8 @@ the contact Jacobians J_c,
                 J_c a = -J_c' v - d J_c v      contacts do not move
                 J_i a = b_i                    hard tasks
                 |M a + h - J_c^T f| <= effort limits
-                C f >= 0, normal force <= most position and velocity limits at the end of a horizon, as bounds on a
+                C f >= 0, normal force <= most
+                position and velocity limits at the end of a horizon, as bounds on a
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +37,7 @@ Contact = PointContact | SurfaceContact
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and which limits are active."""
+    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and flags of active limits."""
 
     passive: tuple[int, ...]
     regularisation: tuple[float, float]

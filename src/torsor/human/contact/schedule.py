@@ -210,7 +210,7 @@ class Step:
         )
 
     def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
-        """Return how the feet carry the body at times s (K,) of the step."""
+        """Return the force distribution between the feet at times s (K,) of the step."""
         fraction, x, long = self.leading_fraction(s), self.width / 2, foot.length
         ahead = (path.strike + (path.pressed - path.strike) * np.minimum(s / self.toe_off, 1.0)) * long
         behind = (path.forefoot + (path.tip - path.forefoot) * np.minimum(s / self.ball_off, 1.0)) * long - self.length
@@ -282,7 +282,7 @@ class Walk(Support):
         return np.ascontiguousarray(feet.T * self.step.rise)
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body at times s (K,) of the walk."""
+        """Return the force distribution between the feet at times s (K,) of the walk."""
         within = np.minimum(s * self.steps, self.steps)
         first = self.step.carried(within, foot, self.path)
         if self.steps == 1:
@@ -456,7 +456,7 @@ def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
 
 
 def highest_rise(body: Robot) -> float:
-    """Return how high (m) a body can lift its sole next to a straight leg, with the knee at its range limit."""
+    """Return the height (m) to which a body can lift its sole next to a straight leg, with the knee at its limit."""
     hip, knee, ankle = (landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
     flexion = float(body.upper[body.coordinate_names.index("right_knee_flexion")])
@@ -535,7 +535,7 @@ class FreeWalk(Walk, SharedSupport):
         )
 
     def carried(self, s: Array, foot: Foot) -> Any:
-        """Return how the feet carry the body with nominal force sharing."""
+        """Return the nominal force distribution between the feet."""
         return self.step.nominal.carried(s, foot)
 
     def knots(self, points: int) -> Array:
@@ -625,7 +625,7 @@ class RunningStep(Step):
         return tuple(Stance("right", ends[k], ends[k + 1], contact, heel) for k, contact in enumerate(points))
 
     def carried(self, s: Array, foot: Foot, path: PressurePath = BARMAN) -> Carried:
-        """Return how the feet carry the body: the right foot carries it alone."""
+        """Return the force distribution between the feet: the right foot carries the full force."""
         sole, x, ones = self.sole(s, foot), self.width / 2, np.ones(len(s))
         middle = np.stack([np.full(len(s), -x), sole[:, 2:].mean(axis=1)], axis=1)
         return Carried(ones, middle, middle, self.toes(s), sole - np.array([x, x, 0.0, 0.0]))

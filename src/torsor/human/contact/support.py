@@ -1,4 +1,4 @@
-"""The support of a motion: the stances of the feet, and how feet and rails carry the body.
+"""The support of a motion: the stances of the feet, and the force distribution among feet and rails.
 
 x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
 """
@@ -159,7 +159,7 @@ class Seat(NamedTuple):
 
 @dataclass(frozen=True)
 class Support:
-    """Base class of supports: the ``stances`` of the feet, how the feet carry the body (``carried``), and ``rails``."""
+    """Base class of supports: the ``stances`` of the feet, their force distribution (``carried``), and ``rails``."""
 
     rails: Rails | None = field(default=None, kw_only=True)
 
@@ -169,7 +169,7 @@ class Support:
         raise NotImplementedError
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body at times s (K,)."""
+        """Return the force distribution between the feet at times s (K,)."""
         raise NotImplementedError
 
     def seated(self, s: Array) -> Seat:
@@ -230,7 +230,7 @@ class Standing(Support):
         return tuple(Stance(side, 0.0, 1.0, WHOLE, (x, 0.0)) for side, x in zip(SIDES, (-half, half), strict=True))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body: the forces act at the middle of the feet."""
+        """Return the force distribution between the feet: the forces act at the middle of the feet."""
         ones, half = np.ones(len(s)), self.width / 2
         places = [np.outer(ones, [x, (FLAT_ENDS[0] + FORE_ENDS[1]) / 2 * foot.length]) for x in (-half, half)]
         aside = half + foot.half
@@ -269,7 +269,7 @@ class Sitting(Standing):
         return Seat(fraction, np.tile([0.0, self.height, -self.back], (len(s), 1)))
 
     def carried(self, s: Array, foot: Foot) -> Carried:
-        """Return how the feet carry the body; the box moves from the seat to the feet."""
+        """Return the force distribution between the feet; the box moves from the seat to the feet."""
         feet, seat = super().carried(s, foot), self.seated(s)
         back = seat.fraction * (seat.point[:, 2] - feet.right[:, 1])
         return feet._replace(box=feet.box + np.outer(back, [0.0, 0.0, 1.0, 1.0]))

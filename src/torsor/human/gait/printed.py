@@ -226,7 +226,7 @@ def _status(stage: Stage) -> str:
 
 
 def printed_gait(body: Robot | None = None, step: Step | None = None, *, progress: bool | None = None) -> PrintedGait:
-    """Return how closely a walk satisfies the equations of Barman 2020, chapter V, and which of them conflict.
+    """Return how closely a walk can satisfy the equations of Barman 2020, chapter V, and the conflicting equations.
 
     All equations except 5.4 hold as printed. The bounds on eq. 5.4 are narrowed until no motion is found. ``body`` is a
     ``library.human``, and ``step`` defines length, speed and contacts. ``progress`` shows the iterations. The

@@ -71,7 +71,7 @@ class Knowledge:
 
     @property
     def firmness(self) -> Array:
-        """The weights (F + 3 M,) of the prior knowledge of factors and positions."""
+        """The weights (F + 3 M,) of the prior values of factors and positions."""
         places = np.where(np.isfinite(self.spread), 1 / self.spread**2, 1e-6 / NOISE**2)
         return np.concatenate([self.factors[:, 1] ** -2, np.repeat(places, 3)])
 

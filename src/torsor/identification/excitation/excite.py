@@ -117,7 +117,7 @@ def excite(
 
     ``among`` names the unknown parameters as in ``robot.inertial.base``. The initial guess is the best of several
     random motions. BFGS with a logarithmic barrier at the limits improves it in at most ``iterations`` steps. Ctrl-C
-    returns the best motion so far. Equal seeds result in equal motions.
+    returns the best motion so far. The same seed yields the same motion.
 
     Example:
         >>> motion = excite(torsor.library.planar_chain(2), 4.0, 3, lower=-1.5, upper=1.5, velocity=3.0)

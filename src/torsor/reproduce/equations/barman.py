@@ -1,6 +1,6 @@
 """Joint forces and their sensitivities in standard Denavit-Hartenberg frames: chapter III of Barman 2020.
 
-The steps 1 to 10 follow S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion
+Steps 1 to 10 follow S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion
 planning", Oklahoma State University 2020 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of

@@ -72,7 +72,7 @@ class Rates(NamedTuple):
 
 
 def frames(robot: Robot, q: Vector) -> tuple[list[Matrix], list[Vector]]:
-    """Return the rotations and origins of all frames in the frames before them."""
+    """Return the rotation and origin of each frame in the previous frame."""
     theta, d = (
         shift + np.where(own, q, 0) for shift, own in ((robot.theta, robot.revolute), (robot.d, ~robot.revolute))
     )

@@ -133,7 +133,7 @@ class Closer:
         return self._trial(q, np.zeros((len(q), len(self.v_units)))).side
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return closed positions (batch, nq) after a displacement of the active coordinates, and which arrived."""
+        """Return closed positions (batch, nq) after a displacement of the active coordinates, and flags of success."""
         result, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)

@@ -63,12 +63,12 @@ class Apart:
         return cost, g, M
 
     def broken(self, q: Array) -> Mask:
-        """Return where (K,) movable pairs are closer than the clearance at q (K, nq)."""
+        """Return a mask (K,) of the states q (K, nq) at which movable pairs are closer than the clearance."""
         near = [(self.model(q[some]).distance < self.clearance)[:, self.moving] for some in self.chunks(len(q))]
         return np.concatenate([np.zeros(0, dtype=bool), *(item.any(axis=1) for item in near)])
 
     def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
-        """Return the smallest distance (K,) at q (K, nq), and which pairs (K, P) are too near or block q."""
+        """Return the smallest distance (K,) at q (K, nq), and a mask (K, P) of pairs that are too close or block q."""
         least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
         for some in self.chunks(len(q)):
             result = self.model(q[some], gradient=True)

@@ -230,7 +230,7 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
 
 
 def refined(problem: Problem, name: str, q: Array, data: Array, preferred: Array) -> tuple[Array, Flags]:
-    """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches converged."""
+    """Return positions (K, nq) that minimise the objective while the hard rows hold, and flags of convergence."""
     run, count = kernel(problem, name), len(q)
 
     def finished(_k: int, state: State, _: Indices) -> Flags:
