@@ -16,7 +16,7 @@ from torsor.robot.robot import Robot
 
 
 class MomentumObserver:
-    """Estimate r (nv) of the generalised forces that the model does not include (contact, payload).
+    """Observer of the generalised forces r (nv) that the model does not include (contact, payload).
 
     The momentum p = M v has the rate p' = tau + C^T v - g - friction - springs + tau_ext (De Luca and Mattone 2003):
 

@@ -22,7 +22,7 @@ STEP_TOLERANCE = 1e-3  # relative step tolerance
 
 
 def stretches(times: Array | None, count: int) -> list[slice]:
-    """Return the ranges of ``count`` samples whose ``times`` (N,) have equal steps; one range without times."""
+    """Return the ranges of ``count`` samples whose ``times`` (N,) have equal steps; without times, a single range."""
     if times is None or count < 3:
         return [slice(0, count)]
     steps = np.diff(times)

@@ -99,7 +99,7 @@ def checked_friction(value: Any, where: str) -> str:
 
 
 def friction_at(model: str, v: ca.SX, smooth: float = 0.0, where: str = "friction") -> Any:
-    """Return the friction force of a model at a velocity v; sign(v) is tanh(v / smooth) if ``smooth`` is not 0."""
+    """Return the friction force of a model at velocity v; if ``smooth`` is not 0, tanh(v / smooth) replaces sign(v)."""
     sign = (lambda s: ca.tanh(s / smooth)) if smooth else ca.sign
     try:
         return _evaluate(ast.parse(model.strip(), mode="eval").body, {"v": v}, _UNARY | {"sign": sign})

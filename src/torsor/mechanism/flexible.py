@@ -57,7 +57,7 @@ class Flexible(Part):
 
 
 def numbers_like(x: Vector, values: Array) -> Matrix:
-    """Return numbers as CasADi numbers if x is a symbol, so that products of both fold."""
+    """Return numbers as CasADi numbers if x is a symbol, so that products with x are folded."""
     return ca.densify(ca.SX(values)) if is_symbolic(x) else values
 
 

@@ -170,7 +170,7 @@ _KINDS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
 
 
 class Step(NamedTuple):
-    """A translation ("prismatic") or rotation ("revolute") with ``axis`` (3,) by a function of a coordinate."""
+    """A translation ("prismatic") or rotation ("revolute") with ``axis`` (3,), as a function of a coordinate."""
 
     kind: str
     axis: Array

@@ -135,7 +135,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Variables (K, n), costs (K,), and flags of the frames that ``converged`` or are ``determined`` by their markers."""
+    """Variables (K, n), costs (K,), and flags of frames that ``converged`` or are ``determined`` by markers."""
 
     y: Array
     cost: Array
