@@ -1,4 +1,4 @@
-"""``torsor dynamics``, ``kinematics``, ``identify``, ``warm`` and ``doctor`` give the numbers of the library."""
+"""``torsor dynamics``, ``kinematics``, ``identify``, ``warm`` and ``doctor`` print the same numbers as the library."""
 
 import json
 import re

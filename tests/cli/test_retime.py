@@ -1,4 +1,4 @@
-"""``torsor retime``: tables, points and documents have the motion of ``motion.retime``; mistakes are named."""
+"""``torsor retime``: tables, points and documents contain the motion of ``motion.retime``; errors name the mistake."""
 
 import json
 from pathlib import Path

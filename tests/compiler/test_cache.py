@@ -1,7 +1,7 @@
 """The cache of compiled code: shared by processes, repaired when damaged, and not trusted if others can write to it.
 
-Root may write and read everything, so nothing here expects an error from permissions: the tests look at what is used
-and at what is left on disk, which is the same for every user.
+Root may write and read everything, so no test expects a permission error: the tests check which files are used and
+left on disk, which is the same for every user.
 """
 
 import os
