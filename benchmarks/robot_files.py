@@ -46,7 +46,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome for a file: one of ``OUTCOMES``, the reason if it was not compared, and parts omitted with a warning."""
+    """The outcome for a file: one of ``OUTCOMES``, the reason if it was not compared, and omitted parts."""
 
     what: str
     reason: str = ""
