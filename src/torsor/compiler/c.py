@@ -309,7 +309,7 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
 
 
 def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
-    """Return the definition of a function, after those of its pieces if it is long."""
+    """Return the definition of a function, after the definitions of its pieces if it is long."""
     constants, copies, pieces = kernel.constants(), kernel.copies(), kernel.pieces()
     text, lines = "", kernel.constant_lines(constants) + copies.lines
     for number, piece in enumerate(pieces):
@@ -398,7 +398,7 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
 
 
 def _function(kernel: SourceKernel, name: str, about: About) -> str:
-    """Return the function that takes views, and the one that returns an array."""
+    """Return the function that takes views, and the function that returns an array."""
     head = ", ".join(_view(item) for item in kernel.arrays)
     passed = ", ".join(f"{item.name}.data()" for item in kernel.arrays)
     code = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"

@@ -424,7 +424,7 @@ def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
 
 
 def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
-    """Return the expression that creates outputs; ``length`` is that of an array, with the entries of a state as {}."""
+    """Return the expression that creates outputs; ``length`` is the array length, with the entries of a state as {}."""
     made = [f"new {scalar.array}({length.format(output.length)})" for output in kernel.outputs]
     if len(made) == 1:
         return made[0]

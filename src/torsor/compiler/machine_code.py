@@ -148,7 +148,7 @@ def block_width(program: Program, dtype: str, target: Target | None = None) -> i
 
 
 def _work(program: Program) -> tuple[int, int]:
-    """Return the work per state, in operations, and that of elementary functions other than sines and cosines."""
+    """Return the work per state, in operations, and its part in elementary functions other than sines and cosines."""
     codes = [operation.code for operation in program.operations]
     elementary = ELEMENTARY * sum(code in _ELEMENTARY for code in codes)
     return elementary + sum(SINE if code in _SINES else code not in _ELEMENTARY for code in codes), elementary

@@ -210,7 +210,7 @@ def _of_file(robot: Robot, path: Path, count: int) -> Signal:
 
 
 def _of_samples(given: tuple[Any, ...], count: int, where: str) -> Signal:
-    """Return the motion through samples; warn if its rates are those of another motion."""
+    """Return the motion through samples; warn if its rates belong to another motion."""
     signal = motion_signal(given, count, where)
     if len(given) > 2:
         warn_of_rates(signal.breaks, [np.reshape(each, (len(signal.breaks), count)) for each in given[1:]], where)

@@ -368,7 +368,7 @@ def extended(
 
 @dataclass(frozen=True, eq=False)
 class _Builder:
-    """Builder of term columns; the load is that of base parameters ``values`` (b,), initially of the given robot."""
+    """Builder of term columns; the load is computed with base parameters ``values`` (b,), initially as given."""
 
     model: Model
     reference: Model | None

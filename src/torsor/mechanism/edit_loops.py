@@ -198,5 +198,5 @@ def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict
 
 
 def _names(joint: Joint) -> tuple[str, ...]:
-    """Return the names of all coordinates of a joint, including that of its motor."""
+    """Return the names of all coordinates of a joint, including the motor coordinate."""
     return (*joint.velocity_names, *([f"{joint.name}/motor"] if joint.is_elastic else []))

@@ -453,7 +453,7 @@ def refine_points(state: SolveState) -> SolveState:
 
 
 def _solve_again(state: SolveState, problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
-    """Return the solution of a refined problem, starting from that of the previous problem."""
+    """Return the solution of a refined problem, starting from the solution of the previous problem."""
     settings, begun = replace(state.settings, iterations=iterations), perf_counter()
     x = before.x if is_same_program(problem, before) else read_start(problem, before)
     return _solve_from(replace(state, problem=problem, settings=settings), x, since=begun)

@@ -269,7 +269,7 @@ def turned(tree: Tree, start: ca.SX, end: ca.SX, v: ca.SX) -> ca.SX:
 
 
 def _in_space(tree: Tree, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Return accelerations in which the linear part of free bodies is that of the origin, not the component rates."""
+    """Return accelerations in which free bodies have the acceleration of their origin, not component rates."""
     a = ca.SX(a)
     for body in free_bodies(tree):
         a[_linear(body)] += cross(v[body.v.start : body.v.start + 3], v[_linear(body)])

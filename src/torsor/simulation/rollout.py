@@ -308,7 +308,7 @@ def _source(
 
 
 def _pulled(step: ca.Function) -> ca.Function:
-    """Return the gradients with respect to all inputs of a step, given those with respect to its results."""
+    """Return the gradients with respect to all inputs of a step from the gradients with respect to its results."""
     inputs = dict(zip(step.name_in(), symbols(step), strict=True))
     results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
     weights, gradients = pulled(inputs, results, {})

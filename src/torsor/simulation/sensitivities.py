@@ -194,7 +194,7 @@ class _Maps(NamedTuple):
 
 
 def _maps(robot: Robot) -> AnyKernel | None:
-    """Return the kernel (u, v) -> ``_Maps``, or None if all charts are those of plain coordinates."""
+    """Return the kernel (u, v) -> ``_Maps``, or None if all charts are trivial (plain coordinates)."""
     tree, u, v = Tree.of(robot), ca.SX.sym("u", robot.nv), ca.SX.sym("v", robot.nv)
     rate = chart_rate(tree, u, v)
     found = [ca.jacobian(chart_carry(tree, u, v), v), ca.jacobian(chart_velocity(tree, u, v), v)]

@@ -129,7 +129,7 @@ class CudaKernel(VirtualMachine):
         return results
 
     def _rows_out(self, places: list[Placed], dense: list[bool], outputs: list[Any], batch: Shape) -> list[bool]:
-        """Return which results are row-major: those of ``out`` that are; new ones follow the inputs."""
+        """Return which results are row-major: arrays in ``out`` keep their order, and new arrays follow the inputs."""
         columns = any(item.state == self._size and item.entry != self._size and item.entry for item in places)
         new = any(dense) or not columns
         result = []

@@ -345,7 +345,7 @@ SAFE_MARGIN = 0.1
 
 
 class _WithMultipliers:
-    """Factors of the equations with multipliers at q: the chosen rows of A, then those of active coordinates."""
+    """Factors of the equations with multipliers at q: the chosen rows of A, then the rows of active coordinates."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.tree, self.q, self.rows, self.closures = tree, q, list(choice.rows), Closures(tree, q)
@@ -386,7 +386,7 @@ class _WithMultipliers:
     def accelerations(
         self, v: ca.SX, tau: ca.SX, external: Load, rate: float | ca.SX = 0.0, a_active: ca.SX | None = None
     ) -> tuple[ca.SX, ca.SX]:
-        """Return a (nv x 1) and minus the multipliers of the chosen rows; those of active coordinates follow."""
+        """Return a (nv x 1) and the negative multipliers of the chosen rows, then of active coordinates."""
         tree, q = self.tree, self.q
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
         drift, A = self.drift(v), self.A[: len(self.rows), :]

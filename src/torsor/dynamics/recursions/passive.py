@@ -67,7 +67,7 @@ def _spring(passive: Passive, x: ca.SX) -> ca.SX:
 
 
 def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
-    """Return the slope of friction with respect to its rate: that of the tangent, or that of the chord from rest."""
+    """Return the slope of friction with respect to its rate: the slope of the tangent, or of the chord from rest."""
     further = ca.SX(0)
     if passive.model:
         x = ca.SX.sym("x")

@@ -280,7 +280,7 @@ class _Reader:
         return [(int(a), float(m.actuator_gear[rows[a], 0])) for a in np.flatnonzero(of_joint)]
 
     def _per_dof(self, name: str) -> Array:
-        """Return armature or damping (nv,), including that of actuators, reflected by their gears."""
+        """Return armature or damping (nv,), including the contribution of actuators, reflected by their gears."""
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
         actuator_values = getattr(
             m, f"actuator_{name}", np.zeros(len(m.actuator_trntype))
@@ -323,7 +323,7 @@ class _Reader:
         return [self.joints[joint] for joint in single if joint in pulled or self._gears(int(joint))]
 
     def postures(self) -> dict[str, dict[str, float]]:
-        """Return the positions of each keyframe, by name, and those of qpos0 as "default" unless they are neutral."""
+        """Return the positions of each keyframe, by name, and qpos0 as "default" unless it is neutral."""
         m = self.model
         result = {
             name: self._positions(qpos) for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True)

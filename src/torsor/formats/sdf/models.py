@@ -436,7 +436,7 @@ def _name(element: Any) -> str:
 
 
 def _model_file(folder: Path, where: str) -> Path:
-    """Return the file of a Gazebo model from the model.config in its folder: that of the latest version."""
+    """Return the file of the latest version of a Gazebo model, from the model.config in its folder."""
     config = folder / "model.config"
     if not config.is_file():
         raise ModelError(f"{folder.name} is a folder without model.config", where=where)

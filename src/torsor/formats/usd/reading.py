@@ -109,7 +109,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
 
 
 def _newton_inertia(prim: Any) -> Array | None:
-    """Return the inertia (3 x 3) that Newton stores in double precision, which has priority over that of UsdPhysics."""
+    """Return the inertia (3 x 3) that Newton stores in double precision, which has priority over UsdPhysics."""
     attribute = prim.GetAttribute("newton:inertia")
     moments = attribute.Get() if attribute else None
     if moments is None or len(moments) == 0:

@@ -534,7 +534,7 @@ def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
 
 
 def _left_of(name: str) -> str:
-    """Return the name of the marker on the left side, or "" if the name is not that of a right-side marker."""
+    """Return the name of the marker on the left side, or "" if the given marker is not on the right side."""
     for pattern in _RIGHT:
         matched = pattern.match(name)
         if matched:

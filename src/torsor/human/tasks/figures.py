@@ -66,7 +66,7 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
 
 
 def _strengths(result: MotionResult) -> Array:
-    """Return the strengths (N m) of all coordinates; the trunk strength is that at its largest flexion."""
+    """Return the strengths (N m) of all coordinates; the trunk strength is taken at its largest flexion."""
     strengths, names = np.array(result.robot.effort_limit), result.robot.coordinate_names
     for term in result.problem.terms:
         if isinstance(term, TrunkTorques):

@@ -67,7 +67,7 @@ SLOPE_COORDINATES = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whos
 
 
 def _of_ending(name: str, table: Mapping[str, Entry]) -> Entry | None:
-    """Return the entry of a coordinate: the one with the longest key that is a suffix of its name."""
+    """Return the entry of a coordinate, under the longest key that is a suffix of its name."""
     keys = [key for key in table if name.endswith(key)]
     return table[max(keys, key=len)] if keys else None
 
@@ -213,7 +213,7 @@ def hand_clearance(node: Node) -> ca.SX:
 
 
 def _coupling(node: Node) -> ca.SX:
-    """Return the distance (m) of each wrist in front of its shoulder, minus half that of the opposite ankle and hip."""
+    """Return the distance (m) of each wrist in front of its shoulder, minus half of the opposite ankle-hip distance."""
     rows = []
     for arm, leg in (SIDES, SIDES[::-1]):
         hand = (node.position(f"{arm}_hand") - node.position(f"{arm}_upper_arm"))[2]

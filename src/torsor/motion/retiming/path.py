@@ -99,7 +99,7 @@ def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
 
 @cache
 def _back(n: int, width: int | None) -> Kernel:
-    """Return the backward sweep: the slope (n) at a point, given that at the next, and the piece between them."""
+    """Return the backward sweep: the slope (n) at a point from the next slope, and the piece between them."""
     s, q, above, right = ca.SX.sym("s", 2), ca.SX.sym("q", 2, n), ca.SX.sym("above"), ca.SX.sym("right", n)
     after, h = ca.SX.sym("after", n), s[1] - s[0]
     d, slope = (q[1, :] - q[0, :]).T / h, right - above * after

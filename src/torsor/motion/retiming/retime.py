@@ -177,7 +177,7 @@ def _pairs(m: int) -> ca.Function:
 
 
 def _backward(m: int) -> ca.Function:
-    """Return the controllable set (low, high) of an interval, given that of the next one."""
+    """Return the controllable set (low, high) of an interval from the set of the next one."""
     interval, most, after = ca.SX.sym("found", 2 + 4 * m), ca.SX.sym("most"), ca.SX.sym("after", 2)
     limits, affine = ca.vertsplit(interval, [0, 2, 2 + 4 * m])
     same, other, high, low = ca.vertsplit(affine, m)

@@ -190,7 +190,7 @@ class _Sweep:
         return STOPPED
 
     def _fill(self, todo: Iterator[_Job], pool: Pool) -> None:
-        """Submit as many cases as the executor accepts, or one at a time if a case may break all workers."""
+        """Submit cases until the executor is full, or one at a time if a case may break all workers."""
         if self._alone:
             if not self._running:
                 self._submit(self._alone.popleft(), pool)
@@ -246,7 +246,7 @@ class _Sweep:
         self._take(Row(case.number, case.digest, case.values, {}, reason))
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
-        """Compute a case again after its worker was lost, or give it up."""
+        """Compute a case again after its worker was lost, or mark it as failed."""
         job = job._replace(losses=job.losses + 1, turn=self._given + self._capacity)
         if job.losses >= self._attempts:
             self._fail(job.case, f"its worker was lost {job.losses} times, the last time: {error}")

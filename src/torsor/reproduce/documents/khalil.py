@@ -361,7 +361,7 @@ def _inverse() -> list[Row]:
 def _of_lagrangian(data: khalil.Robot, q: Array, v: Array, a: Array) -> Array:
     """Return d/dt (dL/dq') - dL/dq, eq. 6, using fourth-order differences along the motion.
 
-    The kinetic energy is that of A (section 3.3.1), and the potential energy that of the frames of eq. 1.
+    The kinetic energy follows from A (section 3.3.1), and the potential energy from the frames of eq. 1.
     """
 
     def A(q: Array) -> Array:
