@@ -270,9 +270,9 @@ class OnlineScaling:
     Up to ``preview`` samples ahead are used (``room`` is the number that may be fed now). At every moment there is a
     plan that stops within the known samples. The dynamics on the commanded path were checked against the bounds at all
     samples of this plan and at seven points between them. A better plan replaces it once it is found and has passed the
-    same check. A preview that is too short, or samples that arrive too late, slow the motion down but break no bound.
-    The search for the better plan is spread over the steps: each computes one piece, or up to ``pieces`` if the search
-    would be late or the robot is at rest. A short preview needs more pieces.
+    same check. A preview that is too short, or samples that arrive too late, slow the motion down, but no bound is
+    exceeded. The search for the better plan is spread over the steps: each computes one piece, or up to ``pieces`` if
+    the search would be late or the robot is at rest. A short preview needs more pieces.
 
     Example:
         >>> arm = torsor.library.two_link()

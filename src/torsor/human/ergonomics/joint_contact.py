@@ -110,7 +110,7 @@ def moment_arms(person: Person, flexions: Array) -> Array:
 
 
 def crosses(joint: str) -> Array:
-    """Return which groups (11,) cross a joint ("hip", "knee" or "ankle"), as 0 and 1."""
+    """Return 1 for the groups (11,) that cross a joint ("hip", "knee" or "ankle"), and 0 for the others."""
     return np.array([float(any(arm.coordinate in JOINT_COORDINATES[joint] for arm in group.arms)) for group in GROUPS])
 
 

@@ -46,7 +46,7 @@ def slipping(node: Node, mass: ca.SX, power: ca.SX | float = SLIPPING_POWER) -> 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MuscleTorques(Driven, Constraint):
-    """Muscle torques within the strengths."""
+    """Bounds on muscle torques: the joint strengths."""
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""

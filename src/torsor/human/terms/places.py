@@ -232,7 +232,7 @@ class ClearsEdge(Constraint):
         return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=EDGE_ROUNDING)}
 
     def rows(self, node: Node) -> Rows:
-        """Return the distances minus the smallest allowed one (dm): of the points of the sole, then of its parts."""
+        """Return the distances (dm) beyond the allowed minimum, first of the sole points, then of the sole parts."""
         values = EDGE.unpack(node.data(self.title, EDGE.size))
         rounding, at, rows = values["round"], dict[str, ca.SX](), dict[str, ca.SX]()
         for point in POINTS:

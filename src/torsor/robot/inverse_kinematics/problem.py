@@ -76,7 +76,7 @@ class Problem:
 
     @cached_property
     def tree(self) -> Tree:
-        """The tree that the targets are traced on."""
+        """The tree on which the targets are traced."""
         tree = Tree.of(self.robot)
         whole = any(isinstance(target, CenterOfMass) for target in self.targets)
         return tree if whole else lean(tree)  # a lean tree has merged inertias
