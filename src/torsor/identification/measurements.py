@@ -70,7 +70,7 @@ class Measurements:
             try:
                 weights = np.array(np.broadcast_to(weights, self.tau.shape))
             except ValueError:
-                message, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
+                message, allowed = f"have shape {weights.shape}", f"the shape of tau, {self.tau.shape}"
                 raise ModelError(message, argument="weights", where=WHERE, allowed=allowed) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
                 raise ModelError("are negative or not finite", argument="weights", where=WHERE, allowed="0 or more")

@@ -139,7 +139,7 @@ def _task(problem: MotionProblem) -> _Task:
         for condition in problem.conditions:
             state |= condition.values(names) if isinstance(condition, kind) else {}
         if set(state) != {(profile, order) for profile in range(n) for order in (0, 1)}:
-            message = f"{kind.__name__} must give q and v of every coordinate"
+            message = f"{kind.__name__} must specify q and v of every coordinate"
             raise ModelError(message, where=where, fix="give only q and v")
         states.append(np.array([state[profile, order] for order in (0, 1) for profile in range(n)]))
     limits = [condition for condition in problem.conditions if isinstance(condition, Torques)]

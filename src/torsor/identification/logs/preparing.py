@@ -237,7 +237,7 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
         raise ModelError("only some of the logs contain velocities", where=source)
     without = [log.source for log in logs if log.temperature is None]
     if 0 < len(without) < len(logs):
-        fix = "add its temperatures, or omit those of all logs"
+        fix = "add its temperatures, or omit the temperatures of all logs"
         raise ModelError("the log has no temperatures, but other logs have", where=without[0], fix=fix)
     for log in logs:
         if log.whole is not None and isinstance(robot, ClosedRobot):

@@ -115,7 +115,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
             bar.at(case.number)
     stored = sum(store.counts().values())
     if stored > count:
-        text = f"the file has {stored} cases, and {count} are given: the results are those of the file"
+        text = f"the file has {stored} cases, and {count} are given: the results are taken from the file"
         warn(text, where="resume", fix="pass all cases, or choose another file")
 
 
