@@ -31,7 +31,7 @@ def python_handles_ctrl_c():
 
 
 def discarded() -> None:
-    """Do what CasADi's conversions do with an interrupt."""
+    """Discard an interrupt, as CasADi's conversions do."""
     with contextlib.suppress(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 

@@ -1,4 +1,4 @@
-"""Walks are compared with recorded people in the same signs and units; a walk beside its own files is the same."""
+"""Walks are compared with recorded people in the same signs and units; a walk agrees with its own files."""
 
 import json
 from dataclasses import replace

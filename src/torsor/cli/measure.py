@@ -28,9 +28,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--standing", type=Path, metavar="FILE", help=text)
     text = "scaled OpenSim model (.osim). Its joints and markers are used"
     parser.add_argument("--model", type=Path, metavar="FILE", help=text)
-    text = 'laboratory axes, such as "forward left up" (default: those of the file)'
+    text = 'laboratory axes, such as "forward left up" (default: from the file)'
     parser.add_argument("--lab-axes", dest="axes", metavar="WORDS", help=text)
-    parser.add_argument("--unit", choices=("m", "cm", "mm"), help="marker unit (default: that of the file)")
+    parser.add_argument("--unit", choices=("m", "cm", "mm"), help="marker unit (default: from the file)")
     parser.add_argument("--treadmill", type=float, metavar="M/S", help="belt speed, added to the motion")
     add_option(parser, "--cutoff", " (default: 6)", type=float, default=6.0)
     add_option(parser, "--force-cutoff", " (default: no filter)", type=float)

@@ -1,4 +1,4 @@
-"""Options that several commands share: each name has one meaning, which is declared here once."""
+"""Options that several commands share; each name is declared once, with one meaning."""
 
 import argparse
 from collections.abc import Sequence

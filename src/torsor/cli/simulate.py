@@ -175,7 +175,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--record", type=float, metavar="S", help="time between samples, at which steps end (default: every step)"
     )
-    active = ". For a robot with loops, only those of the active coordinates are needed"
+    active = ". For a robot with loops, only the active coordinates are needed"
     add_option(
         parser,
         "--q0",

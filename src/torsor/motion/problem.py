@@ -41,7 +41,7 @@ class MotionProblem(ProblemStatement):
     ``numbers``. Some coordinates may be ``frozen`` ({name: position}), or all follow a joint ``path``, along which the
     profile ``progress`` runs from 0 to 1. Robots with closed loops are moved by their active coordinates; positions
     (nq,) in ``assembly`` choose the assembly mode. Profiles of successive phases are continuous up to accelerations,
-    unless ``Linked`` changes it. ``settings`` are defaults of ``solve``.
+    unless ``Linked`` changes this. ``settings`` are defaults of ``solve``.
 
     ``relaxation_order`` lists groups of constraint names in the order in which they may be relaxed if the problem
     is infeasible. The error then states by how much the first sufficient group has to be relaxed while all constraints
@@ -129,7 +129,7 @@ class MotionProblem(ProblemStatement):
 
         A case of a built-in problem is a dict of its arguments, such as ``{"end": q}``. A case of any other problem is
         a dict of named data: "TERM.FIELD" with the title of a term, "phase.FIELD" with the name of a phase (by default
-        "phase"), or the name of a shared number. ``settings`` are those of ``solve``; the default solver is
+        "phase"), or the name of a shared number. For ``settings`` see ``solve``; the default solver is
         "condensed". Cases with the same structure, such as other ends and bounds, are solved together, many times
         faster than one by one. Problems with several connected phases, periodic motions, closed loops or kinked costs
         are solved one by one, as are cases that the batch does not solve, and all cases with another solver,
@@ -154,7 +154,7 @@ class MotionProblem(ProblemStatement):
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
-        """Return random variables (n,) around the initial guess; the same seed gives the same variables.
+        """Return random variables (n,) around the initial guess; the same seed yields the same variables.
 
         ``spread`` is the standard deviation, relative to the distances that the profiles cover.
         """
@@ -173,8 +173,8 @@ class MotionProblem(ProblemStatement):
         """Solve from ``count`` random starts (seeds seed, seed + 1, ...), in several processes.
 
         ``starts`` replaces the random starts with given ones, each like ``start`` of ``solve``, with seeds 0, 1, and so
-        on. ``settings`` are those of ``solve``; with several workers, a progress bar is shown. Control points are not
-        added, so that objectives are comparable: refine the best motion with ``solve(start=...)``. The same seeds give
+        on. For ``settings`` see ``solve``; with several workers, a progress bar is shown. Control points are not
+        added, so that objectives are comparable: refine the best motion with ``solve(start=...)``. The same seeds yield
         the same results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
         systems that spawn processes (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
@@ -190,7 +190,7 @@ class MotionProblem(ProblemStatement):
         return MotionMultistart(tuple(map(MotionResult.of, result)), result.seeds)
 
     def save(self, path: str | Path) -> None:
-        """Write the problem as TOML, and its robot to a file beside it (``NAME.robot.toml``)."""
+        """Write the problem as TOML, and its robot to a file next to it (``NAME.robot.toml``)."""
         save_problem(self, Path(path))
 
 
@@ -203,11 +203,11 @@ class MotionResult(Result, Solution):
 
     ``problem`` is the solved problem (with the nodes that refinement added), ``outcome`` the solver outcome. Profiles
     ``q``, ``v``, ``a``, ``j``, ``tau``, ``tau_rate`` and ``reactions`` are sampled at ``times`` (200 steps per phase;
-    where phases meet, the values are those of the end of the earlier phase). ``at(t)`` evaluates them at any time.
-    Shapes are those of ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative
-    distance of the objective from its limit with more control points, and ``curvature`` contains the second-order
-    conditions. ``settings`` are those of ``solve``. A .npz file (``save``) includes the problem and the robot; a
-    problem with Python functions must be passed to ``load``.
+    where phases meet, the values belong to the end of the earlier phase). ``at(t)`` evaluates them at any time. For the
+    shapes see ``Moments``. ``passes`` describes refinement rounds, ``distance`` estimates the relative distance of the
+    objective from its limit with more control points, and ``curvature`` contains the second-order conditions.
+    ``settings`` are the arguments of ``solve``. A .npz file (``save``) includes the problem and the robot; a problem
+    with Python functions must be passed to ``load``.
 
     Example:
         >>> from torsor import motion

@@ -20,14 +20,15 @@ ALLOWED = "a trajectory, motion, retimed path, stride, measured gait, identifica
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` makes them.
+    """Samples of a motion at ``times`` (T,), in s: ``q`` (T, nq), ``v`` and ``a`` (T, nv). ``timeline`` creates them.
 
     ``tau`` (T, k) are the forces of the coordinates ``driven`` (k names). ``external`` (T, L, 6) are environment
     wrenches on links, as for ``Robot.inverse_dynamics``. ``ground`` (T, G, 6) are forces of the ground: the point of
     application (m), then the force (N), in base axes; NaN where there is none. ``residuals`` (T, k) are the measured
-    minus the predicted forces of an identification. ``things`` are drawn beside the robot. ``ahead`` (3,), in m,
-    belongs to a periodic motion: the last sample is the first one, displaced by it. ``movie`` writes an animation in
-    its own style; its arguments are a path, the frame rate, the slow-motion factor, and whether progress is shown.
+    minus the predicted forces of an identification. ``things`` are objects drawn with the robot. ``ahead`` (3,), in m,
+    belongs to a periodic motion: the last sample is the first one, displaced by ``ahead``. ``movie`` writes an
+    animation in its own style; its arguments are a path, the frame rate, the slow-motion factor, and whether to show
+    progress.
     """
 
     robot: Robot

@@ -73,7 +73,7 @@ def said(word: str, kind: str, where: str) -> Scale:
 
 
 def guessed(values: Array, kind: str, where: str) -> Scale:
-    """Return the scale of moments, powers or forces from their largest value: only one unit fits a person."""
+    """Return the scale of moments, powers or forces from their largest value: only one unit is plausible."""
     peak = float(np.nanmax(np.abs(values), initial=0.0))
     for low, high, unit in PEAKS[kind]:
         if low <= peak < high:
@@ -209,7 +209,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
     """Return a curve (N, 401) over the strides in which it has no gaps.
 
-    If there are none, a recording as long as a stride counts as one, joined at its ends.
+    If there are none, a recording with the length of a stride counts as one, joined at its ends.
     """
     rows = [values for span in spans if signal.covers(span) and np.isfinite(values := signal.over(span)).all()]
     rows = rows or [values for values in map(signal.over, spans) if np.isfinite(values).all()]
@@ -254,7 +254,7 @@ class Signals:
     span: tuple[float, float] | None = None
 
     def with_more(self, more: "Signals", where: str) -> "Signals":
-        """Return the union of both; raise ModelError if both have the same curve."""
+        """Return the signals of both objects; raise ModelError if both have the same curve."""
         union = Signals(mass=more.mass or self.mass, span=more.span or self.span)
         for part in fields(self):
             mine, theirs = getattr(self, part.name), getattr(more, part.name)
@@ -268,7 +268,7 @@ class Signals:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no curve at all."""
+        """Whether there is no curve."""
         return not (self.angles or self.moments or self.curves)
 
 
@@ -369,7 +369,7 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
 
 
 def of_measured(measured: Any, side: str) -> Signals | None:
-    """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``, or None for other types."""
+    """Return the signals in a ``MeasuredDynamics`` or a ``MeasuredMotion``, or None for other types."""
     from torsor.human.measured import MeasuredDynamics, MeasuredMotion
 
     if not isinstance(measured, MeasuredMotion | MeasuredDynamics):

@@ -1,4 +1,4 @@
-"""The figure of a stride (postures, and curves with measured ones), and animations (extra ``plot``)."""
+"""The figure of a stride (postures, and curves with measured curves), and animations (extra ``plot``)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
