@@ -73,8 +73,8 @@ class Spline:
             knots, p = knots[1:-1], p - 1
         return D
 
-    def local(self, s: ArrayLike, order: int = 0) -> tuple[Array, Indices]:
-        """Return the nonzero basis functions at s (K,), or their derivatives with respect to s: (K, degree + 1).
+    def basis(self, s: ArrayLike, order: int = 0) -> tuple[Array, Indices]:
+        """Return the nonzero basis functions (K, degree + 1 - order) of the derivative of a given order at s (K,).
 
         The second result is the index (K,) of the first of them.
         """
@@ -89,6 +89,14 @@ class Spline:
             rising = values * ratio
             values = np.pad(values * (1 - ratio), ((0, 0), (0, 1)))
             values[:, 1:] += rising
+        return values, first
+
+    def local(self, s: ArrayLike, order: int = 0) -> tuple[Array, Indices]:
+        """Return the nonzero basis functions at s (K,), or their derivatives with respect to s: (K, degree + 1).
+
+        The second result is the index (K,) of the first of them.
+        """
+        values, first = self.basis(s, order)
         D, result = self.differences(order), np.empty((len(values), self.degree + 1))
         for span in np.unique(first):  # from basis functions of the derivative to those of the control points
             is_inside = first == span
