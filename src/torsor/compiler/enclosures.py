@@ -51,14 +51,14 @@ class Enclosure(NamedTuple):
 
     def scaled(self, factor: ca.SX | float) -> "Enclosure":
         """Return the product with 0, -1, 1 or a power of two, which is exact."""
-        return Enclosure(self.c0 * factor, self.c1 * factor, self.c2 * factor, self.r * abs(factor))
+        size = abs(ca.SX(factor))
+        return Enclosure(self.c0 * factor, self.c1 * factor, self.c2 * factor, self.r * size)
 
 
 def _add(a: Enclosure, b: Enclosure) -> Enclosure:
     pairs = list(zip(a[:3], b[:3], strict=True))
     rounded = sum((abs(x + y) for x, y in pairs if not (x.is_zero() or y.is_zero())), start=ca.SX(0))
-    r = a.r + b.r + ROUNDING * rounded
-    return Enclosure(*(x + y for x, y in pairs), r if r.is_zero() else GROWTH * r)
+    return Enclosure(a.c0 + b.c0, a.c1 + b.c1, a.c2 + b.c2, GROWTH * (a.r + b.r + ROUNDING * rounded))
 
 
 def _subtract(a: Enclosure, b: Enclosure) -> Enclosure:
@@ -76,9 +76,7 @@ def _grown(r: ca.SX) -> ca.SX:
     return GROWTH * r + UNDERFLOW
 
 
-def _expanded(
-    a: Enclosure, f0: ca.SX, f1: ca.SX, f2: ca.SX, third: ca.SX | float, cancelled: float = 0.0
-) -> Enclosure:
+def _expanded(a: Enclosure, f0: ca.SX, f1: ca.SX, f2: ca.SX, third: ca.SX | float, cancelled: float = 0.0) -> Enclosure:
     """Return f(a) by Taylor's theorem at c0, given f, f', f''/2 there, and a bound of |f'''|/6 within ``reach``.
 
     ``cancelled`` is the size of the terms whose differences are f' and f''/2, if they lose digits.
@@ -167,8 +165,11 @@ def _chosen(condition: ca.SX, a: Enclosure, b: Enclosure) -> Enclosure:
 def _maximum(a: Enclosure, b: Enclosure) -> Enclosure:
     difference = _subtract(a, b)
     half = GROWTH * (difference.c0 + difference.reach) / 2  # between 0 and its double, if the sign is unknown
-    larger = _chosen(difference.c0 > 0, a, b)
-    return _chosen(difference.is_away, larger, _add(b, Enclosure(half, r=abs(half))))
+    linear = _add(b, Enclosure(half, r=abs(half)))
+    low, high = ca.fmax(a.c0 - a.reach, b.c0 - b.reach), ca.fmax(a.c0 + a.reach, b.c0 + b.reach)
+    constant = Enclosure((low + high) / 2, r=_grown((high - low) / 2 + ROUNDING * (abs(low) + abs(high))))
+    either = _chosen(constant.r < linear.r, constant, linear)  # false for NaN, which the linear one contains
+    return _chosen(difference.is_away, _chosen(difference.c0 > 0, a, b), either)
 
 
 def _minimum(a: Enclosure, b: Enclosure) -> Enclosure:
@@ -282,7 +283,8 @@ def enclose(function: ca.Function, moving: Collection[str]) -> ca.Function:
         elif operation.code == ca.OP_CONST:
             values.append(Enclosure(ca.SX(operation.number)))
         else:
-            values.append(_branches(program.operations, operation, values) or _ruled(operation, values))
+            value = _ruled(operation, values)
+            values.append(_pattern(program.operations, operation, values, value) or value)
     rows = [_ZERO if index is None else values[index] for indices in program.results for index in indices]
     outputs = ca.cse([ca.vertcat(*column) for column in zip(*map(_range, rows), strict=True)])
     return ca.Function(f"{function.name()}_range", inputs, outputs, function.name_in(), ["lower", "upper", "remainder"])
@@ -293,22 +295,26 @@ def _ruled(operation: Operation, values: list[Enclosure]) -> Enclosure:
     return rule(*(values[k] for k in operation.arguments))
 
 
-def _branches(operations: tuple[Operation, ...], total: Operation, values: list[Enclosure]) -> Enclosure | None:
-    """Return the enclosure of if_else(c, a, b), which CasADi writes as if_else_zero(c, a) + if_else_zero(not c, b).
+def _pattern(
+    operations: tuple[Operation, ...], outer: Operation, values: list[Enclosure], value: Enclosure
+) -> Enclosure | None:
+    """Return a better enclosure of two operations together than ``value``, that of one after the other, or None.
 
-    The sum of two separate enclosures would contain 0 and a + b if the condition is unknown.
+    CasADi writes if_else(c, a, b) as if_else_zero(c, a) + if_else_zero(not c, b). If c is unknown, the sum of two
+    enclosures would also contain 0 and a + b. And max(low, min(high, x)) is from low to high for every x.
     """
-    if total.code != ca.OP_ADD:
-        return None
-    parts = [operations[k] for k in total.arguments]
-    if any(part.code != ca.OP_IF_ELSE_ZERO for part in parts):
-        return None
-    for (condition, a), (other, b) in (
-        (parts[0].arguments, parts[1].arguments),
-        (parts[1].arguments, parts[0].arguments),
-    ):
-        if operations[other].code == ca.OP_NOT and operations[other].arguments == (condition,):
-            return _if_else(values[condition], values[a], values[b])
+    pairs = (outer.arguments, outer.arguments[::-1])
+    if outer.code == ca.OP_ADD and all(operations[k].code == ca.OP_IF_ELSE_ZERO for k in outer.arguments):
+        for (condition, a), (other, b) in ((operations[k].arguments, operations[n].arguments) for k, n in pairs):
+            if operations[other].code == ca.OP_NOT and operations[other].arguments == (condition,):
+                return _if_else(values[condition], values[a], values[b])
+    if outer.code == ca.OP_FMAX:
+        for low, inner in pairs:
+            limits = [low, *(k for k in operations[inner].taken if operations[k].code == ca.OP_CONST)]
+            if operations[inner].code == ca.OP_FMIN and operations[low].code == ca.OP_CONST and len(limits) == 2:
+                least, most = (operations[k].number for k in limits)
+                half = GROWTH * abs(most - least) / 2 + ROUNDING * (abs(least) + abs(most))
+                return _chosen(value.r < half, value, Enclosure(ca.SX((least + most) / 2), r=ca.SX(half)))
     return None
 
 

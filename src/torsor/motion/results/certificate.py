@@ -8,12 +8,12 @@ model that the compiled functions describe; rounding is part of the enclosures.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import MotionError
+from torsor.base.errors import ModelError, MotionError
 from torsor.base.summary import Summary
 from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
@@ -24,6 +24,8 @@ from torsor.motion.transcription.ranges import Pieces, RowRanges
 FIRST_WIDTH, MIN_WIDTH = 1 / 64, 1e-6
 # Relative change of the duration: the first one that is tried, the largest one, and the accuracy of the search.
 FIRST_STRETCH, MAX_STRETCH, STRETCH_ACCURACY = 1e-6, 1.0, 0.05
+
+S = TypeVar("S", bound=Solution)
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,9 @@ def certify(problem: ProblemStatement, x: Array) -> Certificate:
         first, last, is_active = _intervals(ranges, problem, index, pieces)
         while len(first):
             below, above, remainders = ranges(pieces, first, last, T, given)
-            over = np.where(is_active, np.nan_to_num(np.maximum(above - upper, lower - below), nan=np.inf), -np.inf)
-            is_open = over > 0
+            over = np.maximum(above - upper, lower - below)
+            is_open = is_active & ~(over <= 0)  # also for NaN
+            over = np.where(is_active, np.where(np.isnan(over), np.inf, over), -np.inf)
             is_broken = is_open & (over > 3 * remainders)  # 2, and rounding
             is_short = last - first <= MIN_WIDTH
             is_halved = (is_open & ~is_broken).any(axis=1) & ~is_short
@@ -122,9 +125,7 @@ def certify(problem: ProblemStatement, x: Array) -> Certificate:
     return Certificate(tuple(CertifiedBound(*names, *rest) for names, *rest in bounds), dict(ranges.unchecked))
 
 
-def _intervals(
-    ranges: RowRanges, problem: ProblemStatement, index: int, pieces: Pieces
-) -> tuple[Array, Array, Flags]:
+def _intervals(ranges: RowRanges, problem: ProblemStatement, index: int, pieces: Pieces) -> tuple[Array, Array, Flags]:
     """Return the first intervals of s (K,) of a phase, and which rows are bounded there (K, m).
 
     Terms that hold at given moments have intervals of length 0.
@@ -162,41 +163,38 @@ def _merged(intervals: list[tuple[float, float]]) -> tuple[tuple[float, float], 
     return tuple(result)
 
 
-def certified(solution: Solution) -> Solution:
+def certified(solution: S) -> S:
     """Return the motion with all durations longer by the smallest common factor for which its bounds are shown."""
-    certificate = certify(solution.problem, solution.x)
-    if certificate.is_proven:
+    problem, where = solution.problem, solution.problem.name
+    first, durations = certify(problem, solution.x), [phase.duration for phase in solution.program.layout.phases]
+    if first.is_proven:
         return solution
-    where, durations = solution.problem.name, [phase.duration for phase in solution.program.layout.phases]
-    if certificate.unchecked:
-        title, reason = next(iter(certificate.unchecked.items()))
-        raise MotionError(f"{title} cannot be checked: {reason}", where=where, fix="read `certify()` instead")
+    for title, reason in first.unchecked.items():
+        raise ModelError(f"{title} cannot be checked: {reason}", where=where, fix="read the other bounds in certify()")
     if min(durations) < 0:
-        fix = "give the phases bounds (lower, upper) instead of a duration"
-        raise MotionError("a motion with a given duration cannot be slowed down", where=where, fix=fix)
+        fix = "give each phase bounds (lower, upper) of its duration"
+        raise ModelError("a motion of a given duration cannot be slower", where=where, fix=fix)
 
     def slower(stretch: float) -> Array:
         x = solution.x.copy()
         x[durations] *= 1 + stretch
         return x
 
-    below, stretch = 0.0, FIRST_STRETCH
-    while not certify(solution.problem, slower(stretch)).is_proven:
+    below, stretch, last = 0.0, FIRST_STRETCH, first
+    while not (last := certify(problem, slower(stretch))).is_proven:
         below, stretch = stretch, 2 * stretch
         if stretch > MAX_STRETCH:
-            bad = [bound for bound in certify(solution.problem, slower(below)).bounds if not bound.is_shown]
-            what = f"{bad[0].title} of {bad[0].label} exceeds its bound by up to {bad[0].excess:.3g} at any speed"
-            raise MotionError(what, where=where, fix="solve with a bound that is tighter by this amount")
+            names = ", ".join(f"{bound.title} of {bound.label}" for bound in last.bounds if not bound.is_shown)
+            fix = "solve with bounds that are tighter by the excess in certify()"
+            raise MotionError(f"{names} cannot be shown at any speed", where=where, fix=fix)
     while stretch - below > STRETCH_ACCURACY * stretch:
         middle = (below + stretch) / 2
-        is_proven = certify(solution.problem, slower(middle)).is_proven
-        below, stretch = (below, middle) if is_proven else (middle, stretch)
-    x = slower(stretch)
-    status = f"{solution.status}; {100 * stretch:.2g} % slower, so that all bounds are proven at all times"
-    outcome = replace(solution.outcome, x=x, objective=float(solution.program.value(x)[0]), status=status)
-    result: Any = replace(solution, outcome=outcome)
+        below, stretch = (below, middle) if certify(problem, slower(middle)).is_proven else (middle, stretch)
+    x, percent = slower(stretch), f"{100 * stretch:.2g} % slower"
+    status = f"{solution.status}; {percent}, so that all bounds are proven at all times"
+    result = replace(solution, outcome=replace(solution.outcome, x=x, status=status))
     if not result.is_feasible:
         worst = max(result.constraints.values(), key=lambda group: group.scaled)
-        what = f"{worst.title} does not hold if the motion is {100 * stretch:.2g} % slower"
-        raise MotionError(what, where=where, fix="solve with bounds that are tighter by the excess in `certify()`")
-    return solution if result is None else result
+        fix = "solve with bounds that are tighter by the excess in certify()"
+        raise MotionError(f"{worst.title} does not hold for a motion that is {percent}", where=where, fix=fix)
+    return replace(result, outcome=replace(result.outcome, objective=result.objective))

@@ -1,8 +1,8 @@
 """Proven ranges of constraint rows over intervals of time, from enclosures of the profiles.
 
 Between two knots, a profile is a polynomial of time. Over an interval with the midpoint m and the half-width h, its
-Taylor coefficients at m give the enclosure c0 + c1 u + c2 u^2 +- r of each time derivative, with t = m + h u. The higher
-coefficients, and bounds on the rounding of all of them, are in r. ``compiler.enclosures`` does the rest.
+Taylor coefficients at m give the enclosure c0 + c1 u + c2 u^2 +- r of each time derivative, with t = m + h u. The
+higher coefficients, and bounds on the rounding of all of them, are in r. ``compiler.enclosures`` does the rest.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array, Indices
+from torsor.base.arrays import Array
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
 from torsor.compiler.enclosures import COLUMNS, RULES, enclose
@@ -39,10 +39,10 @@ def _taylor(spline: Spline, s: Array, points: Array) -> tuple[Array, Array]:
     """Return ``spline.taylor`` (K, degree + 1, n), and bounds on its rounding."""
     sizes, p, knots = np.abs(points), spline.degree, spline.knots
     values, errors = list[Array](), list[Array]()
+    bases, first = spline.bases(s, p)
     for order in range(spline.degree + 1):
-        basis, first = spline.basis(s, order)
         window = first[:, None] + np.arange(p + 1)
-        values.append((basis[:, None] @ points[window])[:, 0] / math.factorial(order))
+        values.append((bases[p][:, None] @ points[window])[:, 0] / math.factorial(order))
         errors.append(ROUNDING * sizes[window].max(axis=1) / math.factorial(order))
         if p:
             factors = (p / (knots[p + 1 : -1] - knots[1 : -p - 1]))[:, None]
@@ -182,7 +182,8 @@ class RowRanges:
         if path is None:
             result: tuple[Array, Array, Array] = kernel(*(inputs[name] for name in kernel.signature.names_in))
             return result
-        # An interval may extend over several spans of the path; each of their polynomials is bounded over all of it.
+        # An interval may extend over several spans of the path. Each of their polynomials is bounded over all of it,
+        # which shows a bound but no violation.
         progress = inputs["y_0"][:, 0]
         reach = np.abs(progress[:, 1:]).sum(axis=1) * (1 + ROUNDING)
         first, last = (
@@ -199,7 +200,7 @@ class RowRanges:
         return (
             np.minimum.reduceat(below, begins),
             np.maximum.reduceat(above, begins),
-            np.maximum.reduceat(remainders, begins),
+            np.where(counts[:, None] > 1, np.inf, remainders[begins]),
         )
 
 
