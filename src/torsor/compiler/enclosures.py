@@ -263,7 +263,7 @@ def enclose(function: ca.Function, moving: Collection[str]) -> ca.Function:
     Example:
         >>> x = ca.SX.sym("x")
         >>> bounds = enclose(ca.Function("f", [x], [x * x], ["x"], ["y"]), ["x"])
-        >>> lower, upper, _ = bounds([[0.5, 0.5, 0.0, 0.0]])  # x from 0 to 1
+        >>> lower, upper, _ = bounds(np.array([[0.5, 0.5, 0.0, 0.0]]))  # x from 0 to 1
         >>> round(float(lower), 9), round(float(upper), 9)
         (0.0, 1.0)
     """

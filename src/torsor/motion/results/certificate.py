@@ -2,7 +2,7 @@
 
 The rows of all constraints are enclosed over intervals of time (``transcription/ranges.py``), at first ``FIRST_WIDTH``
 of the phase or less. Where a bound is neither shown nor violated for certain, the interval is halved, until all bounds
-are shown or it is shorter than ``MIN_WIDTH``. The proof concerns the mathematical curve of the control points, in the
+are shown, it is shorter than ``MIN_WIDTH``, or there are more than ``MAX_HALVED``. The proof concerns the mathematical curve of the control points, in the
 model that the compiled functions describe; rounding is part of the enclosures.
 """
 
@@ -22,6 +22,7 @@ from torsor.motion.transcription.ranges import Pieces, RowRanges
 
 # Fractions of a phase: the longest interval at first, and the shortest one that is halved no further.
 FIRST_WIDTH, MIN_WIDTH = 1 / 64, 1e-6
+MAX_HALVED = 2**15  # largest number of intervals of a phase that are halved at a time, so that memory suffices
 # Relative change of the duration: the first one that is tried, the largest one, and the accuracy of the search.
 FIRST_STRETCH, MAX_STRETCH, STRETCH_ACCURACY = 1e-6, 1.0, 0.05
 
@@ -108,14 +109,15 @@ def certify(problem: ProblemStatement, x: Array) -> Certificate:
             is_open = is_active & ~(over <= 0)  # also for NaN
             over = np.where(is_active, np.where(np.isnan(over), np.inf, over), -np.inf)
             is_broken = is_open & (over > 3 * remainders)  # 2, and rounding
-            is_short = last - first <= MIN_WIDTH
-            is_halved = (is_open & ~is_broken).any(axis=1) & ~is_short
+            is_halved = (is_open & ~is_broken).any(axis=1) & (last - first > MIN_WIDTH)
+            is_halved &= is_halved.sum() <= MAX_HALVED
             is_left = is_halved[:, None] & is_open
             excess = np.maximum(excess, np.where(is_left, -np.inf, over).max(axis=0))
             violated |= is_broken.any(axis=0)
-            for k, row in np.argwhere(is_open & ~is_left).tolist():
-                edges = phase_layout.times(x, np.array([first[k], last[k]]))
-                missing[row].append((begun + float(edges[0]), begun + float(edges[1])))
+            is_missing = is_open & ~is_left
+            for row in np.flatnonzero(is_missing.any(axis=0)).tolist():
+                edges = (begun + phase_layout.times(x, s[is_missing[:, row]]) for s in (first, last))
+                missing[row] += zip(*(each.tolist() for each in edges), strict=True)
             middle = (first + (last - first) / 2)[is_halved]
             first, last = np.concatenate([first[is_halved], middle]), np.concatenate([middle, last[is_halved]])
             is_active = np.tile((is_active & is_open)[is_halved], (2, 1))
