@@ -24,7 +24,7 @@ from torsor.motion.transcription.ranges import Pieces, RowRanges
 FIRST_WIDTH, MIN_WIDTH = 1 / 64, 1e-6
 MAX_HALVED = 2**15  # largest number of intervals of a phase that are halved at a time, so that memory suffices
 # Relative change of the duration: the first one that is tried, the largest one, and the accuracy of the search.
-FIRST_STRETCH, MAX_STRETCH, STRETCH_ACCURACY = 1e-6, 1.0, 0.05
+FIRST_STRETCH, MAX_STRETCH, STRETCH_ACCURACY = 1e-6, 1.0, 0.02
 
 S = TypeVar("S", bound=Solution)
 
