@@ -180,9 +180,9 @@ def test_clearances_are_bounded_by_the_smallest_distance() -> None:
     problem, x = arm_motion(clear)
     kernels, course, t = problem.kernels_of([clear]), Course(problem, x), np.linspace(0.0, 0.7, SAMPLES)
     rows = kernels.value(y_0=course.at(t).q, T=np.full(len(t), 0.7), s=t / 0.7)["rows"]
-    distances = zip(kernels.rows[0].labels, (rows - kernels.rows[0].lower).min(axis=0), strict=True)
-    bounds = {bound.label: bound for bound in certify(problem, x).bounds}
-    for label, least in distances:
+    moving = dict(zip(kernels.rows[0].labels, (rows - kernels.rows[0].lower).min(axis=0), strict=True))
+    bounds = {bound.label: bound for bound in certify(problem, x).bounds}  # of a half-space, the last end
+    for label, least in moving.items():
         bound = bounds[label]
         assert -least <= bound.excess <= -least + 0.02 * (1 + abs(least))
         assert (bound.is_shown, bound.is_violated) == (least > 0, least < 0)

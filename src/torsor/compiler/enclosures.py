@@ -9,10 +9,11 @@ These are Taylor models of order two in one variable (Makino and Berz 2003). The
 power of the interval length, unlike bounds by interval arithmetic, which shrink with the first. There is one rule per
 CasADi operation. The result is a CasADi function again, which every target can compile.
 
-Rounding is part of the remainder. Each rule adds at least ``ROUNDING`` (32 units in the last place) times the size of
-its result, so it covers sums, products, quotients and elementary functions that are correct to 4 units. The arithmetic
-of remainders, sums of positive numbers, is covered by the factor ``GROWTH``, and underflow by ``UNDERFLOW``. Where a
-function is undefined or a value overflows, bounds are infinite or NaN.
+Rounding is part of the remainder. Each rule adds ``ROUNDING`` times the size of its result, which covers its arithmetic
+if sums and products are rounded once, and quotients and elementary functions have relative errors below 2^-50 (the
+tests of the compiler assert 2^-51). The arithmetic of remainders, sums of positive numbers, is covered by the factor
+``GROWTH``, and underflow by ``UNDERFLOW`` for coefficients below 2^500. Where a function is undefined or a value
+overflows, bounds are infinite or NaN.
 """
 
 from collections.abc import Callable, Collection
@@ -263,9 +264,9 @@ def enclose(function: ca.Function, moving: Collection[str]) -> ca.Function:
     Example:
         >>> x = ca.SX.sym("x")
         >>> bounds = enclose(ca.Function("f", [x], [x * x], ["x"], ["y"]), ["x"])
-        >>> lower, upper, _ = bounds(np.array([[0.5, 0.5, 0.0, 0.0]]))  # x from 0 to 1
+        >>> lower, upper, _ = bounds(np.array([[1.5, 0.5, 0.0, 0.0]]))  # x from 1 to 2
         >>> round(float(lower), 9), round(float(upper), 9)
-        (0.0, 1.0)
+        (1.0, 4.0)
     """
     program = read_program(in_scalars(function.name(), function, RULES))
     inputs = [

@@ -307,7 +307,7 @@ class MotionResult(Result, Solution):
             >>> result = motion.PROBLEMS["two-link-time"](points=8).solve()
             >>> safe = result.certified()
             >>> safe.certify().is_proven, round(100 * (safe.T / result.T - 1), 2)
-            (True, 0.07)
+            (True, 0.02)
         """
         return certificate.certified(self)
 

@@ -29,8 +29,8 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# Bound of the rounding of coefficients, relative to the sum of the magnitudes of their terms: 128 units. A coefficient
-# takes at most 4 roundings per degree for the differences of control points, and as many for the basis functions.
+# Bound of the rounding of coefficients, relative to the sum of the magnitudes of their terms: 128 roundings. There are
+# at most 4 per degree for the differences of control points, and as many for the basis functions; degrees are up to 7.
 ROUNDING = 2.0**-46
 WIDENING = 2.0**-50  # bound of the rounding of s and of midpoints, both at most 1
 
