@@ -1,5 +1,6 @@
 """Certificates: shown bounds hold at all times, violated ones are violated, and nothing unchecked counts as shown."""
 
+from fractions import Fraction
 from typing import Any
 
 import casadi as ca
@@ -20,7 +21,7 @@ ARM = torsor.library.two_link()
 REACH = motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)
 FLAT = ("revolute", "continuous", "prismatic", "helical")  # joints that splines can move
 WAYS = np.array([[0.0, 0.0], [0.3, 0.5], [0.8, 0.4], [1.2, 0.9], [1.5, 1.5], [1.4, 2.0], [1.0, 2.1]])
-SAMPLES = 10_000
+SAMPLES, TEN = 10_000, motion.Torques(upper=10.0)
 
 
 def unbounded(node: motion.Node) -> ca.SX:
@@ -42,7 +43,7 @@ def everything(robot: torsor.Robot, phase: motion.Phase, **options: Any) -> moti
 CASES = {
     **{f"tree {seed}": (torsor.library.random_tree(4, seed, FLAT), {"degree": 3 + seed}, {}) for seed in range(3)},
     "frozen": (ARM, {"degree": 4}, {"frozen": {"joint1": 0.4}}),
-    "path": (ARM, {"degree": 3}, {"path": motion.Path.through(WAYS)}),
+    "path": (ARM, {"degree": 3}, {"path": motion.Path.through(WAYS, 3)}),
     "clock": (ARM, {"degree": 5, "clock": 2}, {}),
     "own spline": (ARM, {"degree": 5, "own": {"joint2": motion.Spline(7, [0.3, 0.35])}}, {}),
     "two phases": (ARM, {}, {}),
@@ -76,6 +77,41 @@ def test_ranges_contain_10_000_samples(name: str) -> None:
         worst = max(worst, float(np.median(remainders / (np.ptp(values, axis=(0, 1)) + 1e-6))))
         begun += T
     assert worst < 0.01  # bounds are close
+
+
+def exact(spline: motion.Spline, points: list[Fraction], s: Fraction, order: int) -> Fraction:
+    """Return a derivative of a spline with respect to s, by de Boor's algorithm in rational numbers."""
+    knots, p = [Fraction(knot) for knot in spline.knots.tolist()], spline.degree
+    for _ in range(order):
+        points = [p * (points[j + 1] - points[j]) / (knots[j + p + 1] - knots[j + 1]) for j in range(len(points) - 1)]
+        knots, p = knots[1:-1], p - 1
+    span = max(k for k in range(p, len(points)) if knots[k] <= s)
+    values = points[span - p : span + 1]
+    for level in range(1, p + 1):
+        for j in range(p, level - 1, -1):
+            left, right = knots[span - p + j], knots[span + 1 + j - level]
+            share = (s - left) / (right - left)
+            values[j] = (1 - share) * values[j - 1] + share * values[j]
+    return values[p]
+
+
+@pytest.mark.parametrize("degree", range(3, 8))
+def test_enclosures_of_profiles_contain_exact_splines_with_close_knots(degree: int) -> None:
+    rng = np.random.default_rng(degree)
+    inner = np.sort(np.concatenate([rng.uniform(0, 1, 6), [0.3, 0.3 + 1e-4, 0.3 + 2e-4]]))
+    phase = motion.Phase((0.3, 2.0), knots=inner, degree=degree)
+    problem = motion.MotionProblem(ARM, phase, motion.Time())
+    x = problem.random_start(0)
+    (layout,) = problem.program.layout.phases
+    T, points = Fraction(layout.seconds(x)), [[Fraction(c) for c in row] for row in layout.points(x).tolist()]
+    s = np.concatenate([rng.uniform(0, 1, 40), inner])
+    enclosures = Pieces(layout, x).enclosures(s, s, layout.seconds(x), 4)
+    for order in range(4):
+        for k, place in enumerate(s.tolist()):
+            for joint in range(2):
+                c0, c1, c2, r = map(Fraction, enclosures[f"y_{order}"][k, joint].tolist())
+                value = exact(layout.splines[joint], points[joint], Fraction(place), order) / T**order
+                assert abs(value - c0) <= abs(c1) + abs(c2) + r
 
 
 def test_torques_of_every_joint_type_are_within_their_enclosures() -> None:
@@ -160,6 +196,17 @@ def test_the_extreme_torques_of_a_pendulum_are_those_of_the_closed_form() -> Non
             problem = motion.MotionProblem(rod, phase, motion.Time(), [*ends, limit])
             (bound,) = certify(problem, np.array([T])).bounds
             assert bound.is_shown is (factor > 1) and -1e-8 < bound.excess / most + factor - 1 < 1e-6
+
+
+def test_a_motion_that_starts_at_a_bound_is_shown_to_a_tolerance() -> None:
+    limit = motion.Positions(lower={"joint1": 0.0}, upper={"joint1": 2.0}, during=(0.0, 0.1))
+    problem, x = arm_motion(limit)
+    x[:] = problem.guess()
+    for tolerance, status in ((0.0, "not shown"), (1e-12, "shown")):
+        (bound,) = certify(problem, x, tolerance).bounds
+        assert bound.status == status and 0 <= bound.excess < 1e-12
+    with refused(argument="tolerance", value=-1.0):
+        certify(problem, x, -1.0)
 
 
 def test_dry_friction_is_bounded_where_the_velocity_changes_sign() -> None:
@@ -259,5 +306,10 @@ def test_motions_that_no_speed_makes_provable_are_refused() -> None:
         bent(range_, 1.0).certified()
     with refused(what="given duration"):
         bent(motion.Torques(upper=1.0), duration=0.5).certified()
+    with refused(error=torsor.MotionError, what="Start does not hold"):
+        throw = motion.MotionProblem(
+            ARM, motion.Phase((0.3, 2.0), points=9), motion.Time(), [motion.Start(q=[0, -2], v=1.0), REACH[1], TEN]
+        )
+        throw.solve().certified()
     with refused(what="Unactuated"):
         bent(motion.Unactuated(names=["joint2"], at=[0.5])).certified()

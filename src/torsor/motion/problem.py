@@ -279,8 +279,11 @@ class MotionResult(Result, Solution):
         """Simulate the motion with its forces, with ``steps`` per phase, and return it with its deviations."""
         return replay.replay(self, steps)
 
-    def certify(self) -> Certificate:
+    def certify(self, tolerance: float = 0.0) -> Certificate:
         """Return a certificate that states which bounds hold at all times, not only at the nodes.
+
+        Rows may exceed their bounds by ``tolerance`` times half the distance of their bounds, or times the only bound.
+        With 0, the start of a motion at a bound cannot be shown, because of rounding.
 
         The rows of all inequality constraints are enclosed over intervals of time, with rounding included, so a shown
         bound is proven. The certificate lists the times where a bound is violated or cannot be shown, and constraints
@@ -293,9 +296,9 @@ class MotionResult(Result, Solution):
             >>> certificate.is_proven, [bound.status for bound in certificate.bounds]
             (False, ['violated', 'violated'])
         """
-        return certificate.certify(self.problem, self.x)
+        return certificate.certify(self.problem, self.x, tolerance)
 
-    def certified(self) -> "MotionResult":
+    def certified(self, tolerance: float = 0.0) -> "MotionResult":
         """Return the motion, slowed down by the smallest factor for which ``certify`` proves all bounds.
 
         A slower motion has lower velocities, accelerations, and torques other than those against gravity. Positions and
@@ -309,7 +312,7 @@ class MotionResult(Result, Solution):
             >>> safe.certify().is_proven, round(100 * (safe.T / result.T - 1), 2)
             (True, 0.02)
         """
-        return certificate.certified(self)
+        return certificate.certified(self, tolerance)
 
     def _archive(self) -> Archive:
         return files.archive(self)

@@ -2,8 +2,8 @@
 
 The rows of all constraints are enclosed over intervals of time (``transcription/ranges.py``), at first ``FIRST_WIDTH``
 of the phase or less. Where a bound is neither shown nor violated for certain, the interval is halved, until all bounds
-are shown, it is shorter than ``MIN_WIDTH``, or there are more than ``MAX_HALVED``. The proof concerns the mathematical curve of the control points, in the
-model that the compiled functions describe; rounding is part of the enclosures.
+are shown, it is shorter than ``MIN_WIDTH``, or more than ``MAX_HALVED`` would be halved. The proof concerns the exact
+curve of the control points and the model that the compiled functions describe; rounding is part of the enclosures.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
+from torsor.base.checks import number
 from torsor.base.errors import ModelError, MotionError
 from torsor.base.summary import Summary
 from torsor.motion.results.solution import Solution
@@ -84,8 +85,13 @@ def _text(intervals: tuple[tuple[float, float], ...]) -> str:
     return f"{intervals[0][0]:.6g} to {intervals[0][1]:.6g}{more}" if intervals else ""
 
 
-def certify(problem: ProblemStatement, x: Array) -> Certificate:
-    """Return what can be shown of the bounds of a problem at all times of the motion of variables x (n,)."""
+def certify(problem: ProblemStatement, x: Array, tolerance: float = 0.0) -> Certificate:
+    """Return what can be shown of the bounds of a problem at all times of the motion of variables x (n,).
+
+    Rows may exceed their bounds by ``tolerance`` times their scale, half the distance of their bounds or the magnitude
+    of the only one.
+    """
+    number(tolerance, problem.name, "tolerance", least=0.0)
     layout = problem.program.layout
     constraints = [term for term in problem.terms if isinstance(term, Constraint)]
     key = ("ranges",)
@@ -97,6 +103,8 @@ def certify(problem: ProblemStatement, x: Array) -> Certificate:
         np.concatenate([np.zeros(0), *(getattr(each.rows, side) for each in ranges.checked)])
         for side in ("lower", "upper")
     )
+    sizes = np.where(np.isfinite(upper - lower), (upper - lower) / 2, np.fmin(np.abs(lower), np.abs(upper)))
+    allowed = tolerance * np.where(sizes > 0, sizes, 1.0)
     excess, violated = np.full(ranges.m, -np.inf), np.zeros(ranges.m, dtype=bool)
     missing: list[list[tuple[float, float]]] = [[] for _ in range(ranges.m)]
     begun = 0.0
@@ -106,9 +114,9 @@ def certify(problem: ProblemStatement, x: Array) -> Certificate:
         while len(first):
             below, above, remainders = ranges(pieces, first, last, T, given)
             over = np.maximum(above - upper, lower - below)
-            is_open = is_active & ~(over <= 0)  # also for NaN
+            is_open = is_active & ~(over <= allowed)  # also for NaN
             over = np.where(is_active, np.where(np.isnan(over), np.inf, over), -np.inf)
-            is_broken = is_open & (over > 3 * remainders)  # 2, and rounding
+            is_broken = is_open & (over > allowed + 3 * remainders)  # 2, and rounding
             is_halved = (is_open & ~is_broken).any(axis=1) & (last - first > MIN_WIDTH)
             is_halved &= is_halved.sum() <= MAX_HALVED
             is_left = is_halved[:, None] & is_open
@@ -165,10 +173,13 @@ def _merged(intervals: list[tuple[float, float]]) -> tuple[tuple[float, float], 
     return tuple(result)
 
 
-def certified(solution: S) -> S:
+def certified(solution: S, tolerance: float = 0.0) -> S:
     """Return the motion with all durations longer by the smallest common factor for which its bounds are shown."""
     problem, where = solution.problem, solution.problem.name
-    first, durations = certify(problem, solution.x), [phase.duration for phase in solution.program.layout.phases]
+    first, durations = (
+        certify(problem, solution.x, tolerance),
+        [phase.duration for phase in solution.program.layout.phases],
+    )
     if first.is_proven:
         return solution
     for title, reason in first.unchecked.items():
@@ -183,7 +194,7 @@ def certified(solution: S) -> S:
         return x
 
     below, stretch, last = 0.0, FIRST_STRETCH, first
-    while not (last := certify(problem, slower(stretch))).is_proven:
+    while not (last := certify(problem, slower(stretch), tolerance)).is_proven:
         below, stretch = stretch, 2 * stretch
         if stretch > MAX_STRETCH:
             names = ", ".join(f"{bound.title} of {bound.label}" for bound in last.bounds if not bound.is_shown)
@@ -191,7 +202,8 @@ def certified(solution: S) -> S:
             raise MotionError(f"{names} cannot be shown at any speed", where=where, fix=fix)
     while stretch - below > STRETCH_ACCURACY * stretch:
         middle = (below + stretch) / 2
-        below, stretch = (below, middle) if certify(problem, slower(middle)).is_proven else (middle, stretch)
+        is_proven = certify(problem, slower(middle), tolerance).is_proven
+        below, stretch = (below, middle) if is_proven else (middle, stretch)
     x, percent = slower(stretch), f"{100 * stretch:.2g} % slower"
     status = f"{solution.status}; {percent}, so that all bounds are proven at all times"
     result = replace(solution, outcome=replace(solution.outcome, x=x, status=status))
