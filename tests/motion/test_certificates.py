@@ -79,6 +79,13 @@ def test_ranges_contain_10_000_samples(name: str) -> None:
     assert worst < 0.01  # bounds are close
 
 
+def test_kernels_of_other_rows_have_other_keys() -> None:
+    def key(term: motion.Torques) -> str:
+        return RowRanges(motion.MotionProblem(ARM, motion.Phase(1.0), motion.Effort()).node, [term]).identity
+
+    assert key(motion.Torques(upper=1.0)) == key(motion.Torques(upper=2.0)) != key(motion.TorqueRates(upper=1.0))
+
+
 def exact(spline: motion.Spline, points: list[Fraction], s: Fraction, order: int) -> Fraction:
     """Return a derivative of a spline with respect to s, by de Boor's algorithm in rational numbers."""
     knots, p = [Fraction(knot) for knot in spline.knots.tolist()], spline.degree

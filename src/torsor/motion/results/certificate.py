@@ -176,14 +176,12 @@ def _merged(intervals: list[tuple[float, float]]) -> tuple[tuple[float, float], 
 def certified(solution: S, tolerance: float = 0.0) -> S:
     """Return the motion with all durations longer by the smallest common factor for which its bounds are shown."""
     problem, where = solution.problem, solution.problem.name
-    first, durations = (
-        certify(problem, solution.x, tolerance),
-        [phase.duration for phase in solution.program.layout.phases],
-    )
+    first = certify(problem, solution.x, tolerance)
     if first.is_proven:
         return solution
     for title, reason in first.unchecked.items():
         raise ModelError(f"{title} cannot be checked: {reason}", where=where, fix="read the other bounds in certify()")
+    durations = [phase.duration for phase in solution.program.layout.phases]
     if min(durations) < 0:
         fix = "give each phase bounds (lower, upper) of its duration"
         raise ModelError("a motion of a given duration cannot be slower", where=where, fix=fix)

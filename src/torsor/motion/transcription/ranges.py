@@ -119,7 +119,7 @@ class RowRanges:
             rows = term.rows(self.node)
             kept = np.flatnonzero(rows.lower < rows.upper)
             if len(kept) < len(rows.labels):
-                self.unchecked[term.title] = "equations hold at the nodes, to the tolerance of the solver"
+                self.unchecked[term.title] = "its equations hold only at the nodes"
             reason = self._unsupported(rows.expression[kept.tolist()])
             if reason:
                 self.unchecked[term.title] = reason
@@ -185,7 +185,7 @@ class RowRanges:
         # An interval may extend over several spans of the path. Each of their polynomials is bounded over all of it,
         # which shows a bound but no violation.
         progress = inputs["y_0"][:, 0]
-        reach = np.abs(progress[:, 1:]).sum(axis=1) * (1 + ROUNDING)
+        reach = np.abs(progress[:, 1:]).sum(axis=1) * (1 + ROUNDING) + WIDENING
         first, last = (
             np.searchsorted(path.spline.inner, progress[:, 0] + side * reach, side="right") for side in (-1, 1)
         )
@@ -204,7 +204,7 @@ class RowRanges:
         )
 
 
-PATH = "path"  # the input with the coefficients of a span of the path, row by row, and its start
+PATH = "path_piece"  # the input with the coefficients of a span of the path, row by row, and its start
 
 
 def _in_pieces(node: Node) -> Node:
