@@ -19,7 +19,8 @@ from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.many import BATCH_SOLVER, solve_cases
 from torsor.motion.multistart import Multistart, solve_from_starts
-from torsor.motion.results import files, replay, report
+from torsor.motion.results import certificate, files, replay, report
+from torsor.motion.results.certificate import Certificate
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
@@ -272,6 +273,41 @@ class MotionResult(Result, Solution):
     def simulate(self, steps: int = 2000) -> "replay.Replay":
         """Simulate the motion with its forces, with ``steps`` per phase, and return it with its deviations."""
         return replay.replay(self, steps)
+
+    def certify(self, tolerance: float = 0.0) -> Certificate:
+        """Return a certificate that states which bounds hold at all times, not only at the nodes.
+
+        Rows may exceed their bounds by ``tolerance`` times half the distance of their bounds, or times the only bound.
+        With 0, the start of a motion at a bound cannot be shown, because of rounding.
+
+        The rows of all inequality constraints are enclosed over intervals of time, with rounding included, so a shown
+        bound is proven. The certificate lists the times where a bound is violated or cannot be shown, and constraints
+        that are not checked: equations, rows of robots with closed loops, and rows with data at the nodes.
+
+        Example:
+            >>> from torsor import motion
+            >>> result = motion.PROBLEMS["two-link-time"](points=8).solve()
+            >>> certificate = result.certify()
+            >>> certificate.is_proven, [bound.status for bound in certificate.bounds]
+            (False, ['violated', 'violated'])
+        """
+        return certificate.certify(self.problem, self.x, tolerance)
+
+    def certified(self, tolerance: float = 0.0) -> "MotionResult":
+        """Return the motion, slowed down by the smallest factor for which ``certify`` proves all bounds.
+
+        A slower motion has lower velocities, accelerations, and torques other than those against gravity. Positions and
+        clearances do not change: if they are violated, or if constraints cannot be checked, an error is raised. After
+        ``solve(refine=True)``, the duration increases least.
+
+        Example:
+            >>> from torsor import motion
+            >>> result = motion.PROBLEMS["two-link-time"](points=8).solve()
+            >>> safe = result.certified()
+            >>> safe.certify().is_proven, round(100 * (safe.T / result.T - 1), 2)
+            (True, 0.02)
+        """
+        return certificate.certified(self, tolerance)
 
     def _archive(self) -> Archive:
         return files.archive(self)

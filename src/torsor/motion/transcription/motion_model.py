@@ -111,16 +111,22 @@ class Path:
         return np.asarray(result.reshape(*at.shape, self.points.shape[1]))
 
     @cached_property
-    def _pieces(self) -> Array:
+    def pieces(self) -> Array:
         """Coefficients (spans, degree + 1, nq) of the powers of x minus the start of the span."""
         return self.spline.taylor(np.concatenate([[0.0], self.spline.inner]), self.points)
 
+    def piece(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the coefficients (degree + 1 x nq) at a symbolic progress, and the start of the span."""
+        starts = np.concatenate([[0.0], self.spline.inner])
+        coefficients, begin = ca.SX(self.pieces[0]), ca.SX(0)
+        for start, piece in zip(starts[1:], self.pieces[1:], strict=True):
+            coefficients = ca.if_else(x >= start, ca.SX(piece), coefficients)
+            begin = ca.if_else(x >= start, start, begin)
+        return coefficients, begin
+
     def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
         """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns."""
-        starts = np.concatenate([[0.0], self.spline.inner])
-        pieces, begin = ca.SX(self._pieces[0]), ca.SX(0)
-        for start, piece in zip(starts[1:], self._pieces[1:], strict=True):
-            pieces, begin = ca.if_else(x >= start, ca.SX(piece), pieces), ca.if_else(x >= start, start, begin)
+        pieces, begin = self.piece(x)
         far, p = x - begin, self.spline.degree
         columns = []
         for order in range(orders):
@@ -136,6 +142,18 @@ class Path:
         f, f1, f2, f3 = self.over(y[0], 4)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]
+
+
+@dataclass(frozen=True, eq=False)
+class PathPiece(Path):
+    """A path within one of its spans, whose coefficients (degree + 1 x nq) and ``begin`` are symbols."""
+
+    coefficients: ca.SX
+    begin: ca.SX
+
+    def piece(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the symbols of the span."""
+        return self.coefficients, self.begin
 
 
 ORDERS = 4  # derivative orders of profiles: positions, velocities, accelerations, jerks
