@@ -28,9 +28,25 @@ print(motion)
 print("largest errors after the first second:", np.abs(motion.q - reference)[motion.times > 1].max(axis=0).round(4))
 
 # %%
-motion.plot()
+from matplotlib.figure import Figure
+
+figure = Figure(figsize=(9, 6), layout="constrained")
+names, units = arm.joint_names, ("mrad", "mrad", "mm", "mrad")
+rows = figure.subplots(3, 1, sharex=True)
+for k, (name, unit) in enumerate(zip(names, units, strict=True)):
+    rows[0].plot(motion.times, motion.q[:, k], label=f"{name} ({'m' if unit == 'mm' else 'rad'})")
+    rows[0].plot(motion.times, reference[:, k], "k:", label="reference" if k == 0 else None)
+    rows[1].plot(motion.times, 1000 * (motion.q - reference)[:, k], label=f"{name} ({unit})")
+    rows[2].plot(motion.times, motion.tau[:, k], label=f"{name} ({'N' if unit == 'mm' else 'N m'})")
+for axes, title in zip(rows, ("position", "error", "drive force"), strict=True):
+    axes.set(ylabel=title)
+    axes.legend(fontsize="small", loc="upper right")
+rows[2].set(xlabel="time (s)", xlim=(0, 3.8), xticks=range(4))
+figure
 
 # %% [markdown]
+# The unknown payload lowers the quill by 6 mm, because the controller has no integral action.
+#
 # A controller is a CasADi function of (t, q, v) that is compiled into the integration step. A plain Python function
 # also works and is called once per step. Use `external=` for external wrenches, and `control_period=` and `delay=`
 # for a digital controller.
