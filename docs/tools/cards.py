@@ -17,9 +17,19 @@ from facts import DOCS, ROOT, ratio, read_facts
 
 sys.path.insert(0, str(ROOT / "examples"))
 
-from moving_picture import BLUE, GREEN, Actor, Arm, Body, Picture, View, Walker, arrows, body
+from moving_picture import (
+    BLUE,
+    GREEN,
+    Actor,
+    Arm,
+    Body,
+    Picture,
+    View,
+    Walker,
+    arrows,
+    body,
+)
 
-import torsor
 from torsor.formats.meshes.triangles import sphere
 from torsor.human import walking
 from torsor.human.measured import marker_paths, marker_set
@@ -97,11 +107,12 @@ def identify() -> None:
     names = runpy.run_path(str(ROOT / "examples" / "07_identification.py"))
     new, axes = names["new"], _chart("joint torque")
     shown = (new.times > 2) & (new.times < 6)
-    states = new.q[shown], new.v[shown], new.a[shown]
-    axes.plot(new.times[shown], new.tau[shown, 0], color=LINES["measured"], linewidth=6, label="measured")
-    axes.plot(new.times[shown], names["assumed"].inverse_dynamics(*states)[:, 0], "--", color=LINES["other"], label="assumed")
-    model = names["identified"].robot
-    axes.plot(new.times[shown], model.inverse_dynamics(*states)[:, 0], color=LINES["own"], label="identified")
+    times, states = new.times[shown], (new.q[shown], new.v[shown], new.a[shown])
+    models = names["assumed"], names["identified"].robot
+    assumed, identified = (model.inverse_dynamics(*states)[:, 0] for model in models)
+    axes.plot(times, new.tau[shown, 0], color=LINES["measured"], linewidth=6, label="measured")
+    axes.plot(times, assumed, "--", color=LINES["other"], label="assumed")
+    axes.plot(times, identified, color=LINES["own"], label="identified")
     _save_chart("identify", axes)
 
 
