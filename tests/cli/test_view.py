@@ -41,8 +41,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 def test_robots_and_saved_results_are_shown_together(fake: Fake, tmp_path: Path, capsys: Any) -> None:
     arm = torsor.library.two_link().to(device="casadi")
     torsor.simulate(arm, duration=0.02, step=0.01).save(tmp_path / "fall.npz")
-    arguments = ["view", "two_link", "gough_stewart", str(tmp_path / "fall.npz"), "--no-browser", "--swing"]
+    fall = str(tmp_path / "fall.npz")
+    arguments = ["view", "two_link", "gough_stewart", fall, "--no-browser", "--swing", "--reference", fall]
     assert main(arguments) == 0
+    assert type(fake.options.pop("reference")).__name__ == "Trajectory"
     assert [type(each).__name__ for each in fake.what] == ["Robot", "ParallelRobot", "Trajectory"]
     assert fake.options == {"host": "localhost", "port": 8080, "open": False, "block": False, "swing": True}
     assert "Ctrl-C" in capsys.readouterr().out

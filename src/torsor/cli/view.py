@@ -26,6 +26,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "robots (files or library names) and saved results (.npz)"
     parser.add_argument("what", metavar="ROBOT|RESULT", nargs="+", help=text)
     add_base(parser)
+    text = "motion (.npz) that the others should follow. It is drawn translucent"
+    parser.add_argument("--reference", metavar="RESULT", help=text)
     parser.add_argument("--swing", action="store_true", help="move the joints of robots")
     parser.add_argument("--collision", action="store_true", help="show collision shapes instead of visuals")
     add_search(parser)
@@ -45,6 +47,8 @@ def _run(arguments: Namespace, console: Console) -> None:
             raise ModelError("the folder does not exist", where=f"--meshes {folder}")
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
     if arguments.output is not None:
+        if arguments.reference is not None:
+            raise ModelError("offline pages have no reference", where="--reference", fix="omit it, or omit --output")
         from torsor.view.pages import page
 
         items = [_given(name, arguments) for name in arguments.what]
@@ -60,7 +64,9 @@ def _run(arguments: Namespace, console: Console) -> None:
     with warnings.catch_warnings(record=True) as caught:  # printed now, not when the viewer ends
         warnings.simplefilter("always", ModelWarning)
         items = [_given(name, arguments) for name in arguments.what]
-        viewer = show(*items, **place, open=not arguments.no_browser, block=False, swing=arguments.swing)
+        reference = None if arguments.reference is None else load_result(arguments.reference)
+        looks = {"swing": arguments.swing, "reference": reference}
+        viewer = show(*items, **place, open=not arguments.no_browser, block=False, **looks)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
@@ -89,7 +95,7 @@ def _given(name: str, arguments: Namespace) -> Any:
 
 _EXAMPLES = (
     "torsor view six_axis_arm --swing",
-    "torsor view motion.npz other.npz --no-browser",
+    "torsor view run.npz --reference plan.npz --no-browser",
     "torsor view two_link -o two_link.html",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

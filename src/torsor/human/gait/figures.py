@@ -225,7 +225,11 @@ def _compare(
 
 
 def _legend(
-    axes: Any, stride: StrideCurves, references: Sequence[Reference], colours: Mapping[str, str], width: int
+    axes: Any,
+    stride: StrideCurves,
+    references: Sequence[Reference],
+    colours: Mapping[str, str],
+    width: int = LEGEND_CHARACTERS,
 ) -> None:
     """List the sources, each with the mean similarity of its sagittal curves."""
     axes.plot([], [], color=OWN_COLOUR, linewidth=2.0, label="predicted")
