@@ -6,7 +6,7 @@ import numpy as np
 
 import torsor
 from torsor.simulation import Trajectory
-from torsor.view.live.chart import charts, drawing
+from torsor.view.live.chart import Curve, charts, drawing
 from torsor.view.live.shots import Film
 from torsor.view.scene import Scene, timeline
 
@@ -45,6 +45,13 @@ def test_a_motion_its_dashed_reference_and_the_error_are_below_each_other_in_deg
         shown.count("<polyline") == 7 and shown.count("stroke='rgb(0,0,255)' stroke-width='1.6' stroke-dasharray") == 3
     )
     np.testing.assert_allclose(found["velocity (°/s)"][0].limits[1], np.degrees(ARM.velocity_limit[2]))
+
+
+def test_a_position_far_from_zero_fills_its_chart() -> None:
+    shown = drawing(
+        {"position (°)": [Curve(np.array([0.0, 1.0]), np.array([80.0, 90.0]), (-360.0, 360.0), "red")]}, 0, 1
+    )
+    assert ">80<" in shown and ">90<" in shown and ">0</text>" in shown.split(">90<")[1] and shown.count(">0<") == 1
 
 
 def test_missing_torques_leave_an_empty_chart() -> None:

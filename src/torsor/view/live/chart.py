@@ -118,7 +118,8 @@ def _text(at: float, height: float, content: str, anchor: str) -> str:
 def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Array], top: int) -> list[str]:
     """Return the parts of one chart, from the height ``top`` downwards."""
     values = np.concatenate([curve.values[np.isfinite(curve.values)] for curve in curves])
-    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    base = float(values[0]) if title.startswith("position") and len(values) else 0.0  # others include zero
+    low, high = float(values.min(initial=base)), float(values.max(initial=base))
     near = NEAR_LIMIT * max(-low, high)
     limits = [limit for limit in dict.fromkeys(curves[0].limits) if abs(limit) <= near]
     low, high = min([low, *limits]), max([high, *limits])
@@ -130,9 +131,10 @@ def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Arr
     def level(value: float, style: str) -> str:
         return f"<line x1='{LEFT}' x2='{WIDTH}' y1='{y(value):.1f}' y2='{y(value):.1f}' {style}/>"
 
-    parts = [_text(LEFT, top + 11, words(title), "start"), level(0.0, "stroke='#8886'")]
+    parts = [_text(LEFT, top + 11, words(title), "start")]
+    parts += [level(0.0, "stroke='#8886'")] if low <= 0 <= high else []
     parts += [level(limit, "stroke='#c8342c' stroke-dasharray='4 3'") for limit in limits]
-    for curve in curves:
+    for curve in sorted(curves, key=lambda curve: curve.dashed):  # a reference is above the motion that follows it
         known = np.flatnonzero(np.isfinite(curve.values))
         style = f"fill='none' stroke='{curve.color}' stroke-width='1.6'" + " stroke-dasharray='3 2'" * curve.dashed
         for piece in np.split(known, np.flatnonzero(np.diff(known) > 1) + 1):
@@ -140,7 +142,7 @@ def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Arr
             listed = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
             parts.append(f"<polyline points='{listed}' {style}/>")
     written = list[float]()
-    for value in (*limits, low, high, 0.0):
+    for value in (*limits, low, high, *([0.0] if low <= 0 <= high else [])):
         if all(abs(float(y(value) - y(other))) >= APART for other in written):
             written.append(value)
     return parts + [_text(LEFT - 4, float(y(value)) + 3, short(value), "end") for value in written]
