@@ -119,11 +119,11 @@ def test_a_reference_is_a_translucent_ghost_without_marks(shown: Any) -> None:
     run, plan = (torsor.simulate(arm, [angle, 0.0], duration=0.1, step=0.01) for angle in (0.3, 0.0))
     viewer = shown(run, reference=plan)
     (body, ghost), controls = viewer.stage.subjects, viewer.player.controls
-    assert {batch.node.opacity for batch in ghost.figure.batches} == {0.35}
+    assert {batch.node.opacity for batch in ghost.figure.batches} == {0.3}
     assert {batch.node.opacity for batch in body.figure.batches} == {None}  # with its own colours
     viewer.show("frames", "reactions")
     viewer.stage.fade(0.5)
-    assert not ghost.marks.shown and {batch.node.opacity for batch in ghost.figure.batches} == {0.35}
+    assert not ghost.marks.shown and {batch.node.opacity for batch in ghost.figure.batches} == {0.3}
     (error,) = controls.charts["joint1"]["error (°)"]
     np.testing.assert_allclose(error.values[0], np.degrees(0.3))
     assert len(controls.readouts) == 1 and "reference" in controls.head.content

@@ -118,12 +118,13 @@ def _text(at: float, height: float, content: str, anchor: str) -> str:
 def _chart(title: str, curves: Sequence[Curve], x: Callable[[Array | float], Array], top: int) -> list[str]:
     """Return the parts of one chart, from the height ``top`` downwards."""
     values = np.concatenate([curve.values[np.isfinite(curve.values)] for curve in curves])
-    base = float(values[0]) if title.startswith("position") and len(values) else 0.0  # others include zero
+    places = title.startswith("position") and len(values) > 0  # all other charts include zero
+    base = float(values[0]) if places else 0.0
     low, high = float(values.min(initial=base)), float(values.max(initial=base))
-    near = NEAR_LIMIT * max(-low, high)
-    limits = [limit for limit in dict.fromkeys(curves[0].limits) if abs(limit) <= near]
+    near = (2 * low - high, 2 * high - low) if places else (NEAR_LIMIT * min(low, -high), NEAR_LIMIT * max(-low, high))
+    limits = [limit for limit in dict.fromkeys(curves[0].limits) if near[0] <= limit <= near[1]]
     low, high = min([low, *limits]), max([high, *limits])
-    low, high = (low, high) if high > low else (-1.0, 1.0)
+    low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
 
     def y(value: Array | float) -> Array:
         return np.asarray(top + ABOVE + (HEIGHT - ABOVE - BELOW) * (high - np.asarray(value)) / (high - low))

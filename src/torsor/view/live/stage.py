@@ -110,7 +110,7 @@ SUBJECT_COLORS: tuple[Color, ...] = (
 """Colours of the subjects of a comparison, in turn."""
 
 
-GHOST_COLOR: Color = (0.95, 0.5, 0.1, 0.35)  # of the reference of other motions
+GHOST_COLOR: Color = (0.95, 0.5, 0.1, 0.3)  # of the reference of other motions
 
 
 class Subject:
