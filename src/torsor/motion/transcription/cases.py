@@ -11,12 +11,15 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
 from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
+
+AT_A_TIME = 8  # cases whose second derivatives are computed at a time
 
 
 def structure_of(program: Program) -> tuple[Any, ...] | None:
@@ -233,6 +236,13 @@ class Nodes:
             wide = np.moveaxis(own, 1, 3).reshape(B, K, -1)
         return {"changes": wide, "specials": dx[:, :, self.batch.others].reshape(B, 1, -1)}
 
+    @cached_property
+    def scatter(self) -> csr_array:
+        """The matrix (n n, size) that adds parts of block sums to the entries of a condensed matrix."""
+        blocks, n = self.batch.condensed_blocks, self._cases.n
+        places = blocks.places
+        return csr_array((np.ones(len(places.to)), (places.to, places.taken)), shape=(n * n, blocks.size))
+
     def pulled(self, results: dict[str, Array], k: int) -> Array:
         """Return k derivatives (B, k, n), summed over the nodes."""
         chain, N, values = self.batch.chain, len(self._layout.splines), results["pulled"]
@@ -248,34 +258,30 @@ class Nodes:
             total[:, :, others] += results["pulled_specials"].sum(axis=1).reshape(B, k, -1)
         return total[..., :-1]
 
-    @cached_property
-    def _places(self) -> Indices:
-        """For each entry of (n, n), the parts of the block sums that are added to it; the last part is 0."""
-        blocks, n = self.batch.condensed_blocks, self._cases.n
-        order = np.argsort(blocks.places.to, kind="stable")
-        to, taken = blocks.places.to[order], blocks.places.taken[order]
-        rank = np.arange(len(to)) - np.searchsorted(to, to)
-        table = np.full((int(rank.max(initial=0)) + 1, n * n), blocks.size)
-        table[rank, to] = taken
-        return table
+    def point(self, x: Array, rows: dict[str, Array], weight: Array, curvature: Array) -> dict[str, Array]:
+        """Return "jacobian", "off" and "totals" of the nodes, the "pulled" derivatives (B, k, n), and "parts".
 
-    def add_condensed(self, derivatives: dict[str, Array], total: Array) -> None:
-        """Add the condensed matrices (B, n, n) of these nodes to a total."""
-        batch, (B, n, _) = self.batch, total.shape
-        if "blocks" in derivatives:
-            parts = batch.condensed_blocks.parts(derivatives["blocks"])
-            padded = np.concatenate([parts, np.zeros((B, 1))], axis=1)
-            for places in self._places:
-                total += padded[:, places].reshape(B, n, n)
-        others = batch.others
-        if others:
-            count = len(others)
-            mixed = derivatives["mixed"].reshape(B, len(batch.s), batch.chain.orders, -1, count)
-            pulled = {"pulled": np.moveaxis(mixed, 4, 3), "pulled_specials": np.zeros((B, 1, count * count))}
-            rows = self.pulled(pulled, count)
-            total[:, others] += rows
-            total[:, :, others] += rows.swapaxes(1, 2)
-            total[:, np.array(others)[:, None], others] += derivatives["corner"].sum(axis=1).reshape(B, count, count)
+        The parts are sums of blocks of the condensed matrix. A few cases are computed at a time, because the blocks of
+        all cases would not fit into a cache.
+        """
+        batch, B, (_, call) = self.batch, len(x), self.batch.barrier.point
+        inputs = self.inputs(x) | rows | self.bounds
+        inputs["multipliers"] = curvature[:, None, None] * rows["u"] * self.bounds["inverse"]
+        inputs["weight"] = weight[:, None] * batch.weights
+        shared = {name: values for name, values in inputs.items() if name == "s"}
+        own = {name: values for name, values in inputs.items() if name not in shared}
+        kept: dict[str, Array] = {}
+        if batch.m:
+            sizes = {"jacobian": batch.barrier.entries, "off": batch.kernels.m, "totals": len(RowTotals._fields)}
+            kept = {name: np.empty((B, len(batch.s), size)) for name, size in sizes.items()}
+        parts, pulled = np.empty((B, batch.condensed_blocks.size)), np.empty((B, 4 + len(batch.others), self._cases.n))
+        for first in range(0, B, AT_A_TIME):
+            some = slice(first, first + AT_A_TIME)
+            written = {name: values[some] for name, values in kept.items()}
+            result = call(**shared, **{name: values[some] for name, values in own.items()}, out=written)
+            parts[some] = batch.condensed_blocks.parts(result["blocks"])
+            pulled[some] = self.pulled(result, pulled.shape[1])
+        return kept | {"parts": parts, "pulled": pulled}
 
 
 class CasesPoint(RowPoint):
@@ -287,13 +293,14 @@ class CasesPoint(RowPoint):
         self.matrix, total, totals = np.zeros((B, n, n)), np.zeros((B, 4, n)), list[Array]()
         self._results = list[dict[str, Array]]()
         for nodes, first, last in cases.parts:
-            own = nodes.rows(rows, slice(first, last))
-            inputs = nodes.inputs(x) | own | nodes.bounds
-            inputs["multipliers"] = curvature[:, None, None] * own["u"] * nodes.bounds["inverse"]
-            inputs["weight"] = (factor * weight)[:, None] * nodes.batch.weights
-            result = nodes.batch.barrier.point[1](**inputs)
-            nodes.add_condensed(result, self.matrix)
-            total += nodes.pulled(result, 4)
+            result = nodes.point(x, nodes.rows(rows, slice(first, last)), factor * weight, curvature)
+            total += result["pulled"][:, :4]
+            self.matrix += (nodes.scatter @ result["parts"].T).T.reshape(B, n, n)
+            if others := nodes.batch.others:
+                columns = result["pulled"][:, 4:]
+                self.matrix[:, others] += columns
+                columns[:, :, others] = 0.0  # the corner is already added
+                self.matrix[:, :, others] += columns.swapaxes(1, 2)
             if nodes.batch.m:
                 totals.append(result["totals"])
                 self._results.append({"jacobian": result["jacobian"], "off": result["off"]})
