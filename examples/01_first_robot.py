@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 1. A first robot
 #
-# This tutorial loads a robot arm from a URDF file, prints it, draws it in a posture, and computes the torques and
-# bearing loads of a motion.
+# This tutorial loads a robot arm from a URDF file, prints it, draws it in a posture, and computes the torques of a
+# motion.
 
 # %%
 import tempfile
@@ -37,9 +37,8 @@ torsor.view.draw(robot, q)
 # %% [markdown]
 # ## Torques
 #
-# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those of a motion. The arm turns to a
-# second posture in one second, along a polynomial that starts and ends at rest. All 201 instants are computed in one
-# call. With a payload, the largest torque is closer to its limit.
+# `gravity_force` returns the torques that hold a posture, and `inverse_dynamics` those of a motion. The arm moves for
+# one second along a polynomial that starts and ends at rest. One call computes all 201 instants.
 
 # %%
 print("holding torques (N m):", robot.gravity_force(q).round(1))
@@ -57,21 +56,9 @@ from matplotlib.figure import Figure
 
 figure = Figure(figsize=(9, 3.2), layout="constrained")
 left, right = figure.subplots(1, 2, sharex=True)
-left.plot(t, np.degrees(path), label=[name.removesuffix("_joint") for name in robot.joint_names])
+left.plot(t, np.degrees(path), label=robot.joint_names)
 left.set(xlabel="time (s)", ylabel="angle (°)")
 left.legend(fontsize="small", ncols=2)
 right.plot(t, loaded.inverse_dynamics(path, v, a))
 right.set(xlabel="time (s)", ylabel="torque with 5 kg (N m)")
 figure
-
-# %% [markdown]
-# ## Bearing loads
-#
-# `joint_wrenches` returns the moment and force that each joint exerts on its link, here with shape (201, 6, 6).
-# `bearing_loads` splits this wrench into the axial force, the radial force and the tilting moment of the bearing.
-
-# %%
-loads = torsor.view.bearing_loads(loaded, loaded.joint_wrenches(path, v, a))
-print("joint                 axial   radial    tilting   (peak; N, N, N m)")
-for joint, peak in zip(robot.joints, loads.peak(), strict=True):
-    print(f"{joint.name:20}", *(f"{value:8.1f}" for value in peak))

@@ -31,17 +31,15 @@ print("largest errors after the first second:", np.abs(motion.q - reference)[mot
 from matplotlib.figure import Figure
 
 figure = Figure(figsize=(9, 6), layout="constrained")
-names, units = arm.joint_names, ("mrad", "mrad", "mm", "mrad")
 rows = figure.subplots(3, 1, sharex=True)
-for k, (name, unit) in enumerate(zip(names, units, strict=True)):
-    rows[0].plot(motion.times, motion.q[:, k], label=f"{name} ({'m' if unit == 'mm' else 'rad'})")
-    rows[0].plot(motion.times, reference[:, k], "k:", label="reference" if k == 0 else None)
-    rows[1].plot(motion.times, 1000 * (motion.q - reference)[:, k], label=f"{name} ({unit})")
-    rows[2].plot(motion.times, motion.tau[:, k], label=f"{name} ({'N' if unit == 'mm' else 'N m'})")
-for axes, title in zip(rows, ("position", "error", "drive force"), strict=True):
-    axes.set(ylabel=title)
-    axes.legend(fontsize="small", loc="upper right")
-rows[2].set(xlabel="time (s)", xlim=(0, 3.8), xticks=range(4))
+rows[0].plot(motion.times, motion.q, label=arm.joint_names)
+rows[0].plot(motion.times, reference, "k:")
+rows[1].plot(motion.times, 1000 * (motion.q - reference))
+rows[2].plot(motion.times, motion.tau)
+for axes, label in zip(rows, ("position (rad, m)", "error (mrad, mm)", "force (N m, N)"), strict=True):
+    axes.set(ylabel=label)
+rows[2].set(xlabel="time (s); dotted: reference")
+figure.legend(loc="outside upper center", ncols=4)
 figure
 
 # %% [markdown]
