@@ -89,8 +89,8 @@ def _plot_cycle(gait: Any, path: Path) -> None:
             errors.append(error)
     if not walks:
         raise errors[0]
-    for error in errors:
-        warn(str(error))
+    for missing in errors:
+        warn(str(missing))
     walks[0].plot(path, *walks[1:])
 
 

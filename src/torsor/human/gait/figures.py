@@ -163,8 +163,9 @@ def plot(
             at = np.linspace(0.0, 100.0, len(spread.best))
             axes.fill_between(at, spread.least, spread.most, color=OWN_COLOUR, alpha=0.3, linewidth=0)
         _compare(axes, stride, name, [reference for reference in shown if reference.curve == name], colours)
-        if sagittal and axes.get_legend() is not None:
-            axes.get_legend().remove()  # the legend of the figure has all lines
+        own = axes.get_legend()
+        if sagittal and own is not None:
+            own.remove()  # the legend of the figure has all lines
     for place, panel in zip(places[len(curves) :], panels, strict=False):
         panel(figure.add_subplot(place), stride)
     for axes in figure.axes[-3 if sagittal else -COLUMNS :]:
