@@ -50,6 +50,26 @@ def test_robots_and_saved_results_are_shown_together(fake: Fake, tmp_path: Path,
     assert "Ctrl-C" in capsys.readouterr().out
 
 
+def test_a_swing_is_tracked_by_a_controller_with_a_model_that_is_too_light(fake: Fake) -> None:
+    arm = torsor.library.two_link()
+    assert main(["view", "two_link", "--track"]) == 0
+    (run,), plan = fake.what, fake.options["reference"]
+    np.testing.assert_allclose(run.robot.mass, 1.1 * arm.mass)
+    assert plan.robot == arm and plan.times[-1] == run.times[-1] == 12.0
+    error = np.abs(run.q - plan.at(run.times).q).max()
+    assert 1e-4 < error < 0.05 < np.ptp(plan.q, axis=0).min()
+
+
+def test_only_one_robot_is_tracked_and_only_in_the_viewer(fake: Fake, tmp_path: Path, capsys: Any) -> None:
+    for more, words in (
+        (["stanford"], "allowed: one robot, without --reference"),
+        (["-o", str(tmp_path / "arm.html")], "offline pages have no reference"),
+    ):
+        assert main(["view", "two_link", *more, "--track"]) == 1
+        assert words in capsys.readouterr().err
+    assert fake.what == ()
+
+
 def test_folders_of_meshes_are_allowed_by_name(fake: Fake, tmp_path: Path) -> None:
     assert main(["view", "two_link", "--meshes", str(tmp_path)]) == 0
     assert os.environ["TORSOR_MESHES"] == str(tmp_path)
