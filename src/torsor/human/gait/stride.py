@@ -271,12 +271,13 @@ class Stride(Result, StrideCurves):
         people = self.likeness()
         return Group(parts, peaks_table(self), work, *([people] if people else []))
 
-    def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
+    def plot(self, path: str | Path | None = None, references: Any = None, sagittal: bool = False) -> "Figure":
         """Return a figure (matplotlib, extra ``plot``) of the curves and measured curves; save it if ``path`` is given.
 
         For ``references`` see ``likeness``: the built-in ones by default, recordings of people, or other strides.
+        ``sagittal`` draws only the eleven sagittal curves.
         """
-        return plot(self, path, references)
+        return plot(self, path, references, sagittal=sagittal)
 
 
 register_result("stride", Stride, "a stride")

@@ -58,8 +58,9 @@ class MeasuredGait:
 
     ``motion`` is the result of inverse kinematics, ``dynamics`` is the result of inverse dynamics, and ``ground`` holds
     the forces on the feet (both None without ground forces). ``person`` is the scaled body (None with an OpenSim
-    skeleton). ``findings`` lists likely errors in the recording. Angles are in degrees; moments and powers are divided
-    by the mass (kg). Moments are internal, with the sign of the angles: flexion and dorsiflexion are positive.
+    skeleton). ``findings`` lists likely errors in the ``recording``, whose markers are in the axes of the body. Angles
+    are in degrees; moments and powers are divided by the mass (kg). Moments are internal, with the sign of the angles:
+    hip and knee flexion and ankle dorsiflexion are positive.
     """
 
     motion: MeasuredMotion
@@ -69,6 +70,7 @@ class MeasuredGait:
     person: Person | None = None
     findings: tuple[Finding, ...] = ()
     source: str = "recording"
+    recording: Markers | None = None
 
     @property
     def times(self) -> Array:
@@ -318,7 +320,7 @@ def measured_gait(
     motion = inverse_kinematics(body, used, turned, frozen=frozen, smooth=smooth)
     weight = float(body.mass)
     if forces is None:
-        return MeasuredGait(motion, weight, None, None, person, findings, markers.source)
+        return MeasuredGait(motion, weight, None, None, person, findings, markers.source, turned)
     ground = forces.in_axes(turned.axes) if turned.axes and forces.axes else forces
     if not set(SIDES) <= set(ground.names):
         ground = by_foot(ground, turned)
@@ -329,7 +331,7 @@ def measured_gait(
         fix = "load files of the same trial"
         raise ModelError("and forces do not overlap in time", argument="markers", where=markers.source, fix=fix)
     dynamics = inverse_dynamics(body, motion.times[kept], motion.q[kept], ground, cutoff=cutoff)
-    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source)
+    return MeasuredGait(motion, weight, dynamics, ground, person, findings, markers.source, turned)
 
 
 def _who(
