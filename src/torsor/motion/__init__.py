@@ -12,11 +12,12 @@ A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constr
 - Profiles: Spline, Path; free parameters of the robot: Number
 - Built-in problems: PROBLEMS; files: load_problem; solvers by name: SOLVERS
 - Several solves: continuation, pareto, ``MotionProblem.multistart``; bang-bang motions: switching
+- Derivatives of optimal motions: ``MotionResult.sensitivity``, sensitivities
 - Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit
 - Time-optimal timing of given paths: retime, Retimed
 
 Modules import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
-``MotionResult``); multistart, files; solve (the strategies), refine, diagnosis, starts; results; statement (the data
+``MotionResult``); sensitivity, many, multistart, files; solve (the strategies), refine, diagnosis, starts; results; statement (the data
 of a problem and its nonlinear program); terms and transcription.
 """
 
@@ -32,6 +33,7 @@ from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Active, Group, Part, Pass
 from torsor.motion.retiming.result import Retimed
 from torsor.motion.retiming.retime import retime
+from torsor.motion.sensitivity import Sensitivities, Sensitivity, sensitivities
 from torsor.motion.sequence import MotionSequence, continuation, pareto
 from torsor.motion.switching import BangBang, switching
 from torsor.motion.terms.distances import Capsule, Clearance, HalfSpace, Sphere

@@ -1,0 +1,514 @@
+"""Derivatives of optimal motions with respect to data of their problems, by the implicit function theorem.
+
+Data are what a case of ``solve_many`` can change: arguments of a built-in problem, or named data of any problem. The
+problem is rebuilt with changed data, but not solved again: the derivatives of the optimality conditions at constant
+variables and multipliers determine how the optimum moves (``optimisation.implicit``).
+
+Control points that ends determine, bounds of rows and variables, and weights of the objective are linear in most data.
+The derivatives are then exact: a program in which all control points are variables has those with respect to the known
+ones in its Jacobian and Hessian. For other data, such as robot parameters, the conditions are differentiated by central
+differences of fourth order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import several
+from torsor.base.errors import ModelError, listing
+from torsor.motion.many import with_case
+from torsor.motion.results.samples import Course, Moments
+from torsor.motion.results.solution import Solution, time_of
+from torsor.motion.statement import ProblemStatement
+from torsor.motion.terms.objectives import Rates
+from torsor.motion.terms.term import Cost
+from torsor.motion.transcription.batch import Batch
+from torsor.motion.transcription.node_kernels import moments_of
+from torsor.motion.transcription.program import Program
+from torsor.motion.transcription.variables import Layout, Linear
+from torsor.optimisation.implicit import Changes, ImplicitOptimum
+from torsor.optimisation.optimum import first_derivatives
+
+STEP = 1e-3  # change of data in differences, relative to the largest entry, or absolute if all entries are 0
+LINEAR_CHANGE = 1e-11  # second difference, relative to the values, below which these are linear in the data
+TIME_DERIVATIVES = {"q": "v", "v": "a", "a": "j", "tau": "tau_rate"}
+MAX_NAMED = 4  # weak constraints that an error names
+MOVED = 1e-6  # entry of an undetermined direction (a unit vector) above which its variable is not determined
+
+
+# Data
+
+
+@dataclass(frozen=True, eq=False)
+class Datum:
+    """Data of a problem by name: the ``value`` as an array (...), and the names of its entries if it is a table."""
+
+    problem: ProblemStatement
+    name: str
+    value: Array
+    keys: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, problem: ProblemStatement, name: str) -> "Datum":
+        """Return data by the name that cases of ``solve_many`` use; raise ModelError if they are not numbers."""
+        where = _where(problem)
+        arguments, named = _arguments(problem), _named_data(problem)
+        if name in problem.shared:
+            fix = f"give it equal bounds: numbers={{{name!r}: motion.Number(value, value, value)}}"
+            raise ModelError(f"{name!r} is a variable", value=name, where=where, allowed="data", fix=fix)
+        if name not in arguments and name not in named:
+            allowed = listing([*arguments, *named], like=str(name))
+            raise ModelError(f"there is no {name!r}", value=name, where=where, allowed=allowed)
+        # Cases of a problem with an origin are arguments. Its copy has none, so cases are named data.
+        owner = problem if name in arguments else problem.with_phases(*problem.stages)
+        value = arguments[name] if name in arguments else named[name]
+        keys = tuple(value) if isinstance(value, Mapping) else None
+        raw = value if keys is None else list(value.values())
+        try:
+            numbers = np.array(raw, dtype=float)
+            is_numeric = bool(numbers.size) and np.asarray(raw).dtype != bool and not np.isnan(numbers).any()
+        except (TypeError, ValueError):
+            is_numeric = False
+        if not is_numeric:
+            raise ModelError(argument=name, value=value, where=where, allowed="numbers that the problem states")
+        return cls(owner, name, numbers, keys)
+
+    @cached_property
+    def step(self) -> float:
+        """The change for differences."""
+        return STEP * (float(np.abs(self.value[np.isfinite(self.value)]).max(initial=0.0)) or 1.0)
+
+    def changed(self, index: int, steps: int) -> ProblemStatement:
+        """Return the problem with one entry of the data changed by a number of steps."""
+        flat = self.value.ravel().copy()
+        flat[index] += steps * self.step
+        value: Any = flat.reshape(self.value.shape) if self.value.ndim else float(flat[0])
+        case = {self.name: value if self.keys is None else dict(zip(self.keys, flat.tolist(), strict=True))}
+        try:
+            return with_case(self.problem, case, index)
+        except ModelError as error:
+            message = f"cannot change by {steps * self.step:.3g} ({error})"
+            raise ModelError(message, argument=self.name, value=self.value, where=_where(self.problem)) from None
+
+
+def _where(problem: ProblemStatement) -> str:
+    return f"{problem.name}: sensitivity"
+
+
+def _arguments(problem: ProblemStatement) -> dict[str, Any]:
+    """Return the arguments of the function that made a problem."""
+    origin = problem.__dict__.get("origin")
+    if origin is None:
+        return {}
+    bound = signature(origin.function).bind_partial(*origin.values, **origin.given)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _named_data(problem: ProblemStatement) -> dict[str, Any]:
+    """Return "TERM.FIELD", "phase.FIELD" and the held numbers."""
+    result: dict[str, Any] = dict(problem.held)
+    members: list[tuple[str, Any]] = [(phase.name or "phase", phase) for phase in problem.stages]
+    members += [(term.title, term) for term in (*problem.costs, *several(problem.constraints))]
+    for title, member in members:
+        for field in fields(member):
+            key, value = f"{title}.{field.name}", getattr(member, field.name)
+            is_one = key not in result or np.array_equal(result[key], value)
+            result[key] = value if is_one else None  # terms with the same title and different values
+    return result
+
+
+# Optimality conditions and their derivatives
+
+
+class Conditions:
+    """The optimality conditions of a solution, and their derivatives with respect to data."""
+
+    def __init__(self, solution: Solution):
+        self.solution, self.problem, self.program = solution, solution.problem, solution.program
+        self.optimum = ImplicitOptimum.of(self.program, solution.outcome)
+        self.x, self.sides = self.optimum.x, self.optimum.sides
+
+    def changes(self, datum: Datum) -> tuple[Changes, Changes, Array]:
+        """Return the derivatives with respect to the entries of data, their errors, and those of the durations.
+
+        The latter (phases, k) are those of given durations, 0 for variables.
+        """
+        count = datum.value.size
+        finite = [k for k in range(count) if np.isfinite(datum.value.ravel()[k])]
+        changed = {(k, steps): datum.changed(k, steps) for k in finite for steps in (1, -1)}
+        for other in changed.values():
+            self._check_structure(other, datum)
+        is_linear = all(self._has_same_functions(other) for other in changed.values())
+        values = self._data_of if is_linear else self._conditions_of
+        here = values(self.problem)
+        slopes, errors = np.zeros((2, len(here), count))
+        for k in finite:
+            ahead, behind = values(changed[k, 1]), values(changed[k, -1])
+            slopes[:, k] = (ahead - behind) / (2 * datum.step)
+            if np.abs(ahead + behind - 2 * here).max() > LINEAR_CHANGE * max(1.0, np.abs(here).max()):
+                wide = values(datum.changed(k, 2)) - values(datum.changed(k, -2))
+                errors[:, k] = (slopes[:, k] - wide / (4 * datum.step)) / 3
+                slopes[:, k] += errors[:, k]
+        read = self._chained if is_linear else self._split
+        return read(slopes), read(errors), slopes[-len(self.problem.stages) :]
+
+    def _check_structure(self, other: ProblemStatement, datum: Datum) -> None:
+        """Raise ModelError if a problem has other variables or rows."""
+        own, new = self.program, other.program
+        is_same = (own.n, own.m, len(own.batches)) == (new.n, new.m, len(new.batches)) and all(
+            np.array_equal(one.columns, two.columns) and one.duration == two.duration
+            for one, two in zip(own.layout.phases, new.layout.phases, strict=True)
+        )
+        if not is_same or _timeless(own) != _timeless(new):
+            fix = "give rates at ends that are 0 as small numbers (1e-12)" if not datum.value.all() else ""
+            what, where = "changes the variables or rows of the program", _where(self.problem)
+            raise ModelError(
+                what, argument=datum.name, value=datum.value, where=where, allowed="data that keep them", fix=fix
+            )
+
+    def _has_same_functions(self, other: ProblemStatement) -> bool:
+        """Return whether a problem differs only in known control points, bounds and weights of the objective."""
+        pairs = list(zip(self.problem.costs, other.costs, strict=False))
+        if [type(cost) for cost in other.costs] != [type(cost) for cost in self.problem.costs]:
+            return False
+        if any(own.weight != new.weight for own, new in pairs):
+            other = replace(other, objective=[replace(new, weight=own.weight) for own, new in pairs])
+        own_program, program = self.program, other.program
+        phases = zip(own_program.layout.phases, program.layout.phases, strict=True)
+        return (
+            all(own.duration >= 0 or own.phase.bounds == new.phase.bounds for own, new in phases)
+            and all(_is_same_batch(*two) for two in zip(own_program.batches, program.batches, strict=True))
+            and _unbounded(own_program) == _unbounded(program)
+            and [rate.weight for rate in own_program.rates] == [rate.weight for rate in program.rates]
+        )
+
+    def _bounds_of(self, problem: ProblemStatement) -> tuple[Array, Array]:
+        """Return the bounds at which rows (m,) and variables (n,) are held, rows in the scale of the solution."""
+        program, m = problem.program, self.program.m
+        scales = program.scales / self.program.scales
+        rows = np.where(self.sides[:m] < 0, program.row_lower, program.row_upper) * scales
+        variables = np.where(self.sides[m:] < 0, program.lower, program.upper)
+        return np.where(self.sides[:m] != 0, rows, 0.0), np.where(self.sides[m:] != 0, variables, 0.0)
+
+    def _data_of(self, problem: ProblemStatement) -> Array:
+        """Return the known control points, the bounds, the weights of the objective, and the given durations."""
+        phases = problem.program.layout.phases
+        known = [phase.known[own] for phase, own in zip(phases, self._known, strict=True)]
+        weights = [cost.weight for cost in problem.costs]
+        return np.concatenate([*known, *self._bounds_of(problem), weights, self._seconds(problem)])
+
+    def _conditions_of(self, problem: ProblemStatement) -> Array:
+        """Return f, the gradient of the Lagrangian (n,), rows minus bounds (m,), bounds (n,) and given durations."""
+        program = problem.program
+        scales = program.scales / self.program.scales
+        f, g = program.value(self.x)
+        gradient, J = first_derivatives(program, self.x)
+        rows, variables = self._bounds_of(problem)
+        slope = gradient + (self.optimum.multipliers * scales) @ J
+        off = np.where(self.sides[: program.m] != 0, g * scales - rows, 0.0)
+        return np.concatenate([[f], slope, off, variables, self._seconds(problem)])
+
+    def _seconds(self, problem: ProblemStatement) -> list[float]:
+        phases = problem.program.layout.phases
+        return [0.0 if phase.duration >= 0 else phase.phase.bounds[0] for phase in phases]
+
+    def _split(self, slopes: Array) -> Changes:
+        """Return the parts of ``_conditions_of``."""
+        n, m = self.program.n, self.program.m
+        f, gradient, rows, bounds, _ = np.split(slopes, np.cumsum([1, n, m, n]))
+        return Changes(f[0], gradient, rows, bounds)
+
+    def _chained(self, slopes: Array) -> Changes:
+        """Return the derivatives of the conditions, given those of ``_data_of``."""
+        n, m, (by_f, by_gradient, by_rows) = self.program.n, self.program.m, self._by_known
+        sizes = [len(by_f), m, n, len(self.problem.costs)]
+        known, rows, bounds, weights, _ = np.split(slopes, np.cumsum(sizes))
+        objective, gradient = by_f @ known, by_gradient @ known
+        for cost, weight in zip(self.problem.costs, weights, strict=True):
+            if weight.any():
+                value, slope = self._unweighted(cost)
+                objective, gradient = objective + value * weight, gradient + slope[:, None] * weight
+        return Changes(objective, gradient, by_rows @ known - rows, bounds)
+
+    @cached_property
+    def _known(self) -> list[Array]:
+        """Flags (N, points) of the known control points of each phase."""
+        counts = [np.array([spline.count for spline in phase.splines]) for phase in self.program.layout.phases]
+        phases = zip(self.program.layout.phases, counts, strict=True)
+        return [(phase.columns < 0) & (np.arange(phase.columns.shape[1]) < count[:, None]) for phase, count in phases]
+
+    @cached_property
+    def _by_known(self) -> tuple[Array, Array, Array]:
+        """Derivatives of f (k,), the gradient of the Lagrangian (n, k) and the rows (m, k) by known control points."""
+        problem, own = self.problem, self.program.layout
+        layout = Layout.of(problem.stages, problem.model.names, [{} for _ in problem.stages], list(own.numbers))
+        batches = tuple(replace(batch, layout=layout) for batch in self.program.batches)
+        free, known, x = np.zeros(own.size, dtype=int), list[Array](), np.zeros(layout.size)
+        for phase, wide, is_known in zip(own.phases, layout.phases, self._known, strict=True):
+            is_free = phase.columns >= 0
+            free[phase.columns[is_free]] = wide.columns[is_free]
+            if phase.duration >= 0:
+                free[phase.duration] = wide.duration
+            known.append(wide.columns[is_known])
+            x[wide.columns[is_known]] = phase.known[is_known]
+        free[list(own.numbers.values())] = list(layout.numbers.values())
+        x[free] = self.x
+        rates = tuple(problem.rates_of(cost, batches) for cost in problem.costs if isinstance(cost, Rates))
+        unbounded = np.full(layout.size, np.inf)
+        linear = Linear(self.program.linear.equations, layout)
+        program = Program(layout, batches, linear, -unbounded, unbounded, self.program.factor, rates)
+        columns = np.concatenate(known)
+        gradient, J = first_derivatives(program, x)
+        H = program.hessian(x, self.optimum.multipliers, 1.0)
+        return gradient[columns], H[np.ix_(free, columns)], J[:, columns]
+
+    def _unweighted(self, cost: Cost) -> tuple[float, Array]:
+        """Return the value and the gradient (n,) of a term of the objective with weight 1."""
+        problem, layout, one = self.problem, self.program.layout, replace(cost, weight=1.0)
+        if isinstance(one, Rates):
+            rate = problem.rates_of(one, self.program.batches)
+            return rate.value(self.x), rate.gradient(self.x)
+        kernels, value, gradient = problem.kernels_of([one]), 0.0, np.zeros(layout.size)
+        for index, phase in enumerate(problem.stages):
+            if one.holds_in(index, phase):
+                batch = Batch(kernels, layout, index, *moments_of(one, phase, problem.model))
+                value, gradient = value + batch.value(self.x)[1], gradient + batch.jacobian(self.x)[1]
+        return value, gradient
+
+    @cached_property
+    def degeneracy(self) -> ModelError | None:
+        """The reason why the variables have no derivatives, or None."""
+        optimum, where = self.optimum, _where(self.problem)
+        fix = "add a small motion.Effort to the objective"
+        if optimum.point is None:
+            message = "it is not determined which constraints are active"
+            return ModelError(message, where=where, allowed="an optimum with unique variables", fix=fix)
+        if optimum.weak.size:
+            named = ", ".join(map(self._name, optimum.weak[:MAX_NAMED].tolist()))
+            message = f"{optimum.weak.size} constraints are at their bounds without a multiplier ({named})"
+            return ModelError(message, where=where, allowed="bounds that limit the motion", fix="change these bounds")
+        if optimum.flat.shape[1]:
+            is_moved = np.abs(optimum.flat).max(axis=1) > MOVED
+            names = [
+                name
+                for index, name in enumerate(self.problem.model.names)
+                if any(is_moved[own.columns[index][own.columns[index] >= 0]].any() for own in self.program.layout.phases)
+            ]
+            message = f"the objective does not determine {listing(names) or 'all variables'}"
+            return ModelError(message, where=where, allowed="an optimum with unique variables", fix=fix)
+        return None
+
+    def _name(self, index: int) -> str:
+        """Return the name of a row or a variable."""
+        if index >= self.program.m:
+            return f"variable {index - self.program.m}"
+        row = self.program.rows[index]
+        time = time_of(self.program, self.x, row)
+        return f"{row.title} {row.label}" + ("" if time is None else f" at {time:.4g} s")
+
+
+def _is_same_batch(one: Batch, other: Batch) -> bool:
+    """Return whether two batches have the same functions, data and nodes."""
+    is_same = one.kernels is other.kernels or one.kernels.identity == other.kernels.identity
+    arrays = ((one.s, other.s), (one.weights, other.weights))
+    return (
+        is_same
+        and all(np.array_equal(*two) for two in arrays)
+        and np.array_equal(one.data, other.data)
+        and one.kernels.node.held == other.kernels.node.held
+    )
+
+
+def _unbounded(program: Program) -> list[Any]:
+    """Return the linear rows without their bounds."""
+    return [equation._replace(lower=0.0, upper=0.0) for equation in program.linear.equations]
+
+
+def _timeless(program: Program) -> list[bool]:
+    """Return which linear rows are 0, because their scale is then constant."""
+    return [equation.lower == equation.upper == 0.0 for equation in program.linear.equations]
+
+
+# Results
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """Derivatives of an optimal motion with respect to data ``name`` of shape S: () for a number.
+
+    ``objective`` (S) are those of the optimal objective. ``x`` (n, S), ``durations`` (phases, S), ``T`` (S), the
+    shared ``numbers`` and ``at(t)`` raise a ``ModelError`` if the optimum does not determine them: if a constraint
+    is active without a multiplier, or if motions are equally good. ``error`` (S) is an estimate of the relative error
+    due to differences, 0 for data in which the problem is linear, such as ends, bounds and weights.
+    """
+
+    name: str
+    value: Array
+    objective: Array
+    error: Array
+    _conditions: Conditions
+    _datum: Datum
+    _dx: Array
+    _by_f: Array
+    _seconds: Array
+
+    @property
+    def degeneracy(self) -> ModelError | None:
+        """The error that ``x`` raises, or None."""
+        return self._conditions.degeneracy
+
+    @property
+    def x(self) -> Array:
+        """Derivatives (n, S) of the variables."""
+        if self.degeneracy is not None:
+            raise self.degeneracy
+        return self._shaped(self._dx)
+
+    def _shaped(self, derivatives: Array) -> Array:
+        return derivatives.reshape(*derivatives.shape[:-1], *self.value.shape)
+
+    @property
+    def durations(self) -> Array:
+        """Derivatives (phases, S) of the phase durations, in s per unit of the data."""
+        columns = [phase.duration for phase in self._conditions.program.layout.phases]
+        variables = [np.zeros_like(self.x[0]) if column < 0 else self.x[column] for column in columns]
+        return np.stack(variables) + self._shaped(self._seconds)
+
+    @property
+    def T(self) -> Array:
+        """Derivatives (S) of the duration of the motion, also if the optimum determines nothing else."""
+        conditions = self._conditions
+        gradient = conditions.program.jacobian(conditions.x)[0]
+        columns = [phase.duration for phase in conditions.program.layout.phases]
+        others = np.delete(gradient, [column for column in columns if column >= 0])
+        if self.degeneracy is None or min(columns) < 0 or others.any() or np.ptp(gradient[columns]) or not gradient.any():
+            return np.asarray(self.durations.sum(axis=0))
+        return np.asarray((self.objective - self._shaped(self._by_f)) / gradient[columns[0]])
+
+    @property
+    def numbers(self) -> dict[str, Array]:
+        """Derivatives (S) of the shared numbers that are variables."""
+        return {name: self.x[column] for name, column in self._conditions.program.layout.numbers.items()}
+
+    def at(self, t: ArrayLike, quantity: str = "q") -> Array:
+        """Return the derivatives (..., n, S) of "q", "v", "a" or "tau" at constant times t (...).
+
+        They are central differences of fourth order along the exact derivatives of the variables.
+        """
+        if quantity not in TIME_DERIVATIVES:
+            allowed = ", ".join(TIME_DERIVATIVES)
+            raise ModelError(argument="quantity", value=quantity, where=_where(self._datum.problem), allowed=allowed)
+        dx, datum, x = self.x.reshape(len(self._dx), -1), self._datum, self._conditions.x
+        here = Course(self._conditions.problem, x).at(t)
+        columns = list[Array]()
+        for k in range(dx.shape[1]):
+            total = np.zeros(())
+            for steps, factor in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
+                problem = datum.changed(k, steps)
+                moved = Course(problem, x + steps * datum.step * dx[:, k])
+                # At constant time, the motion is at another fraction of the phase.
+                late = _times(moved, here)[..., None] * here.sampled(TIME_DERIVATIVES[quantity])
+                total = total + factor * (Moments(moved, here.times, here.phase, here.s).sampled(quantity) - late)
+            columns.append(total / (12 * datum.step))
+        return self._shaped(np.stack(columns, axis=-1))
+
+
+def _times(course: Course, moments: Moments) -> Array:
+    """Return the times (...) at which a course is at the phases and fractions of other moments."""
+    if course.problem.stages[0].clock:
+        return course.phases[0].times(course.x, np.asarray(moments.s))
+    begun = np.cumsum([0.0, *course.durations])
+    return np.asarray(begun[moments.phase] + moments.s * course.durations[moments.phase])
+
+
+def sensitivity(solution: Solution, name: str) -> Sensitivity:
+    """Return the derivatives of a solution with respect to data; ``MotionResult.sensitivity`` documents it."""
+    problem = solution.problem
+    if not solution.is_solved or not solution.is_feasible:
+        message, allowed = f"the result is {solution.status}", "an optimal and feasible result"
+        raise ModelError(message, value=problem.name, where=_where(problem), allowed=allowed)
+    datum = Datum.of(problem, name)
+    if "_conditions" not in solution.__dict__:
+        solution.__dict__["_conditions"] = Conditions(solution)  # factorised once for all data
+    conditions: Conditions = solution.__dict__["_conditions"]
+    changes, errors, seconds = conditions.changes(datum)
+    optimum = conditions.optimum
+    objective, error = optimum.objective(changes), optimum.objective(errors)
+    dx = np.full((optimum.program.n, datum.value.size), np.nan)
+    relative = _relative(error, objective)
+    if optimum.point is not None:
+        dx, is_inconsistent = optimum.moved(changes)
+        if is_inconsistent.any():
+            message = "the active constraints cannot all stay active if the data change"
+            fix = "use fewer nodes, or give the motion more control points"
+            raise ModelError(message, argument=name, value=datum.value, where=_where(problem), fix=fix)
+        relative = np.maximum(relative, _relative(optimum.moved(errors)[0], dx))
+    shape = datum.value.shape
+    results = (objective.reshape(shape), relative.reshape(shape))
+    return Sensitivity(name, datum.value, *results, conditions, datum, dx, changes.objective, seconds)
+
+
+def _relative(error: Array, value: Array) -> Array:
+    """Return the largest errors (k,) relative to the largest values."""
+    sizes = (np.abs(np.atleast_2d(array)).max(axis=0, initial=0.0) for array in (error, value))
+    largest, size = sizes
+    return np.asarray(largest / np.maximum(size, 1e-300))
+
+
+class Sensitivities(NamedTuple):
+    """Derivatives of B optimal motions with respect to data ``name`` of shape S.
+
+    ``objective`` (B, S), ``T`` (B, S) and ``x`` (B, n, S) are NaN where an optimum does not determine them. ``each``
+    contains the ``Sensitivity`` of each motion, or the ``ModelError`` that states why it has none.
+    """
+
+    name: str
+    objective: Array
+    T: Array
+    x: Array
+    each: tuple[Sensitivity | ModelError, ...]
+
+
+def sensitivities(results: Sequence[Solution], name: str) -> Sensitivities:
+    """Return the derivatives of many motions, such as those of ``solve_many``, with respect to data ``name``.
+
+    The motions must have the same numbers of variables and data of the same shape.
+
+    Example:
+        >>> from torsor import motion
+        >>> arm = motion.PROBLEMS["slide-link"](points=6)
+        >>> motion.sensitivities(arm.solve_many([{"u": 0.01}, {"u": 0.02}]), "u").T.round(2).tolist()
+        [5.94, 5.07]
+    """
+    each = list[Sensitivity | ModelError]()
+    for result in results:
+        try:
+            each.append(sensitivity(result, name))
+        except ModelError as error:
+            each.append(error)
+    found = [one for one in each if isinstance(one, Sensitivity)]
+    if not found:
+        raise each[0] if each else ModelError(argument="results", value=[], where="sensitivities", allowed="at least one")
+    sizes = {(len(one._dx), *one.value.shape) for one in found}
+    if len(sizes) > 1:
+        allowed = "motions with the same numbers of variables, and data of one shape"
+        raise ModelError(f"the sizes are {sorted(sizes)}", argument="results", where="sensitivities", allowed=allowed)
+    n, *shape = sizes.pop()
+
+    def stacked(quantity: str, *size: int) -> Array:
+        rows = list[Array]()
+        for one in each:
+            try:
+                rows.append(getattr(one, quantity) if isinstance(one, Sensitivity) else np.full(size, np.nan))
+            except ModelError:
+                rows.append(np.full(size, np.nan))
+        return np.stack(rows)
+
+    return Sensitivities(name, stacked("objective", *shape), stacked("T", *shape), stacked("x", n, *shape), tuple(each))
