@@ -84,16 +84,15 @@ class Datum:
         """The change for differences."""
         return STEP * (float(np.abs(self.value[np.isfinite(self.value)]).max(initial=0.0)) or 1.0)
 
-    def changed(self, index: int, steps: int) -> ProblemStatement:
-        """Return the problem with one entry of the data changed by a number of steps."""
-        flat = self.value.ravel().copy()
-        flat[index] += steps * self.step
+    def changed(self, steps: Array) -> ProblemStatement:
+        """Return the problem with the entries of the data changed by numbers of steps (k,)."""
+        flat = self.value.ravel() + self.step * steps
         value: Any = flat.reshape(self.value.shape) if self.value.ndim else float(flat[0])
         case = {self.name: value if self.keys is None else dict(zip(self.keys, flat.tolist(), strict=True))}
         try:
-            return with_case(self.problem, case, index)
+            return with_case(self.problem, case, 0)
         except ModelError as error:
-            message = f"cannot change by {steps * self.step:.3g} ({error})"
+            message = f"cannot change by {self.step:.3g} ({str(error).removeprefix('case 0: ')})"
             raise ModelError(message, argument=self.name, value=self.value, where=_where(self.problem)) from None
 
 
@@ -140,38 +139,39 @@ class Conditions:
 
         The latter (phases, k) are those of given durations, 0 for variables.
         """
-        count = datum.value.size
-        finite = [k for k in range(count) if np.isfinite(datum.value.ravel()[k])]
-        changed = {(k, steps): datum.changed(k, steps) for k in finite for steps in (1, -1)}
-        for other in changed.values():
-            self._check_structure(other, datum)
-        is_linear = all(self._has_same_functions(other) for other in changed.values())
+        entries = np.flatnonzero(np.isfinite(datum.value))
+        ahead = [self._checked(datum, np.eye(datum.value.size)[k]) for k in entries]
+        behind = self._checked(datum, -np.isin(np.arange(datum.value.size), entries).astype(float))
+        is_linear = all(map(self._has_same_functions, (*ahead, behind)))
         values = self._data_of if is_linear else self._conditions_of
         here = values(self.problem)
-        slopes, errors = np.zeros((2, len(here), count))
-        for k in finite:
-            ahead, behind = values(changed[k, 1]), values(changed[k, -1])
-            slopes[:, k] = (ahead - behind) / (2 * datum.step)
-            if np.abs(ahead + behind - 2 * here).max() > LINEAR_CHANGE * max(1.0, np.abs(here).max()):
-                wide = values(datum.changed(k, 2)) - values(datum.changed(k, -2))
-                errors[:, k] = (slopes[:, k] - wide / (4 * datum.step)) / 3
-                slopes[:, k] += errors[:, k]
+        slopes, errors = np.zeros((2, len(here), datum.value.size))
+        for k, problem in zip(entries, ahead, strict=True):
+            slopes[:, k] = (values(problem) - here) / datum.step
+        bend = values(behind) - here + datum.step * slopes.sum(axis=1)
+        if not is_linear or np.abs(bend).max() > LINEAR_CHANGE * max(1.0, np.abs(here).max()):
+            for k, problem in zip(entries, ahead, strict=True):
+                back, far, far_back = (values(datum.changed(steps * np.eye(datum.value.size)[k])) for steps in (-1, 2, -2))
+                second = (values(problem) - back) / (2 * datum.step)
+                errors[:, k] = (second - (far - far_back) / (4 * datum.step)) / 3
+                slopes[:, k] = second + errors[:, k]
         read = self._chained if is_linear else self._split
         return read(slopes), read(errors), slopes[-len(self.problem.stages) :]
 
-    def _check_structure(self, other: ProblemStatement, datum: Datum) -> None:
-        """Raise ModelError if a problem has other variables or rows."""
+    def _checked(self, datum: Datum, steps: Array) -> ProblemStatement:
+        """Return the problem with changed data; raise ModelError if it has other variables or rows."""
+        other = datum.changed(steps)
         own, new = self.program, other.program
         is_same = (own.n, own.m, len(own.batches)) == (new.n, new.m, len(new.batches)) and all(
             np.array_equal(one.columns, two.columns) and one.duration == two.duration
             for one, two in zip(own.layout.phases, new.layout.phases, strict=True)
         )
         if not is_same or _timeless(own) != _timeless(new):
-            fix = "give rates at ends that are 0 as small numbers (1e-12)" if not datum.value.all() else ""
+            fix = "" if datum.value.all() else "replace rates of 0 at ends by small numbers (1e-12)"
             what, where = "changes the variables or rows of the program", _where(self.problem)
-            raise ModelError(
-                what, argument=datum.name, value=datum.value, where=where, allowed="data that keep them", fix=fix
-            )
+            allowed = "data that keep them"
+            raise ModelError(what, argument=datum.name, value=datum.value, where=where, allowed=allowed, fix=fix)
+        return other
 
     def _has_same_functions(self, other: ProblemStatement) -> bool:
         """Return whether a problem differs only in known control points, bounds and weights of the objective."""
@@ -290,10 +290,6 @@ class Conditions:
         if optimum.point is None:
             message = "it is not determined which constraints are active"
             return ModelError(message, where=where, allowed="an optimum with unique variables", fix=fix)
-        if optimum.weak.size:
-            named = ", ".join(map(self._name, optimum.weak[:MAX_NAMED].tolist()))
-            message = f"{optimum.weak.size} constraints are at their bounds without a multiplier ({named})"
-            return ModelError(message, where=where, allowed="bounds that limit the motion", fix="change these bounds")
         if optimum.flat.shape[1]:
             is_moved = np.abs(optimum.flat).max(axis=1) > MOVED
             names = [
@@ -303,6 +299,10 @@ class Conditions:
             ]
             message = f"the objective does not determine {listing(names) or 'all variables'}"
             return ModelError(message, where=where, allowed="an optimum with unique variables", fix=fix)
+        if optimum.weak.size:
+            named = ", ".join(map(self._name, optimum.weak[:MAX_NAMED].tolist()))
+            message = f"{optimum.weak.size} constraints are at their bounds without a multiplier ({named})"
+            return ModelError(message, where=where, allowed="bounds that limit the motion", fix="change these bounds")
         return None
 
     def _name(self, index: int) -> str:
@@ -372,7 +372,7 @@ class Sensitivity:
         return self._shaped(self._dx)
 
     def _shaped(self, derivatives: Array) -> Array:
-        return derivatives.reshape(*derivatives.shape[:-1], *self.value.shape)
+        return derivatives.reshape((*derivatives.shape[:-1], *self.value.shape))
 
     @property
     def durations(self) -> Array:
@@ -400,7 +400,8 @@ class Sensitivity:
     def at(self, t: ArrayLike, quantity: str = "q") -> Array:
         """Return the derivatives (..., n, S) of "q", "v", "a" or "tau" at constant times t (...).
 
-        They are central differences of fourth order along the exact derivatives of the variables.
+        They are central differences of fourth order along the exact derivatives of the variables. At knots, where
+        accelerations of cubic splines have kinks, those of "a" and "tau" are not defined.
         """
         if quantity not in TIME_DERIVATIVES:
             allowed = ", ".join(TIME_DERIVATIVES)
@@ -411,7 +412,7 @@ class Sensitivity:
         for k in range(dx.shape[1]):
             total = np.zeros(())
             for steps, factor in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
-                problem = datum.changed(k, steps)
+                problem = datum.changed(steps * np.eye(datum.value.size)[k])
                 moved = Course(problem, x + steps * datum.step * dx[:, k])
                 # At constant time, the motion is at another fraction of the phase.
                 late = _times(moved, here)[..., None] * here.sampled(TIME_DERIVATIVES[quantity])
@@ -442,24 +443,25 @@ def sensitivity(solution: Solution, name: str) -> Sensitivity:
     optimum = conditions.optimum
     objective, error = optimum.objective(changes), optimum.objective(errors)
     dx = np.full((optimum.program.n, datum.value.size), np.nan)
-    relative = _relative(error, objective)
+    size = datum.step / STEP
+    relative = _relative(error, objective, solution.objective, size)
     if optimum.point is not None:
         dx, is_inconsistent = optimum.moved(changes)
         if is_inconsistent.any():
             message = "the active constraints cannot all stay active if the data change"
             fix = "use fewer nodes, or give the motion more control points"
             raise ModelError(message, argument=name, value=datum.value, where=_where(problem), fix=fix)
-        relative = np.maximum(relative, _relative(optimum.moved(errors)[0], dx))
+        relative = np.maximum(relative, _relative(optimum.moved(errors)[0], dx, conditions.x, size))
     shape = datum.value.shape
     results = (objective.reshape(shape), relative.reshape(shape))
     return Sensitivity(name, datum.value, *results, conditions, datum, dx, changes.objective, seconds)
 
 
-def _relative(error: Array, value: Array) -> Array:
-    """Return the largest errors (k,) relative to the largest values."""
-    sizes = (np.abs(np.atleast_2d(array)).max(axis=0, initial=0.0) for array in (error, value))
-    largest, size = sizes
-    return np.asarray(largest / np.maximum(size, 1e-300))
+def _relative(error: Array, derivative: Array, value: Array | float, size: float) -> Array:
+    """Return errors (k,) relative to the largest derivative, or to the largest value per size of the data."""
+    floor = max(float(np.abs(value).max(initial=0.0)) / size, 1e-300)
+    largest = (np.abs(np.atleast_2d(array)).max(axis=0, initial=0.0) for array in (error, derivative))
+    return np.asarray(next(largest) / np.maximum(next(largest), floor))
 
 
 class Sensitivities(NamedTuple):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array, Flags, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.optimisation.ipopt import solve_ipopt
 from torsor.optimisation.newton import inverse_and_null_space
 from torsor.optimisation.optimum import (
@@ -25,7 +25,6 @@ from torsor.optimisation.optimum import (
     Optimum,
     active_sides,
     first_derivatives,
-    polished,
     stationary_point,
     values_and_bounds,
 )
@@ -85,22 +84,19 @@ class ImplicitOptimum:
             >>> best.objective(by_bound).round(9).tolist(), best.moved(by_bound)[0].round(9).tolist()
             ([4.0], [[0.666666667], [0.333333333]])
         """
-        point = polished(program, outcome)
-        if point is not None and not point.weak and _are_independent(program, point):
-            weak = _weak(program, point, np.zeros(program.m + program.n, dtype=bool))
-            if not weak.size:
+        for is_tight in (False, True):
+            candidate = _tightened(program, outcome) if is_tight else outcome
+            sides = active_sides(program, candidate, with_multiplier=True)
+            point = stationary_point(program, candidate.x, sides)
+            if point is None or not _is_optimal(program, point):
+                continue
+            weak = _weak(program, point, candidate)
+            if is_tight or (_are_independent(program, point) and not weak.size):
                 return cls._at(program, point, weak)
-        tight = _tightened(program, outcome)
-        z = np.concatenate([tight.multipliers, tight.bound_multipliers])
-        sides = active_sides(program, tight, with_multiplier=True)
-        point = stationary_point(program, tight.x, sides)
-        if point is not None and _is_optimal(program, point):
-            values, lower, upper = values_and_bounds(program, tight.x)
-            distance = np.abs(np.where(sides < 0, values - lower, upper - values)) + TIGHT_TOLERANCE
-            return cls._at(program, point, _weak(program, point, np.abs(z) <= MIN_MULTIPLIER_RATIO * distance))
+        z = np.concatenate([candidate.multipliers, candidate.bound_multipliers])
         sides, none = np.where(sides != 0, sides, np.sign(z)), np.zeros((program.n, 0))
-        weak = np.zeros(0, dtype=int)
-        return cls(program, tight.x, tight.multipliers, tight.bound_multipliers, sides, weak, none, None)
+        multipliers = candidate.multipliers, candidate.bound_multipliers
+        return cls(program, candidate.x, *multipliers, sides, np.zeros(0, dtype=int), none, None)
 
     @classmethod
     def _at(cls, program: NonlinearProgram, point: Optimum, weak: Indices) -> "ImplicitOptimum":
@@ -151,18 +147,25 @@ def _are_independent(program: NonlinearProgram, point: Optimum) -> bool:
 
 
 def _is_optimal(program: NonlinearProgram, point: Optimum) -> bool:
-    """Return whether a stationary point satisfies all bounds, and the held ones exactly."""
+    """Return whether a stationary point is a minimum, satisfies all bounds, and the held ones exactly."""
     values, lower, upper = values_and_bounds(program, point.x)
     outside = np.maximum(lower - values, values - upper).max(initial=0.0)
     inside = np.where(point.sides < 0, values - lower, upper - values)[point.sides != 0].max(initial=0.0)
     gradient, J = first_derivatives(program, point.x)
     slope = np.abs(gradient + point.multipliers @ J + point.bound_multipliers).max(initial=0.0)
-    return bool(max(outside, inside, slope) <= ACCEPTED_VIOLATION and (point.curvatures >= 0).all())
+    z = np.concatenate([point.multipliers, point.bound_multipliers])
+    wrong = np.where(upper - lower > EQUAL_BOUND_DISTANCE, -point.sides * z, 0.0).max(initial=0.0)
+    if not _are_independent(program, point):
+        wrong = 0.0  # other multipliers are possible
+    return bool(max(outside, inside, slope, wrong) <= ACCEPTED_VIOLATION and (point.curvatures >= 0).all())
 
 
-def _weak(program: NonlinearProgram, point: Optimum, is_small: Flags) -> Indices:
-    """Return the indices of held inequalities with small multipliers (m + n,), and of free ones at a bound."""
-    values, lower, upper = values_and_bounds(program, point.x)
+def _weak(program: NonlinearProgram, point: Optimum, outcome: Outcome) -> Indices:
+    """Return the indices of held inequalities whose multipliers tend to 0, and of free ones at a bound."""
+    values, lower, upper = values_and_bounds(program, outcome.x)
+    distance = np.abs(np.where(point.sides < 0, values - lower, upper - values)) + TIGHT_TOLERANCE
+    z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])
+    values = values_and_bounds(program, point.x)[0]
     is_near = np.minimum(values - lower, upper - values) < NEAR_BOUND_DISTANCE
-    is_inequality = upper - lower > EQUAL_BOUND_DISTANCE
-    return np.flatnonzero(is_inequality & np.where(point.sides != 0, is_small, is_near))
+    is_weak = np.where(point.sides != 0, np.abs(z) <= MIN_MULTIPLIER_RATIO * distance, is_near)
+    return np.flatnonzero(is_weak & (upper - lower > EQUAL_BOUND_DISTANCE))

@@ -21,7 +21,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.optimisation.newton import inverse_and_null_space
 from torsor.optimisation.program import NonlinearProgram, Outcome, padded
 
-FLAT_CURVATURE = 1e-11  # relative curvature below which a direction is flat
+FLAT_CURVATURE = 1e-11  # curvature, relative to the largest entry of the Hessian, below which a direction is flat
 WEAK_MULTIPLIER = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
 MAX_NEWTON_STEPS, MAX_SET_CHANGES = 12, 40  # largest numbers of Newton steps per active set, and of changes of the set
 LAST_STEP_SIZE = 1e-13  # relative size of the last Newton step
@@ -251,7 +251,7 @@ def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Opti
     H = padded(program.hessian(x, y, 1.0), program.n)[np.ix_(free, free)]
     curvatures, turn = np.linalg.eigh(Z.T @ H @ Z)
     Z = Z @ turn
-    curved = np.abs(curvatures) > FLAT_CURVATURE * max(np.abs(curvatures).max(initial=0.0), 1e-300)
+    curved = np.abs(curvatures) > FLAT_CURVATURE * max(np.abs(H).max(initial=0.0), 1e-300)
     step, directions = np.zeros(program.n), np.zeros((program.n, Z.shape[1]))
     values, lower, upper = values_and_bounds(program, x)
     back = -inverse @ (values[rows] - target)
