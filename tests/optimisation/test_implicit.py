@@ -44,7 +44,9 @@ def test_derivatives_are_those_of_optima_solved_again() -> None:
 
 
 def test_dependent_rows_are_moved_together_but_not_apart() -> None:
-    twice = Formula(lambda x: ca.sumsqr(x), lambda x: ca.vertcat(x[0] + x[1], 2 * x[0] + 2 * x[1]), n=2, row_lower=[2, 4])
+    twice = Formula(
+        lambda x: ca.sumsqr(x), lambda x: ca.vertcat(x[0] + x[1], 2 * x[0] + 2 * x[1]), n=2, row_lower=[2, 4]
+    )
     best, zero = _optimum(twice, [3.0, 0.0]), np.zeros((2, 2))
     rows = np.array([[-1.0, -1.0], [-2.0, 0.0]])  # both bounds, and only the first
     moved, is_inconsistent = best.moved(Changes(np.zeros(2), zero, rows, zero))

@@ -17,8 +17,8 @@ A ``MotionProblem`` has a robot, one or more ``Phase``s, an objective and constr
 - Time-optimal timing of given paths: retime, Retimed
 
 Modules import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
-``MotionResult``); sensitivity, many, multistart, files; solve (the strategies), refine, diagnosis, starts; results; statement (the data
-of a problem and its nonlinear program); terms and transcription.
+``MotionResult``); sensitivity; many, multistart, files; solve (the strategies), refine, diagnosis, starts; results;
+statement (the data of a problem and its nonlinear program); terms and transcription.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -68,9 +68,10 @@ __all__ = [
     "Jerk", "Jerks", "Linked", "Manipulability", "Measured", "MechanicalEnergy", "Moments", "MotionError",
     "MotionMultistart", "MotionProblem", "MotionResult", "MotionSequence", "Multistart", "Node", "Number",
     "Orientation", "Part", "Pass", "Path", "Periodic", "Phase", "Positions", "Powers", "Rates", "Reaction", "Reactions",
-    "Reference", "Replay", "Retimed", "Sphere", "Spline", "Start", "Symmetric", "Time", "TorqueRate", "TorqueRates",
-    "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities", "continuation", "fit_weights",
-    "load_problem", "pareto", "retime", "switching", "weight_sensitivities",
+    "Reference", "Replay", "Retimed", "Sensitivities", "Sensitivity", "Sphere", "Spline", "Start", "Symmetric", "Time",
+    "TorqueRate", "TorqueRates", "Torques", "Unactuated", "Velocities", "WeightFit", "WeightSensitivities",
+    "continuation", "fit_weights", "load_problem", "pareto", "retime", "sensitivities", "switching",
+    "weight_sensitivities",
 ]  # fmt: skip
 
 _subpackage = subpackages(__name__, "inverse", "sweeps")

@@ -260,7 +260,7 @@ class MotionResult(Result, Solution):
             >>> result = reach.solve()
             >>> by_end, by_torque = result.sensitivity("End.q"), result.sensitivity("Torques.upper")
             >>> by_end.T.round(4).tolist(), by_torque.T.round(4).tolist()  # s/rad, s/(N m)
-            ([0.0, 0.0], 0.0)
+            ([0.1236, 0.071], -0.0198)
             >>> by_end.at([0.1, 0.2]).shape  # times, joints, data
             (2, 2, 2)
         """

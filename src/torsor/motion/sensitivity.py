@@ -11,7 +11,7 @@ differences of fourth order.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from inspect import signature
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, listing
 from torsor.motion.many import with_case
@@ -116,8 +116,8 @@ def _named_data(problem: ProblemStatement) -> dict[str, Any]:
     members: list[tuple[str, Any]] = [(phase.name or "phase", phase) for phase in problem.stages]
     members += [(term.title, term) for term in (*problem.costs, *several(problem.constraints))]
     for title, member in members:
-        for field in fields(member):
-            key, value = f"{title}.{field.name}", getattr(member, field.name)
+        for entry in fields(member):
+            key, value = f"{title}.{entry.name}", getattr(member, entry.name)
             is_one = key not in result or np.array_equal(result[key], value)
             result[key] = value if is_one else None  # terms with the same title and different values
     return result
@@ -151,7 +151,8 @@ class Conditions:
         bend = values(behind) - here + datum.step * slopes.sum(axis=1)
         if not is_linear or np.abs(bend).max() > LINEAR_CHANGE * max(1.0, np.abs(here).max()):
             for k, problem in zip(entries, ahead, strict=True):
-                back, far, far_back = (values(datum.changed(steps * np.eye(datum.value.size)[k])) for steps in (-1, 2, -2))
+                unit = np.eye(datum.value.size)[k]
+                back, far, far_back = (values(datum.changed(steps * unit)) for steps in (-1, 2, -2))
                 second = (values(problem) - back) / (2 * datum.step)
                 errors[:, k] = (second - (far - far_back) / (4 * datum.step)) / 3
                 slopes[:, k] = second + errors[:, k]
@@ -175,9 +176,9 @@ class Conditions:
 
     def _has_same_functions(self, other: ProblemStatement) -> bool:
         """Return whether a problem differs only in known control points, bounds and weights of the objective."""
-        pairs = list(zip(self.problem.costs, other.costs, strict=False))
         if [type(cost) for cost in other.costs] != [type(cost) for cost in self.problem.costs]:
             return False
+        pairs = list(zip(self.problem.costs, other.costs, strict=True))
         if any(own.weight != new.weight for own, new in pairs):
             other = replace(other, objective=[replace(new, weight=own.weight) for own, new in pairs])
         own_program, program = self.program, other.program
@@ -238,11 +239,12 @@ class Conditions:
         return Changes(objective, gradient, by_rows @ known - rows, bounds)
 
     @cached_property
-    def _known(self) -> list[Array]:
+    def _known(self) -> list[Flags]:
         """Flags (N, points) of the known control points of each phase."""
-        counts = [np.array([spline.count for spline in phase.splines]) for phase in self.program.layout.phases]
-        phases = zip(self.program.layout.phases, counts, strict=True)
-        return [(phase.columns < 0) & (np.arange(phase.columns.shape[1]) < count[:, None]) for phase, count in phases]
+        return [
+            (phase.columns < 0) & [np.arange(phase.columns.shape[1]) < spline.count for spline in phase.splines]
+            for phase in self.program.layout.phases
+        ]
 
     @cached_property
     def _by_known(self) -> tuple[Array, Array, Array]:
@@ -250,7 +252,7 @@ class Conditions:
         problem, own = self.problem, self.program.layout
         layout = Layout.of(problem.stages, problem.model.names, [{} for _ in problem.stages], list(own.numbers))
         batches = tuple(replace(batch, layout=layout) for batch in self.program.batches)
-        free, known, x = np.zeros(own.size, dtype=int), list[Array](), np.zeros(layout.size)
+        free, known, x = np.zeros(own.size, dtype=int), list[Indices](), np.zeros(layout.size)
         for phase, wide, is_known in zip(own.phases, layout.phases, self._known, strict=True):
             is_free = phase.columns >= 0
             free[phase.columns[is_free]] = wide.columns[is_free]
@@ -283,6 +285,15 @@ class Conditions:
         return value, gradient
 
     @cached_property
+    def time_weight(self) -> float | None:
+        """The weight of the duration if the objective depends on nothing else, otherwise None."""
+        gradient = self.program.jacobian(self.x)[0]
+        columns = [phase.duration for phase in self.program.layout.phases]
+        weight, others = gradient[columns[0]], np.delete(gradient, columns)
+        is_time = min(columns) >= 0 and weight and not others.any() and np.allclose(gradient[columns], weight)
+        return float(weight) if is_time else None
+
+    @cached_property
     def degeneracy(self) -> ModelError | None:
         """The reason why the variables have no derivatives, or None."""
         optimum, where = self.optimum, _where(self.problem)
@@ -291,13 +302,11 @@ class Conditions:
             message = "it is not determined which constraints are active"
             return ModelError(message, where=where, allowed="an optimum with unique variables", fix=fix)
         if optimum.flat.shape[1]:
-            is_moved = np.abs(optimum.flat).max(axis=1) > MOVED
-            names = [
-                name
-                for index, name in enumerate(self.problem.model.names)
-                if any(is_moved[own.columns[index][own.columns[index] >= 0]].any() for own in self.program.layout.phases)
-            ]
-            message = f"the objective does not determine {listing(names) or 'all variables'}"
+            is_moved = np.append(np.abs(optimum.flat).max(axis=1) > MOVED, False)  # known points have the index -1
+            phases, names = self.program.layout.phases, self.problem.model.names
+            moved = np.any([is_moved[phase.columns].any(axis=1) for phase in phases], axis=0)
+            which = listing([names[k] for k in np.flatnonzero(moved)])
+            message = f"the objective does not determine {which or 'all variables'}"
             return ModelError(message, where=where, allowed="an optimum with unique variables", fix=fix)
         if optimum.weak.size:
             named = ", ".join(map(self._name, optimum.weak[:MAX_NAMED].tolist()))
@@ -307,8 +316,14 @@ class Conditions:
 
     def _name(self, index: int) -> str:
         """Return the name of a row or a variable."""
-        if index >= self.program.m:
-            return f"variable {index - self.program.m}"
+        column = index - self.program.m
+        for phase in self.program.layout.phases if column >= 0 else ():
+            if phase.duration == column:
+                return "a duration"
+            for profile, point in np.argwhere(phase.columns == column).tolist():
+                return f"control point {point} of {self.problem.model.names[profile]}"
+        if column >= 0:
+            return next(name for name, place in self.program.layout.numbers.items() if place == column)
         row = self.program.rows[index]
         time = time_of(self.program, self.x, row)
         return f"{row.title} {row.label}" + ("" if time is None else f" at {time:.4g} s")
@@ -353,11 +368,11 @@ class Sensitivity:
     value: Array
     objective: Array
     error: Array
-    _conditions: Conditions
-    _datum: Datum
-    _dx: Array
-    _by_f: Array
-    _seconds: Array
+    _conditions: Conditions = field(repr=False)
+    _datum: Datum = field(repr=False)
+    _dx: Array = field(repr=False)
+    _by_f: Array = field(repr=False)
+    _seconds: Array = field(repr=False)
 
     @property
     def degeneracy(self) -> ModelError | None:
@@ -384,13 +399,11 @@ class Sensitivity:
     @property
     def T(self) -> Array:
         """Derivatives (S) of the duration of the motion, also if the optimum determines nothing else."""
-        conditions = self._conditions
-        gradient = conditions.program.jacobian(conditions.x)[0]
-        columns = [phase.duration for phase in conditions.program.layout.phases]
-        others = np.delete(gradient, [column for column in columns if column >= 0])
-        if self.degeneracy is None or min(columns) < 0 or others.any() or np.ptp(gradient[columns]) or not gradient.any():
+        if self.degeneracy is None:
             return np.asarray(self.durations.sum(axis=0))
-        return np.asarray((self.objective - self._shaped(self._by_f)) / gradient[columns[0]])
+        if self._conditions.time_weight is None:
+            raise self.degeneracy
+        return np.asarray((self.objective - self._shaped(self._by_f)) / self._conditions.time_weight)
 
     @property
     def numbers(self) -> dict[str, Array]:
@@ -487,7 +500,7 @@ def sensitivities(results: Sequence[Solution], name: str) -> Sensitivities:
         >>> from torsor import motion
         >>> arm = motion.PROBLEMS["slide-link"](points=6)
         >>> motion.sensitivities(arm.solve_many([{"u": 0.01}, {"u": 0.02}]), "u").T.round(2).tolist()
-        [5.94, 5.07]
+        [16.32, 9.83]
     """
     each = list[Sensitivity | ModelError]()
     for result in results:
@@ -496,8 +509,10 @@ def sensitivities(results: Sequence[Solution], name: str) -> Sensitivities:
         except ModelError as error:
             each.append(error)
     found = [one for one in each if isinstance(one, Sensitivity)]
+    errors = [one for one in each if isinstance(one, ModelError)]
     if not found:
-        raise each[0] if each else ModelError(argument="results", value=[], where="sensitivities", allowed="at least one")
+        nothing = ModelError(argument="results", value=results, where="sensitivities", allowed="at least one result")
+        raise errors[0] if errors else nothing
     sizes = {(len(one._dx), *one.value.shape) for one in found}
     if len(sizes) > 1:
         allowed = "motions with the same numbers of variables, and data of one shape"

@@ -102,9 +102,7 @@ class ImplicitOptimum:
     def _at(cls, program: NonlinearProgram, point: Optimum, weak: Indices) -> "ImplicitOptimum":
         size = np.abs(program.hessian(point.x, point.multipliers, 1.0)).max(initial=0.0)
         flat = point.directions[:, point.curvatures <= UNDETERMINED_CURVATURE * size]
-        return cls(
-            program, point.x, point.multipliers, point.bound_multipliers, point.sides, weak, flat, point
-        )
+        return cls(program, point.x, point.multipliers, point.bound_multipliers, point.sides, weak, flat, point)
 
     def objective(self, changes: Changes) -> Array:
         """Return the derivatives (k,) of the optimal objective: those of the Lagrangian (envelope theorem)."""
@@ -134,8 +132,13 @@ class ImplicitOptimum:
 
 def _tightened(program: NonlinearProgram, outcome: Outcome) -> Outcome:
     """Return the optimum to a tight tolerance, or the outcome itself if that is not reached."""
-    warm = {"multipliers": outcome.multipliers, "bound_multipliers": outcome.bound_multipliers}
-    tight = solve_ipopt(program, outcome.x, Settings(TIGHT_TOLERANCE, MAX_TIGHT_ITERATIONS, **warm))
+    settings = Settings(
+        TIGHT_TOLERANCE,
+        MAX_TIGHT_ITERATIONS,
+        multipliers=outcome.multipliers,
+        bound_multipliers=outcome.bound_multipliers,
+    )
+    tight = solve_ipopt(program, outcome.x, settings)
     f, found = program.value(outcome.x)[0], program.value(tight.x)[0]
     return tight if tight.is_solved and abs(found - f) <= MAX_OBJECTIVE_CHANGE * max(abs(f), 1e-300) else outcome
 
@@ -143,7 +146,7 @@ def _tightened(program: NonlinearProgram, outcome: Outcome) -> Outcome:
 def _are_independent(program: NonlinearProgram, point: Optimum) -> bool:
     """Return whether the held rows are linearly independent."""
     rows, free = (int((side != 0).sum()) for side in (point.sides[: program.m], point.sides[program.m :] == 0))
-    return rows + point.directions.shape[1] == free
+    return bool(rows + point.directions.shape[1] == free)
 
 
 def _is_optimal(program: NonlinearProgram, point: Optimum) -> bool:
