@@ -133,6 +133,18 @@ def test_the_objective_changes_along_the_moving_optimum_by_the_derivative_of_the
         assert found.objective[index] == pytest.approx((f[0] - f[1]) / (2 * step), rel=1e-7)
 
 
+def test_arguments_may_be_positional_and_values_may_be_tables():
+    by_position, by_name = motion.PROBLEMS["slide-link"](0.01, 8), motion.PROBLEMS["slide-link"](u=0.01, points=8)
+    one, two = (problem.solve().sensitivity("u") for problem in (by_position, by_name))
+    assert one.objective == two.objective != 0.0
+    as_list, as_table = (
+        _rod(motion.Phase((0.1, 5.0), points=8), motion.Time(), motion.Torques(upper=upper)).solve()
+        for upper in ([2.0], {"joint1": 2.0})
+    )
+    one, two = (result.sensitivity("Torques.upper") for result in (as_list, as_table))
+    assert one.T.shape == (1,) and one.T == two.T
+
+
 def test_the_derivative_by_a_bound_is_its_negative_multiplier():
     result = _data("two-link-time", points=12).solve(tolerance=1e-10)
     sides = result.constraints["Torques"].sensitivity

@@ -62,22 +62,19 @@ class Datum:
         if name in problem.shared:
             fix = f"give it equal bounds: numbers={{{name!r}: motion.Number(value, value, value)}}"
             raise ModelError(f"{name!r} is a variable", value=name, where=where, allowed="data", fix=fix)
-        if name not in arguments and name not in named:
-            allowed = listing([*arguments, *named], like=str(name))
+        data = named | arguments
+        if name not in data:
+            allowed = listing([key for key, value in data.items() if _numbers(value) is not None], like=str(name))
             raise ModelError(f"there is no {name!r}", value=name, where=where, allowed=allowed)
-        # Cases of a problem with an origin are arguments. Its copy has none, so cases are named data.
-        owner = problem if name in arguments else problem.with_phases(*problem.stages)
-        value = arguments[name] if name in arguments else named[name]
-        keys = tuple(value) if isinstance(value, Mapping) else None
-        raw = value if keys is None else list(value.values())
-        try:
-            numbers = np.array(raw, dtype=float)
-            is_numeric = bool(numbers.size) and np.asarray(raw).dtype != bool and not np.isnan(numbers).any()
-        except (TypeError, ValueError):
-            is_numeric = False
-        if not is_numeric:
-            raise ModelError(argument=name, value=value, where=where, allowed="numbers that the problem states")
-        return cls(owner, name, numbers, keys)
+        numbers = _numbers(data[name])
+        if numbers is None:
+            raise ModelError(argument=name, value=data[name], where=where, allowed="numbers that the problem states")
+        owner = problem.with_phases(*problem.stages)  # it has no origin, so that cases are named data
+        if name in arguments:
+            origin = problem.__dict__["origin"]
+            named_values = signature(origin.function).bind_partial(*origin.values).arguments
+            owner.__dict__["origin"] = origin._replace(values=(), given={**named_values, **origin.given})
+        return cls(owner, name, numbers, tuple(data[name]) if isinstance(data[name], Mapping) else None)
 
     @cached_property
     def step(self) -> float:
@@ -94,6 +91,17 @@ class Datum:
         except ModelError as error:
             message = f"cannot change by {self.step:.3g} ({str(error).removeprefix('case 0: ')})"
             raise ModelError(message, argument=self.name, value=self.value, where=_where(self.problem)) from None
+
+
+def _numbers(value: Any) -> Array | None:
+    """Return a value or the values of a table as an array, or None if they are not numbers."""
+    raw = list(value.values()) if isinstance(value, Mapping) else value
+    try:
+        numbers = np.array(raw, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    is_numeric = np.asarray(raw).dtype.kind in "iuf" and numbers.size and not np.isnan(numbers).any()
+    return numbers if is_numeric else None
 
 
 def _where(problem: ProblemStatement) -> str:
