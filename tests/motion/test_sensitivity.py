@@ -192,6 +192,22 @@ def test_variables_that_the_objective_does_not_determine_are_named():
         found.x  # noqa: B018
 
 
+def test_one_of_two_equal_bounds_has_no_derivatives():
+    bounds = [motion.Velocities(upper=1.0, name=name) for name in ("one", "two")]
+    result = _rod(motion.Phase((0.1, 5.0), points=8), motion.Time(), *bounds).solve()
+    with refused(argument="one.upper", fix="repeat"):
+        result.sensitivity("one.upper")
+
+
+def test_infinite_bounds_have_no_effect():
+    ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+    limits, aims = motion.Torques(upper=[5.0, np.inf]), [motion.Time(), motion.Effort(weight=1e-3)]
+    phase = motion.Phase((0.1, 2.0), points=8)
+    found = motion.MotionProblem(torsor.library.two_link(), phase, aims, [*ends, limits]).solve()
+    by_bound = found.sensitivity("Torques.upper").objective
+    assert by_bound[0] < 0.0 and by_bound[1] == 0.0
+
+
 REFUSED = {
     "unknown": ("Torques.uper", {"value": "Torques.uper", "allowed": "Torques.upper"}),
     "text": ("Torques.name", {"argument": "Torques.name", "allowed": "numbers"}),

@@ -38,6 +38,8 @@ from torsor.optimisation.optimum import first_derivatives
 STEP = 1e-3  # change of data in differences, relative to the largest entry, or absolute if all entries are 0
 LINEAR_CHANGE = 1e-11  # second difference, relative to the values, below which these are linear in the data
 TIME_DERIVATIVES = {"q": "v", "v": "a", "a": "j", "tau": "tau_rate"}
+# Residual of scaled rows that are held, per relative change of the data, above which they cannot all stay held.
+MAX_RESIDUAL = 1e-6
 MAX_NAMED = 4  # weak constraints that an error names
 MOVED = 1e-6  # entry of an undetermined direction (a unit vector) above which its variable is not determined
 
@@ -467,10 +469,10 @@ def sensitivity(solution: Solution, name: str) -> Sensitivity:
     size = datum.step / STEP
     relative = _relative(error, objective, solution.objective, size)
     if optimum.point is not None:
-        dx, is_inconsistent = optimum.moved(changes)
-        if is_inconsistent.any():
+        dx, residual = optimum.moved(changes)
+        if residual.max(initial=0.0) * size > MAX_RESIDUAL:
             message = "the active constraints cannot all stay active if the data change"
-            fix = "use fewer nodes, or give the motion more control points"
+            fix = "remove constraints that repeat others"
             raise ModelError(message, argument=name, value=datum.value, where=_where(problem), fix=fix)
         relative = np.maximum(relative, _relative(optimum.moved(errors)[0], dx, conditions.x, size))
     shape = datum.value.shape

@@ -11,6 +11,7 @@ that stays at its bound over many nodes, if the data move them consistently.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,6 @@ TIGHT_TOLERANCE, MAX_TIGHT_ITERATIONS = 1e-12, 50  # of the solver that separate
 MIN_MULTIPLIER_RATIO = 100.0
 MAX_OBJECTIVE_CHANGE = 1e-4  # largest relative change of the objective by which the tight solution is the same optimum
 UNDETERMINED_CURVATURE = 1e-8  # relative to the largest entry of H, below which a direction is not determined
-INCONSISTENT_CHANGE = 1e-6  # relative residual of A dx/dp = -d(g - b)/dp above which it has no solution
 
 
 class Changes(NamedTuple):
@@ -91,7 +91,7 @@ class ImplicitOptimum:
             if point is None or not _is_optimal(program, point):
                 continue
             weak = _weak(program, point, candidate)
-            if is_tight or (_are_independent(program, point) and not weak.size):
+            if is_tight or not weak.size:
                 return cls._at(program, point, weak)
         z = np.concatenate([candidate.multipliers, candidate.bound_multipliers])
         sides, none = np.where(sides != 0, sides, np.sign(z)), np.zeros((program.n, 0))
@@ -109,25 +109,31 @@ class ImplicitOptimum:
         rows = self.multipliers @ changes.rows
         return np.asarray(changes.objective + rows - self.bound_multipliers @ changes.bounds)
 
-    def moved(self, changes: Changes) -> tuple[Array, Array]:
-        """Return dx/dp (n, k), and flags (k,) of data for which the held rows cannot all stay held.
-
-        Undetermined directions are omitted from dx/dp.
-        """
+    @cached_property
+    def _system(self) -> tuple[Array, Array, Array]:
+        """The Jacobian of the held rows, its pseudo-inverse in the variables that are not held, and H."""
         assert self.point is not None
-        m, n, point = self.program.m, self.program.n, self.point
-        rows, held = np.flatnonzero(self.sides[:m]), self.sides[m:] != 0
-        A = first_derivatives(self.program, self.x)[1][rows]
-        H = padded(self.program.hessian(self.x, self.multipliers, 1.0), n)
-        dx = np.where(held[:, None], changes.bounds, 0.0)
-        change = changes.rows[rows] + A @ dx
-        back = -inverse_and_null_space(A[:, ~held])[0] @ change
-        residual = np.abs(A[:, ~held] @ back + change).max(axis=0, initial=0.0)
-        dx[~held] += back
-        curved = point.curvatures > UNDETERMINED_CURVATURE * np.abs(H).max(initial=0.0)
-        Z = point.directions[:, curved]
-        dx -= Z @ ((Z.T @ (changes.gradient + H @ dx)) / point.curvatures[curved][:, None])
-        return dx, residual > INCONSISTENT_CHANGE * np.abs(changes.rows[rows]).max(axis=0, initial=1e-12)
+        m, n = self.program.m, self.program.n
+        A = first_derivatives(self.program, self.x)[1][np.flatnonzero(self.sides[:m])]
+        inverse = np.zeros((n, len(A)))
+        inverse[self.sides[m:] == 0] = inverse_and_null_space(A[:, self.sides[m:] == 0])[0]
+        return A, inverse, padded(self.program.hessian(self.x, self.multipliers, 1.0), n)
+
+    def moved(self, changes: Changes) -> tuple[Array, Array]:
+        """Return dx/dp (n, k), and the largest residuals (k,) of A dx/dp = -d(g - b)/dp.
+
+        A residual that is not 0 means that the held rows cannot all stay held. Undetermined directions are omitted.
+        """
+        A, inverse, H = self._system
+        assert self.point is not None
+        m, curvatures = self.program.m, self.point.curvatures
+        dx = np.where((self.sides[m:] != 0)[:, None], changes.bounds, 0.0)
+        rows = changes.rows[np.flatnonzero(self.sides[:m])]
+        dx = dx - inverse @ (rows + A @ dx)
+        curved = curvatures > UNDETERMINED_CURVATURE * np.abs(H).max(initial=0.0)
+        Z = self.point.directions[:, curved]
+        dx = dx - Z @ ((Z.T @ (changes.gradient + H @ dx)) / curvatures[curved][:, None])
+        return dx, np.abs(rows + A @ dx).max(axis=0, initial=0.0)
 
 
 def _tightened(program: NonlinearProgram, outcome: Outcome) -> Outcome:
