@@ -248,9 +248,9 @@ class MotionResult(Result, Solution):
         """Return the derivatives of the optimal motion with respect to data, without solving again.
 
         ``name`` is what a case of ``MotionProblem.solve_many`` can change: an argument of a built-in problem, such as
-        "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds. The active
-        constraints are assumed to stay active. Data that change the compiled functions, such as waypoints of a path,
-        need compilation for every entry.
+        "end", named data, such as "End.q" or "Torques.upper", or a shared number with equal bounds. Results with added
+        control points or nodes only have named data. The active constraints are assumed to stay active. Data that
+        change the compiled functions, such as waypoints of a path, need compilation for every entry.
 
         Example:
             >>> from torsor import motion
