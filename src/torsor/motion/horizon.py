@@ -25,9 +25,10 @@ from torsor.compiler.repeat import SHORT, Call, Chain
 
 NO_BOUND = 1e9  # stands for an infinite bound
 TOLERANCE = 1e-10  # of bounds, absolute and relative, so that rounding does not change the active set
-ATTEMPTS, PATIENCE = 2, 2  # of the active-set method, and its passes that may fail to reduce the number of wrong signs
+PATIENCE = 2  # passes of the active-set method that may fail to reduce the number of wrong signs
+MU_RATIO, MU_ENDS = 0.1, (1e-6, 1e-9, 1e-12, 1e-15)  # complementarity after a pass of the barrier method, and after all
 BARRIER_PASSES = 20  # largest number of passes of the barrier method; ten are usual
-MU_RATIO, MU_END = 0.1, 1e-6  # decrease of the complementarity in one pass of the barrier method, and in all
+MAX_WIDTH = 10.0  # largest distance from a bound of z at the start of the barrier method
 MAX_FRACTION = 0.99  # largest fraction of the way to a bound in one pass of the barrier method
 
 # Functions of one step. ``rows`` states how its values are bounded: an ``active`` torque is tau - goal = soft *
@@ -272,38 +273,49 @@ class HorizonProgram:
         return Call(kernel, found[: len(kernel.inputs)], found[len(kernel.inputs) :])
 
     def solve(self) -> tuple[bool, int]:
-        """Solve the program; return whether all signs are right, and the number of passes."""
-        flags, new, passes = self.arrays["flags"], self.arrays["new"], 0
-        for _ in range(ATTEMPTS):
+        """Solve the program; return whether all signs are right, and the number of passes.
+
+        If a sign is wrong, the solution is that of the barrier method, which is near the optimum.
+        """
+        flags, new, passes, start = self.arrays["flags"], self.arrays["new"], 0, 0.0
+        for end in MU_ENDS:
             fewest, patience = flags.size + 1, PATIENCE
             while patience >= 0:
                 self._pinned(self._block)
                 passes += 1
-                wrong = np.count_nonzero(new != flags)
+                wrong = int(np.count_nonzero(new != flags))
                 if not wrong:
                     return True, passes
-                patience -= wrong >= fewest
+                patience -= int(wrong >= fewest)
                 fewest = min(wrong, fewest)
                 flags[:] = new
-            passes += self._approach()
+            start, more = self._approach(start, end)
+            passes += more
         return False, passes
 
-    def _approach(self) -> int:
-        """Set the active set to one near the optimum by the barrier method; return the number of passes."""
+    def _approach(self, start: float, end: float) -> tuple[float, int]:
+        """Decrease the complementarity to ``end``, relative to ``start``, and set the flags to the active set there.
+
+        Begin anew if ``start`` is 0. Return it and the number of passes.
+        """
         arrays = self.arrays
         inner, n = arrays["inner"], arrays["tau"].shape[1]
-        low, high, _, weight, _ = np.split(arrays["limits"][0], np.cumsum([3 * n, 3 * n, n, 2 * n]))
+        low, high, _, weight, penalty = np.split(arrays["limits"][0], np.cumsum([3 * n, 3 * n, n, 2 * n]))
         t, m = inner[:, : 6 * n], inner[:, 6 * n :]
-        width = np.tile((high - low) / 2, 2)
-        errors = arrays["z"][0] - arrays["target"]
-        start = mu = float((errors**2 @ weight).mean() + MU_END * weight.sum())
-        t[:], m[:] = width, mu / width
-        passes = 0
-        while passes < BARRIER_PASSES and mu > MU_END * start:
+        width = (high - low) / 2
+        width[n:] = np.minimum(width[n:], MAX_WIDTH)
+        if start == 0:
+            start = float(((arrays["z"][0] - arrays["target"]) ** 2 @ weight).mean() + MU_ENDS[0] * weight.sum())
+            t[:], m[:] = np.tile(width, 2), start / np.tile(width, 2)
+        for passes in range(BARRIER_PASSES + 1):
+            mu = float((t * m).mean())
+            if mu <= end * start or passes == BARRIER_PASSES:
+                break
             arrays["mu"][:] = MU_RATIO * mu
             self._barrier(self._block)
             inner += arrays["reach"].min() * arrays["step"]
-            mu, passes = float((t * m).mean()), passes + 1
-        is_active = (m * width**2 > start * t).reshape(len(t), 2, 3 * n)  # as multipliers grow, distances shrink
+        # Multipliers of active bounds grow as their distances shrink; with a penalty, t = m / penalty at the bound.
+        ratio = np.concatenate([start / width[:n] ** 2, penalty])
+        is_active = (m > np.tile(ratio, 2) * t).reshape(len(t), 2, 3 * n)
         arrays["flags"][:] = np.subtract(*is_active.swapaxes(0, 1), dtype=float)
-        return passes
+        return start, passes

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -93,7 +93,7 @@ class PredictiveController:
         self.robot, self.reference, self.dt, self.horizon = robot, reference, dt, horizon
         self._where, self._limits = f"{robot.name}: mpc", limits
         self._model, self._program = compile(torque_model(robot)), program.HorizonProgram(n, horizon)
-        self._grid: Array = dt * np.arange(horizon + 1)
+        self._grid = np.arange(horizon + 1) * np.float64(dt)
         self._time, self._status = np.nan, (False, 0)
         self._arrays = self._program.arrays
         self._arrays["limits"][0] = limits
@@ -129,17 +129,21 @@ class PredictiveController:
         return tau
 
     def _set_target(self, t: float, target: Maybe) -> None:
-        n, aims = self.robot.nv, self._arrays["target"]
+        """Set the states of the reference; positions beyond a bound are replaced by the bound, at rest."""
+        n, h, where, aims = self.robot.nv, self.dt, self._where, self._arrays["target"]
+        q: Array
+        v: Array
         if target is None:
-            q, v, _ = self.reference(t + self._grid)
-            aims[:, :n], aims[:, n:] = q.reshape(-1, n), self.dt * v.reshape(-1, n)
-            return
-        positions = vectors(target, n, self._where, "target")
-        if positions.shape not in ((n,), (self.horizon + 1, n)):
-            allowed = f"({n},) or {(self.horizon + 1, n)}"
-            raise ModelError(f"has shape {positions.shape}", argument="target", where=self._where, allowed=allowed)
-        aims[:, :n] = positions
-        aims[:, n:] = np.gradient(aims[:, :n], axis=0, edge_order=2 if self.horizon > 1 else 1)
+            q, v, _ = (each.reshape(-1, n) for each in self.reference(t + self._grid))
+        else:
+            q = vectors(target, n, where, "target")
+            if q.shape not in ((n,), (self.horizon + 1, n)):
+                allowed = f"({n},) or {(self.horizon + 1, n)}"
+                raise ModelError(f"has shape {q.shape}", argument="target", where=where, allowed=allowed)
+            order: Literal[1, 2] = 2 if self.horizon > 1 else 1
+            v = np.zeros(n) if q.ndim == 1 else np.gradient(q, h, axis=0, edge_order=order)
+        np.clip(q, self._limits[n : 2 * n], self._limits[4 * n : 5 * n], out=aims[:, :n])
+        np.multiply(h * v, aims[:, :n] == q, out=aims[:, n:])
 
     def _shift(self, steps: float, z: Array) -> None:
         """Move the plan by a number of steps and let it begin at z; without a plan, all states are z."""
@@ -195,8 +199,8 @@ class PredictiveController:
         named = {f"{name}_{title}": each for title, each in functions.items()}
         texts, _ = c_texts(named, "float64", name, About(lines), f"{name}_step.h")
         blanks = {"name": name, "NAME": name.upper(), "ABOUT": comment(f"{MARK}.", *lines), "n": n, "N": N, "DT": DT}
-        settings = ("ATTEMPTS", "PATIENCE", "BARRIER_PASSES", "MU_RATIO", "MU_END")
-        blanks |= {key: getattr(program, key) for key in settings}
+        blanks |= {key: getattr(program, key) for key in ("PATIENCE", "BARRIER_PASSES", "MAX_WIDTH", "MU_RATIO")}
+        blanks |= {"MU_START": program.MU_ENDS[0], "MU_ENDS": ", ".join(map(repr, program.MU_ENDS))}
         blanks |= {f"SIZE_{key.upper()}": size for key, size in program.sizes(n).items()}
         blanks |= {"LIMITS": _listed(self._limits), "END_COST": _listed(self._arrays["cost"][-1])}
         header = asset("step.h", "torsor.motion")

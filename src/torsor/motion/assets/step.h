@@ -33,61 +33,65 @@ static inline void @name@_sweep(@name@_state *s)
     s->passes++;
 }
 
-/* Set the active set to one near the optimum, by the barrier method. */
-static inline void @name@_approach(@name@_state *s)
+/* Decrease the complementarity to `end`, relative to `start`, and set the flags to the active set there. Begin anew if
+ * `start` is 0, and return it. */
+static inline double @name@_approach(@name@_state *s, double start, double end)
 {
-    const double *high = @name@_limits + 3 * @n@, *weight = @name@_limits + 7 * @n@;
-    double mu = 0, start, goal;
-    for (int k = 0; k <= @N@; k++)
-        for (int i = 0; i < 2 * @n@; i++) {
-            double error = s->z[0][i] - s->target[k][i];
-            mu += weight[i] * error * error / (@N@ + 1);
-        }
-    for (int i = 0; i < 2 * @n@; i++)
-        mu += @MU_END@ * weight[i];
-    start = mu;
-    for (int k = 0; k < @N@; k++)
+    const double *low = @name@_limits, *high = @name@_limits + 3 * @n@, *weight = @name@_limits + 7 * @n@;
+    double width[3 * @n@];
+    const int begins = start == 0;
+    for (int i = 0; i < 3 * @n@; i++)
+        width[i] = i < @n@ || high[i] - low[i] < 2 * @MAX_WIDTH@ ? (high[i] - low[i]) / 2 : @MAX_WIDTH@;
+    for (int i = 0; begins && i < 2 * @n@; i++) {
+        for (int k = 0; k <= @N@; k++)
+            start += weight[i] * (s->z[0][i] - s->target[k][i]) * (s->z[0][i] - s->target[k][i]) / (@N@ + 1);
+        start += @MU_START@ * weight[i];
+    }
+    for (int k = 0; begins && k < @N@; k++)
         for (int i = 0; i < 6 * @n@; i++) {
-            s->inner[k][i] = (high[i % (3 * @n@)] - @name@_limits[i % (3 * @n@)]) / 2;
-            s->inner[k][i + 6 * @n@] = mu / s->inner[k][i];
+            s->inner[k][i] = width[i % (3 * @n@)];
+            s->inner[k][i + 6 * @n@] = start / width[i % (3 * @n@)];
         }
-    for (int pass = 0; pass < @BARRIER_PASSES@ && mu > @MU_END@ * start; pass++) {
-        double reach = 1, reached;
-        goal = @MU_RATIO@ * mu;
+    for (int pass = 0; pass <= @BARRIER_PASSES@; pass++) {
+        double reach = 1, reached, mu = 0;
         for (int k = 0; k < @N@; k++)
-            @name@_barrier(s->inner[k], &goal, s->target[k + 1], @name@_limits, s->rows[k]);
-        @name@_sweep(s);
-        for (int k = 0; k < @N@; k++) {
-            @name@_advance(s->inner[k], &goal, s->z[k + 1], s->tau[k], @name@_limits, s->step[k], &reached);
-            reach = reached < reach ? reached : reach;
-        }
-        mu = 0;
-        for (int k = 0; k < @N@; k++) {
-            for (int i = 0; i < 12 * @n@; i++)
-                s->inner[k][i] += reach * s->step[k][i];
             for (int i = 0; i < 6 * @n@; i++)
                 mu += s->inner[k][i] * s->inner[k][i + 6 * @n@] / (6 * @n@ * @N@);
+        if (mu <= end * start || pass == @BARRIER_PASSES@)
+            break;
+        mu *= @MU_RATIO@;
+        for (int k = 0; k < @N@; k++)
+            @name@_barrier(s->inner[k], &mu, s->target[k + 1], @name@_limits, s->rows[k]);
+        @name@_sweep(s);
+        for (int k = 0; k < @N@; k++) {
+            @name@_advance(s->inner[k], &mu, s->z[k + 1], s->tau[k], @name@_limits, s->step[k], &reached);
+            reach = reached < reach ? reached : reach;
         }
+        for (int k = 0; k < @N@; k++)
+            for (int i = 0; i < 12 * @n@; i++)
+                s->inner[k][i] += reach * s->step[k][i];
     }
     for (int k = 0; k < @N@; k++)
         for (int i = 0; i < 3 * @n@; i++) {
             const double *t = s->inner[k] + i, *m = t + 6 * @n@;
-            const double width = (high[i] - @name@_limits[i]) / 2, scale = width * width;
-            s->flags[k][i] = (m[0] * scale > start * t[0]) - (m[3 * @n@] * scale > start * t[3 * @n@]);
+            const double ratio = i < @n@ ? start / (width[i] * width[i]) : @name@_limits[8 * @n@ + i];
+            s->flags[k][i] = (m[0] > ratio * t[0]) - (m[3 * @n@] > ratio * t[3 * @n@]);
         }
+    return start;
 }
 
 /* Compute the torques tau for measured positions q and velocities v, `elapsed` seconds after the last call. The
- * reference consists of positions and velocities at this time and after each step. Return 1 if the plan is an optimum,
- * else 0. The torques are always within their bounds. */
+ * reference consists of positions and velocities at this time and after each step, row by row. Return 1 if the plan is
+ * an optimum, else 0. The torques are always within their bounds. */
 static inline int @name@_step(@name@_state *s, double elapsed, const double q[@n@], const double v[@n@],
-                              const double reference_q[@N@ + 1][@n@], const double reference_v[@N@ + 1][@n@],
-                              double tau[@n@])
+                              const double reference_q[(@N@ + 1) * @n@],
+                              const double reference_v[(@N@ + 1) * @n@], double tau[@n@])
 {
+    static const double ends[] = {@MU_ENDS@};
     const double dt = @DT@, steps = elapsed / dt;
     const int keeps = s->has_plan && steps >= 0 && steps <= @N@, whole = keeps ? (int)steps : 0;
     const int nearest = keeps ? (int)(steps + 0.5) : 0;
-    double last[2 * @n@], new_flags[3 * @n@];
+    double last[2 * @n@], new_flags[3 * @n@], start = 0;
     int solved = 0;
     for (int i = 0; i < 2 * @n@; i++)
         last[i] = s->z[@N@][i] + (i < @n@ ? s->z[@N@][i + @n@] : 0);
@@ -95,11 +99,16 @@ static inline int @name@_step(@name@_state *s, double elapsed, const double q[@n
         for (int i = 0; i < 2 * @n@; i++) {
             const double *from = k + whole <= @N@ ? s->z[k + whole] : last;
             const double *to = k + whole < @N@ ? s->z[k + whole + 1] : last;
-            s->target[k][i] = i < @n@ ? reference_q[k][i] : dt * reference_v[k][i - @n@];
             if (k > 0 && keeps)
                 s->z[k][i] = from[i] + (steps - whole) * (to[i] - from[i]);
             else
                 s->z[k][i] = i < @n@ ? q[i] : dt * v[i - @n@];
+        }
+    for (int k = 0; k <= @N@; k++)
+        for (int i = 0; i < @n@; i++) {
+            const double aim = reference_q[k * @n@ + i], low = @name@_limits[@n@ + i], high = @name@_limits[4 * @n@ + i];
+            s->target[k][i] = aim < low ? low : aim > high ? high : aim;
+            s->target[k][@n@ + i] = aim < low || aim > high ? 0 : dt * reference_v[k * @n@ + i];
         }
     for (int k = 0; k < @N@; k++)
         for (int i = 0; i < 3 * @n@; i++)
@@ -108,7 +117,7 @@ static inline int @name@_step(@name@_state *s, double elapsed, const double q[@n
     for (int k = 0; k < @N@; k++)
         @name@_torque_model(s->z[k], s->z[k + 1], s->target[k], s->target[k + 1], &dt, s->model[k]);
     s->passes = 0;
-    for (int attempt = 0; attempt < @ATTEMPTS@ && !solved; attempt++) {
+    for (int attempt = 0; attempt < (int)(sizeof ends / sizeof ends[0]) && !solved; attempt++) {
         int fewest = 3 * @n@ * @N@ + 1, patience = @PATIENCE@;
         while (patience >= 0 && !solved) {
             int wrong = 0;
@@ -126,7 +135,7 @@ static inline int @name@_step(@name@_state *s, double elapsed, const double q[@n
             fewest = wrong < fewest ? wrong : fewest;
         }
         if (!solved)
-            @name@_approach(s);
+            start = @name@_approach(s, start, ends[attempt]);
     }
     s->has_plan = 1;
     for (int i = 0; i < @n@; i++) {
