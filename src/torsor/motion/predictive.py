@@ -52,8 +52,7 @@ def torque_model(robot: Robot) -> ca.Function:
 def endless_cost(weights: Array) -> Array:
     """Return P (n, 2, 2) of the cost x^T P x / 2 of errors over an infinite horizon without bounds.
 
-    ``weights`` (3, n) are those of b, q and h v. The Riccati equation is solved by doubling the horizon (Chu et al.
-    2004).
+    ``weights`` (3, n) are those of b, q and h v. The Riccati equation is solved by doubling the horizon.
     """
     A, G = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([0.5, 1.0])
     G, P = np.outer(G, G) / weights[0][:, None, None], np.eye(2) * weights[1:].T[:, None]
