@@ -251,6 +251,9 @@ def test_wrong_states_and_robots_are_refused() -> None:
     ):
         with refused(about):
             law(*arguments)
+    never = mpc(torsor.library.two_link(), lambda t: [ca.log(-1 - t), t])
+    with refused(fix="check the reference"):
+        never(0.0, still, still)
     with refused("quaternions"):
         mpc(torsor.library.quadruped(), np.zeros(19))
     with refused("elastic joints"):

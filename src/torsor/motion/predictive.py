@@ -125,6 +125,9 @@ class PredictiveController:
         self._model(z[:-1], z[1:], aims[:-1], aims[1:], np.array(h), out=arrays["model"])
         self._status = self._program.solve()
         tau: Array = np.clip(arrays["tau"][0], self._limits[:n], self._limits[3 * n : 4 * n])
+        if not isfinite(tau.sum()):
+            self.reset()
+            raise ModelError("the torques are not finite", where=where, fix="check the reference and the masses")
         return tau
 
     def _set_target(self, t: float, target: Maybe) -> None:
@@ -146,16 +149,15 @@ class PredictiveController:
 
     def _shift(self, steps: float, z: Array) -> None:
         """Move the plan by a number of steps and let it begin at z; without a plan, all states are z."""
-        plan, flags, n = self._arrays["z"], self._arrays["flags"], self.robot.nv
-        if not 0 <= steps <= self.horizon:
+        plan, flags, last = self._arrays["z"], self._arrays["flags"], self.horizon
+        if not 0 <= steps <= last:
             plan[:], flags[:] = z, 0.0
             return
-        whole, nearest = int(steps), int(steps + 0.5)
-        last = plan[-1] + np.concatenate([plan[-1, n:], np.zeros(n)])  # the velocities beyond the end are constant
-        nodes = np.concatenate([plan[whole:], np.tile(last, (whole + 1, 1))])
-        plan[:] = nodes[:-1] + (steps - whole) * (nodes[1:] - nodes[:-1])
+        before = np.arange(last + 1) + int(steps)
+        nodes, following = (plan[np.minimum(each, last)] for each in (before, before + 1))  # the last state is held
+        plan[:] = nodes + (steps - int(steps)) * (following - nodes)
         plan[0] = z
-        flags[:] = flags[np.minimum(np.arange(self.horizon) + nearest, self.horizon - 1)]
+        flags[:] = flags[np.minimum(np.arange(last) + int(steps + 0.5), last - 1)]
 
     @property
     def prediction(self) -> Prediction:
@@ -233,7 +235,8 @@ def mpc(
 
     Bounds are one number, one per coordinate, or {name: number}; the default is the bound of the robot. Torques are
     always within ``torque`` (N m or N). ``velocity`` (rad/s or m/s), ``lower`` and ``upper`` (positions, rad or m) have
-    a penalty, so that a plan always exists. The robot must be a tree with rigid joints and without quaternions.
+    a penalty, so that a plan always exists. The robot must be a tree with rigid joints and without quaternions. The
+    computations are in float64, on one core, whatever ``robot.target`` is.
 
     Example:
         >>> arm = torsor.library.two_link()

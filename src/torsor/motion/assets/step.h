@@ -91,14 +91,12 @@ static inline int @name@_step(@name@_state *s, double elapsed, const double q[@n
     const double dt = @DT@, steps = elapsed / dt;
     const int keeps = s->has_plan && steps >= 0 && steps <= @N@, whole = keeps ? (int)steps : 0;
     const int nearest = keeps ? (int)(steps + 0.5) : 0;
-    double last[2 * @n@], new_flags[3 * @n@], start = 0;
+    double new_flags[3 * @n@], start = 0;
     int solved = 0;
-    for (int i = 0; i < 2 * @n@; i++)
-        last[i] = s->z[@N@][i] + (i < @n@ ? s->z[@N@][i + @n@] : 0);
     for (int k = 0; k <= @N@; k++)
         for (int i = 0; i < 2 * @n@; i++) {
-            const double *from = k + whole <= @N@ ? s->z[k + whole] : last;
-            const double *to = k + whole < @N@ ? s->z[k + whole + 1] : last;
+            const double *from = s->z[k + whole < @N@ ? k + whole : @N@];
+            const double *to = s->z[k + whole + 1 < @N@ ? k + whole + 1 : @N@];
             if (k > 0 && keeps)
                 s->z[k][i] = from[i] + (steps - whole) * (to[i] - from[i]);
             else
