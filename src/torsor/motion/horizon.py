@@ -1,4 +1,4 @@
-"""The quadratic program of a receding horizon, solved by one compiled function per step of the horizon.
+"""The quadratic program of a receding horizon, solved by compiled functions of one step.
 
 With z = (q, h v) and b = h^2 a, the motion of n coordinates in a step of length h with the acceleration a is
 
@@ -26,8 +26,8 @@ from torsor.compiler.repeat import SHORT, Call, Chain
 NO_BOUND = 1e9  # stands for an infinite bound
 TOLERANCE = 1e-10  # of bounds, absolute and relative, so that rounding does not change the active set
 PATIENCE = 2  # passes of the active-set method that may fail to reduce the number of wrong signs
-MU_RATIO, MU_ENDS = 0.1, (1e-6, 1e-9, 1e-12, 1e-15)  # complementarity after a pass of the barrier method, and after all
-BARRIER_PASSES = 20  # largest number of passes of the barrier method; ten are usual
+MU_RATIO, MU_ENDS = 0.1, (1e-6, 1e-9, 1e-12, 1e-15)  # complementarity after a barrier pass, and after each attempt
+BARRIER_PASSES = 20  # largest number of passes of the barrier method in an attempt; ten are usual
 MAX_WIDTH = 10.0  # largest distance from a bound of z at the start of the barrier method
 MAX_FRACTION = 0.99  # largest fraction of the way to a bound in one pass of the barrier method
 
