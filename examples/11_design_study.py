@@ -111,7 +111,8 @@ print(f"{length[chosen]:.3f} m, ratio {ratio[chosen]:.1f}: {direct.T:.3f} s, {di
 print(np.allclose([direct.T, effort], [seconds[chosen], results["objective.Effort"][chosen]], rtol=1e-6, atol=0.0))
 
 # %% [markdown]
-# `python 11_design_study.py 100` computes the full study of 100 lengths and 100 gear ratios and writes its picture. All
-# 10,000 motions were solved, in 0 min on one Intel Xeon core. The fastest design takes 0 s.
+# `python 11_design_study.py 100` computes 100 lengths and 100 gear ratios and writes a picture. All 10,000 motions were
+# solved, in 10 min of processor time on one Intel Xeon core. The fastest of the 670 designs on the front needs 0.296 s
+# (0.292 m, ratio 41). With larger ratios, the velocity bounds make the motion slower, and the motors need less torque.
 #
 # ![The 10,000 designs of the full study](designs_100.png)
