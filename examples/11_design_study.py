@@ -23,7 +23,7 @@ arm = torsor.library.planar_chain(2, FOREARM, DENSITY * FOREARM).with_payload("l
 
 # %% [markdown]
 # The arm lifts 1 kg from one point to another. Torques and velocities are bounded. One joint often limits the duration;
-# the small effort term makes the torques of the other joint unique.
+# the small effort term makes the torques of the other joint unique, and the motion at most 1.6 % slower (10 x 10 grid).
 
 
 # %%
