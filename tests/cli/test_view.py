@@ -61,11 +61,13 @@ def test_a_swing_is_tracked_by_a_controller_with_a_model_that_is_too_light(fake:
 
 
 def test_only_one_robot_is_tracked_and_only_in_the_viewer(fake: Fake, tmp_path: Path, capsys: Any) -> None:
+    page = ["-o", str(tmp_path / "arm.html")]
     for more, words in (
-        (["stanford"], "allowed: one robot, without --reference"),
-        (["-o", str(tmp_path / "arm.html")], "offline pages have no reference"),
+        (["stanford", "--track"], "allowed: one robot, without --reference"),
+        ([*page, "--track"], "--track: offline pages of robots have sliders only"),
+        ([*page, "--swing"], "--swing: offline pages of robots have sliders only"),
     ):
-        assert main(["view", "two_link", *more, "--track"]) == 1
+        assert main(["view", "two_link", *more]) == 1
         assert words in capsys.readouterr().err
     assert fake.what == ()
 

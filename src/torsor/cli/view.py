@@ -49,9 +49,10 @@ def _run(arguments: Namespace, console: Console) -> None:
             raise ModelError("the folder does not exist", where=f"--meshes {folder}")
         os.environ[ALLOWED] = os.pathsep.join(filter(None, (os.environ.get(ALLOWED, ""), folder)))
     if arguments.output is not None:
-        if arguments.reference is not None or arguments.track:
-            where = "--track" if arguments.track else "--reference"
-            raise ModelError("offline pages have no reference", where=where, fix="omit it, or omit --output")
+        for option in ("reference", "track", "swing"):
+            if getattr(arguments, option):
+                message, fix = "offline pages of robots have sliders only", "omit it, or omit --output"
+                raise ModelError(message, where=f"--{option}", fix=fix)
         from torsor.view.pages import page
 
         items = [_given(name, arguments) for name in arguments.what]

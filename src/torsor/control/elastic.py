@@ -249,8 +249,8 @@ def elastic_tracking(
 
     ``kp`` (N m/rad) and ``kd`` (N m s/rad) are one number or one per joint. Elastic joints need no sensor except that
     of the motor. At the reference the feedback is zero. Near it the loop acts as a spring kp in series with the joint
-    spring. It is stable if kp and K exceed the norm of dg/dq (Tomei 1991), and spring damping helps. All springs must
-    be linear.
+    spring. It is stable if both together, kp K / (kp + K), exceed the norm of dg/dq (Tomei 1991), and spring damping
+    helps. All springs must be linear.
 
     Example:
         >>> arm = torsor.library.planar_chain(1).with_motor("joint1", 1e-3, 10, "base", stiffness=200.0, damping=0.5)

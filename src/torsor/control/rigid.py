@@ -28,7 +28,7 @@ def gravity_pd(robot: Robot, reference: JointReference | Reference, kp: ArrayLik
 
         tau_m = kp (theta_d - theta) + kd (theta_d' - theta') + g(q_d),  theta_d = q_d + g(q_d) / K        Tomei 1991
 
-    Rigid rows have the same form. The law is stable if kp and K exceed the norm of dg/dq.
+    Rigid rows have the same form. The law is stable if kp and K in series, kp K / (kp + K), exceed the norm of dg/dq.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0)
