@@ -11,7 +11,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from facts import DOCS, ratio, read_facts
+from facts import DOCS, ratio, ratios, read_facts
 from matplotlib.patches import Patch
 
 import torsor
@@ -43,7 +43,7 @@ def _ratios(facts: dict[str, Any]) -> None:
             if "ratio" not in row.get(machine, {}):
                 continue
             height = place + offset * ("ratio" in row.get(other, {}))  # a lone bar is at its label
-            times, label = row[machine]["ratio"], ratio(facts, row, machine)
+            times, label = float(np.median(ratios(facts, row, machine))), ratio(facts, row, machine)
             style = UNLIKE if _is_unlike(row) else {}
             axes.barh(height, times - 1.0, height=0.38, left=1.0, color=COLORS[machine], **style)  # from equal speed
             axes.text(times, height, f" {label} ", va="center_baseline", ha="left" if times > 1 else "right")

@@ -88,13 +88,19 @@ def speed(facts: Facts, _: str) -> str:
     return f"{table(head, rows)}\n\nx86-64: {machines['x86']}. AArch64: {machines['arm']}."
 
 
-def ratio(facts: Facts, row: Facts, machine: str) -> str:
-    """Return how many times as fast as the peer a row is: a range if it was measured often, else two or more digits."""
+def ratios(facts: Facts, row: Facts, machine: str) -> list[float]:
+    """Return how many times as fast as the peer a row is, in all measurements."""
     if "history" in row and machine == "x86":
-        ratios = [peer / own for own, peer in (entry[row["history"]] for entry in facts["history"])]
-        return f"{min(ratios):.0f} to {max(ratios):.0f}x"
-    value = row.get(machine, {}).get("ratio")
-    return NOT_MEASURED if value is None else f"{value:.{3 if value >= 100 else 2}g}x"
+        return [peer / own for own, peer in (entry[row["history"]] for entry in facts["history"])]
+    return [row[machine]["ratio"]] if "ratio" in row.get(machine, {}) else []
+
+
+def ratio(facts: Facts, row: Facts, machine: str) -> str:
+    """Return the ratio as text: a range if it was measured often, else two or more digits."""
+    values = ratios(facts, row, machine)
+    if len(values) > 1:
+        return f"{min(values):.0f} to {max(values):.0f}x"
+    return f"{values[0]:.{3 if values[0] >= 100 else 2}g}x" if values else NOT_MEASURED
 
 
 def short_speed(facts: Facts, _: str) -> str:
