@@ -131,7 +131,7 @@ class Kernels:
 
     ``start`` computes the initial slacks and multipliers. ``system`` takes the last step and computes the Newton system
     of each interval, ``solve`` solves the system of the window, and ``step`` returns the steps of slacks and
-    multipliers. ``use`` returns the largest use of a bound in each interval, at its ends and between them; it is 1 at
+    multipliers. ``use`` returns the largest ratio to a bound in each interval, at its ends and between them; it is 1 at
     the bound. The data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers
     per interval.
     """
