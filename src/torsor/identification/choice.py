@@ -65,9 +65,10 @@ def choose(
 ) -> tuple[list[Term], dict[str, dict[str, float]]]:
     """Return the terms among ``options`` that lower the criterion, and its changes {drive: {model: change}}.
 
-    For a chosen friction model, the change is the rise of the criterion if the model is removed. For any other model,
-    it is the rise if the model is added. ``equations`` contain the columns that are always present, and ``fitted`` is
-    their solution. Several options may be the same model with different shapes, of which at most one is chosen.
+    For a chosen friction model, the change is the increase in the criterion if the model is removed. For any other
+    model, it is the increase if the model is added. ``equations`` contain the columns that are always present, and
+    ``fitted`` is their solution. Several options may be the same model with different shapes, of which at most one is
+    chosen.
     """
     residuals = equations.residuals(fitted.values)
     # Samples that are correlated over m lags count as one in 1 + m.

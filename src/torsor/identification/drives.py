@@ -199,8 +199,8 @@ FRICTION_SUFFIXES = (".coulomb", ".viscous")
 class Drives:
     """Drive forces beyond the robot parameters: ``terms``, their ``values`` (k,) and ``covariance`` (k, k).
 
-    ``changes[drive][model]`` is the rise of the ``criterion`` if a selected friction model is removed or a rejected one
-    is added. ``mean`` is the mean temperature of the measurements.
+    ``changes[drive][model]`` is the increase in the ``criterion`` if a selected friction model is removed or a rejected
+    one is added. ``mean`` is the mean temperature of the measurements.
 
     Example:
         >>> robot = torsor.library.planar_chain(1)
@@ -233,7 +233,7 @@ class Drives:
 
     @property
     def others(self) -> list[tuple[str, str, float]]:
-        """Rejected friction models: drive, model, and the rise of the criterion if the model is added."""
+        """Rejected friction models: drive, model, and the increase in the criterion if the model is added."""
         tried = [(drive, law, rise) for drive, laws in self.changes.items() for law, rise in laws.items()]
         return [each for each in tried if each[1] not in self.chosen(each[0])]
 

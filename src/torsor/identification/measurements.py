@@ -226,7 +226,7 @@ class Measurements:
         return [name for name, own in zip(shown.coordinate_names, known.T, strict=True) if own.any()]
 
     def check(self, robot: Robot | ParallelRobot) -> FirstLook:
-        """Return a quality report of the samples: suspicious signals, and identifiable parameters.
+        """Return a quality report on the samples: suspicious signals, and identifiable parameters.
 
         The samples need equally spaced ``times``. ``first_look`` checks a raw log, which detects more errors.
 

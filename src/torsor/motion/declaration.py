@@ -93,7 +93,7 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 class _NamedProblems(Mapping[str, NamedProblem]):
-    """All registered problems by name; the package of a problem is imported when the problem is first used."""
+    """All registered problems by name; the package that defines a problem is imported on first use."""
 
     def __getitem__(self, name: str) -> NamedProblem:
         result: NamedProblem | None = registered("problem", name)

@@ -433,7 +433,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
 def timeline_of_term(term: Any, result: MotionResult) -> Timeline | None:
     """Return the timeline of a result if a term of its problem provides one, otherwise None.
 
-    The package of a term registers a function for it.
+    The package that defines a term registers a function for it.
     """
     return None
 

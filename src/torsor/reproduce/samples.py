@@ -140,7 +140,7 @@ def screws() -> Screws:
 
 
 class Tree(NamedTuple):
-    """A tree in six parameters, on a fixed and a free base, with a state and the loads on the environment."""
+    """A tree described by six parameters per joint, on a fixed and a free base, with a state and loads."""
 
     data: khalil.Robot
     robot: Robot

@@ -249,7 +249,7 @@ class RobotKernels(Kernels):
         return self.kernel(request, lambda: trace(mechanism, request), shapes, lambda: request.label(mechanism))
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return data of a request that are computed once, such as its sparsity patterns."""
+        """Return the data stored under a key, such as sparsity patterns; compute them on the first call."""
         if key not in self._once:
             self._once[key] = make()
         result: T = self._once[key]

@@ -80,7 +80,7 @@ class Settings:
     def segments(self) -> list[tuple[float, float]]:
         """Start and end of each control period or, without one, of the simulation or of each interval between samples.
 
-        Fixed steps end at the samples if ``record`` is not a whole number of the steps of the whole simulation.
+        If ``record`` is not an integer multiple of the step for the whole simulation, fixed steps end at the samples.
         """
         period = self.control_period
         if period is None:

@@ -142,7 +142,7 @@ class Plan:
         return self._passed[last - self.first] - self._passed[first - self.first]
 
     def ahead_of(self, m: int, points: Array, end: str) -> Generator[None, None, Ahead]:
-        """Return x, u and times from sample m onwards for control points of x; yield between pieces of work."""
+        """Return x, u and times from sample m onwards for control points of x; yield between steps."""
         x, u = points[1:] + points[:-1], points[1:] - points[:-1]
         x *= 0.5
         u /= 2 * self.spacing
@@ -234,7 +234,7 @@ MIN_ITERATIONS = 12  # smallest number of iterations for which time is planned i
 # Step limit of a search, relative to the steps it needs with one piece per step and with the most pieces per step.
 ONE_PIECE_MARGIN, MOST_PIECES_MARGIN = 1.2, 1.8
 MIN_REMAINING_FRACTION = 0.2  # fraction of the expected pieces that is still expected after all of them
-ADOPTION_PIECES = 6  # pieces of work from the check of a plan to its use
+ADOPTION_PIECES = 6  # steps from the check of a plan to its use
 MAX_KEPT_FRACTION = 0.6  # largest fraction of a plan that is kept, because its end brakes
 LATE_FACTOR, TIMELY_FACTOR = 1.2, 0.9  # factors of the expected pieces after a late search and after a timely one
 MAX_PATIENCE_RATIO = 4.0  # largest number of expected pieces, relative to the smallest

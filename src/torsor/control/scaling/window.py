@@ -1,4 +1,4 @@
-"""The look-ahead: search for the fastest timing over a window of path samples, in small pieces of work."""
+"""The look-ahead: search for the fastest timing over a window of path samples, in small steps."""
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ class Kernels:
 
     ``start`` computes the initial slacks and multipliers. ``system`` takes the last step and computes the Newton system
     of each interval, ``solve`` solves the system of the window, and ``step`` returns the steps of slacks and
-    multipliers. ``use`` returns the largest use of a bound in each interval, at its ends and between them; it is 1 at
+    multipliers. ``use`` returns the largest ratio to a bound in each interval, at its ends and between them; it is 1 at
     the bound. The data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers
     per interval.
     """
@@ -377,9 +377,9 @@ class _Piece(NamedTuple):
 class Window:
     """A window of at most ``count`` intervals.
 
-    ``fill`` takes the samples. ``improve`` searches in pieces: each ``next`` is at most one kernel call, for ``piece``
-    intervals. ``points`` are the control points of x. ``uses`` checks whether they are within the bounds, with loads
-    multiplied by ``spare``, because they may be slightly larger between two checked points.
+    ``fill`` takes the samples. ``improve`` is a generator: each ``next`` makes at most one kernel call, for ``piece``
+    intervals. ``points`` are the control points of x. ``uses`` checks whether they are within the bounds. Loads are
+    multiplied by ``spare``, because loads between two checked points may be slightly larger.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, piece: int, spare: float):
@@ -465,7 +465,7 @@ class Window:
         return uses
 
     def uses(self) -> Generator[None, None, Array]:
-        """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
+        """Return the largest ratio of a quantity to its bound in each interval (n,); yield after each kernel call."""
         self._own[: self.n, 1] = self._spare
         uses_of_pieces = []
         for piece in self.pieces:
@@ -486,7 +486,7 @@ class Window:
         least_gap: float = GAP_TOLERANCE,
         centering: tuple[float, float, float] = CENTERING_FACTORS,
     ) -> Iterator[None]:
-        """Search for the shortest time within the tightened bounds, in pieces of work.
+        """Search for the shortest time within the tightened bounds; yield after each step of the search.
 
         The search ends after a number of iterations, or when at most ``least_gap`` of the time can be gained. The
         argument ``centering`` is explained at ``CENTERING_FACTORS``. The search may be stopped early:

@@ -350,7 +350,7 @@ class _JointReader:
         return number_of(part.element, "screw_thread_pitch", 1.0, part.owner) / (2 * math.pi)
 
     def _rotor(self, part: Part) -> float:
-        """Return the rotor inertia after the gear, as in Drake: without the gyroscopic moments of the rotor."""
+        """Return the reflected rotor inertia, as in Drake: without the gyroscopic moments of the rotor."""
         result = (item for item in part.element if item.tag in (ROTOR, GEAR))
         values = {item.tag: float(numbers_of(item, 1, part.owner)[0]) for item in result}
         ratio = values.get(GEAR, 1.0)

@@ -252,12 +252,12 @@ class _Writer:
             _add_texts(add_element(axis, "dynamics"), result)
 
     def _rotor(self, element: ET.Element, joint: Joint) -> None:
-        """Add the rotor inertia after the gear, in the element that Drake reads."""
+        """Add the reflected rotor inertia, in the element that Drake reads."""
         inertia, motor = self.omissions.common(joint, "rotor_inertia"), joint.motor
         if motor is not None:
             inertia += motor.ratio**2 * motor.inertia
             moved = motor.carrier != self.mechanism.base.name and motor.inertia
-            what = "gyroscopic moments of rotors in moving links (their inertia after the gear is written)"
+            what = "gyroscopic moments of rotors in moving links (their reflected inertia is written)"
             self.omissions.note(what, joint.name, moved)
         if inertia:
             self.root.set("xmlns:drake", "http://drake.mit.edu")

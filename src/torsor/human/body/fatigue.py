@@ -112,7 +112,7 @@ def _loads(load: ArrayLike) -> Array:
 class JointLoads(NamedTuple):
     """Joint torques as fractions of joint strength, by coordinate: (K,) each, in K intervals of ``seconds``.
 
-    Extension is negative and flexion positive, because different muscles act. Strengths refer to a rested body.
+    Extension is negative and flexion positive: different muscles produce them. Strengths refer to a rested body.
     """
 
     seconds: float

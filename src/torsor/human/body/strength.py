@@ -262,7 +262,7 @@ class Curve(NamedTuple):
         return (both + v * (self.fast - 3 * self.slow)) / (both + v * (2 * self.fast - 4 * self.slow))
 
     def torque(self, q: Any, v: Any) -> Any:
-        """Return the largest torque (N m) for angles q (rad) and velocities v (rad/s) in its direction."""
+        """Return the largest torque (N m) for angles q (rad) and velocities v (rad/s) along the torque."""
         return self.peak * self.at_angle(q) * self.at_speed(v)
 
 
@@ -305,7 +305,7 @@ class StrengthCurves:
     def of(self, body: Robot, name: str) -> JointStrength:
         """Return the curves of a coordinate of a body (``library.human``): "knee_flexion" with or without a side.
 
-        Weight times height is derived from ``effort_limit``, which is proportional to it, so loads do not change it.
+        Weight times height is computed from ``effort_limit``, which carried loads do not change.
         """
         joint = next((candidate for candidate in CURVED_JOINTS if name.endswith(candidate)), None)
         coordinate = f"right_{name}" if name == joint else name

@@ -173,7 +173,7 @@ class Support:
         raise NotImplementedError
 
     def seated(self, s: Array) -> Seat:
-        """Return the fraction of the force on a seat and its point of application at times s (K,)."""
+        """Return the fraction of the total force that a seat carries, and the point where it acts, at times s (K,)."""
         return Seat(np.zeros(len(s)), np.zeros((len(s), 3)))
 
     def heights(self, s: Array) -> Array:
@@ -264,7 +264,7 @@ class Sitting(Standing):
             number(getattr(self, name), "sitting", name, above=0.0, below=1.0)
 
     def seated(self, s: Array) -> Seat:
-        """Return the fraction of the force on the seat, and its point of application."""
+        """Return the fraction of the total force that the seat carries, and the point where it acts."""
         fraction = self.share * (1 - smoothstep(s / self.off))
         return Seat(fraction, np.tile([0.0, self.height, -self.back], (len(s), 1)))
 

@@ -85,8 +85,8 @@ class LumbarModel:
     ``height`` is the height of L5/S1 above the midpoint of the hips, for a 1.741 m tall man (0.10 to 0.11 m in the
     literature), and ``behind`` its distance behind this midpoint. Both are proportional to body height. ``erector``,
     ``abdominal`` and ``lateral`` are moment arms of the muscles for trunk extension, flexion and lateral bending: 0.05
-    m (0.04 to 0.065 in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc in
-    standing.
+    m (0.04 to 0.065 in the literature), 0.10 m and 0.07 m. ``slope`` (degrees) is the inclination of the disc
+    when standing.
 
     Example:
         >>> LumbarModel(erector=0.06).erector

@@ -354,7 +354,7 @@ def _who(
 
 
 def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
-    """Write the report of a measured gait (``torsor.human.measured``) as one offline HTML page.
+    """Write the report on a measured gait (``torsor.human.measured``) as one offline HTML page.
 
     It contains the facts of the recording, likely errors, a figure of angles, moments, powers and forces, and the
     motion in 3D.

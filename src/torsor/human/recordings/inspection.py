@@ -515,7 +515,7 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
 
 
 def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
-    """Return right and left marker pairs whose sides are opposite to most other pairs, in nearly all frames."""
+    """Return right and left marker pairs that appear swapped relative to most other pairs in nearly all frames."""
     pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
     if len(pairs) < MIN_PAIRS:
         return []

@@ -597,7 +597,7 @@ class SittingDown(Sitting):
     """Like ``Sitting`` in reverse order: the seat force is zero until 1 - ``off``, then increases smoothly."""
 
     def seated(self, s: Array) -> Seat:
-        """Return the fraction of the force on the seat, and its point of application."""
+        """Return the fraction of the total force that the seat carries, and the point where it acts."""
         fraction = self.share * smoothstep((s - 1 + self.off) / self.off)
         return super().seated(s)._replace(fraction=np.asarray(fraction))
 

@@ -65,7 +65,7 @@ HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", 
 
 @dataclass(frozen=True, eq=False)
 class FirstLook:
-    """Quality report of logs: suspicious ``findings``, processing ``notes``, and ``signals`` of each coordinate.
+    """Quality report on logs: suspicious ``findings``, processing ``notes``, and ``signals`` of each coordinate.
 
     ``excited`` are the base parameters with their expected deviations, and ``delay`` is the delay of the forces (s).
     Both are None if an error must be corrected first. ``fit`` (T, n) are model forces in the longest segment.
@@ -260,7 +260,7 @@ def identifiable(look: FirstLook) -> list[str]:
 
 
 def write_look_report(path: str | Path, look: FirstLook) -> Path:
-    """Write a quality report of logs as one self-contained HTML page with all signals and findings."""
+    """Write a quality report on logs as one self-contained HTML page with all signals and findings."""
     instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
     name = f"First look: {look.sources}"
     parts = [f"<h1>{html_text(name)}</h1>", f"<p>{html_text(look.robot.name)}: {look.length}</p>"]
@@ -282,7 +282,7 @@ def write_look_report(path: str | Path, look: FirstLook) -> Path:
 
 
 def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
-    """Return a quality report of robot logs: suspicious signals with fixes, and identifiable parameters.
+    """Return a quality report on robot logs: suspicious signals with fixes, and identifiable parameters.
 
     ``logs`` is one or several paths, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
     ``LogMap``, its path, or a table of columns. Without a map, Torsor's column headers are expected ('time', 'q NAME',

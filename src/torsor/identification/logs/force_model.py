@@ -124,7 +124,7 @@ class MotionFit:
         return Fitted(np.array([left for left, _ in pairs]), np.array([x for _, x in pairs]))
 
     def together(self, tau: Array) -> Array:
-        """Return the part (n,) of the variance of forces tau (N, n) that a common parameter set leaves unexplained."""
+        """Return the fraction (n,) of the variance of tau (N, n) that a common parameter set leaves unexplained."""
         forces, n = tau - self.known, tau.shape[1]
         row_indices = [np.flatnonzero(self.chosen[:, j]) for j in range(n)]
         sizes = [float(np.std(forces[at, j])) or 1.0 for j, at in enumerate(row_indices)]

@@ -44,7 +44,7 @@ def check_retimable(robot: Any) -> None:
 
 
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
-    """Return the paths of a ``path`` argument of ``retime``."""
+    """Return the paths described by the ``path`` argument of ``retime``."""
     if isinstance(path, Retimed) and tolerance is None:
         if path.robot.coordinate_names != robot.coordinate_names:
             message = f"the motion of {path.robot.name} has the coordinates {listing(path.robot.coordinate_names)}"

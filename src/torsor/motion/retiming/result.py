@@ -239,7 +239,7 @@ class Retimed(Result):
 
     @cached_property
     def largest(self) -> dict[str, float]:
-        """The largest use of each bound, at and between knots; it is 1 at the bound."""
+        """The largest used fraction of each bound, at and between knots."""
         jumps = any(
             np.any(joint.coulomb) or joint.friction_model for joint in self.robot.joints
         )  # forces jump where a joint reverses

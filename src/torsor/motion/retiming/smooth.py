@@ -66,7 +66,7 @@ class PathWindow(Window):
         self._use = _use(len(ratio), (at.shape[1] - 2) // len(ratio))
 
     def uses(self) -> Generator[None, None, Array]:
-        """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
+        """Return the largest ratio of a quantity to its bound in each interval (n,); yield after each kernel call."""
         result = yield from super().uses()
         t0, t1, t2 = (self.points[self._of + k] for k in range(3))
         part, h = self._part, self._samples.spacing
@@ -239,7 +239,7 @@ def _timing(s: Array, points: Array) -> Timing:
 
 
 def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
-    """Run all pieces of work and return the result."""
+    """Run a generator to its end and return its result."""
     while True:
         try:
             next(work)

@@ -232,7 +232,7 @@ class Runner:
 
 
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
-    """Return the best result for each state, of searches from q0 (K, nq) or a chosen start, and from restarts."""
+    """Return the best result for each state among searches from q0 (K, nq) or a chosen start, and restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
     few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several concurrent searches take no longer
