@@ -28,7 +28,7 @@ from torsor.motion.solve import (
     refine_points,
     solve,
 )
-from torsor.motion.statement import SHARED_PARTS, ProblemStatement
+from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Cost, Number
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Outcome, Settings
@@ -58,7 +58,7 @@ def with_case(problem: P, case: Any, index: int) -> P:
     origin = problem.__dict__.get("origin")
     try:
         other: P = origin.with_case(case) if origin is not None else _with_data(problem, case)
-        _share(problem, other)
+        problem.share_with(other)
         other.program.row_lower  # noqa: B018  # bounds are read when the program is built
     except ModelError as error:
         raise error.inside(f"case {index}") from None
@@ -67,27 +67,6 @@ def with_case(problem: P, case: Any, index: int) -> P:
             raise
         raise ModelError(str(error), where=where, allowed="arguments of the problem") from None
     return other
-
-
-def _share(problem: ProblemStatement, other: ProblemStatement) -> None:
-    """Let a problem use the symbols and kernels of another one if its terms are equal."""
-    is_same = other.robot is problem.robot and other.frozen == problem.frozen and other.path is problem.path
-    timings = {phase.timing for phase in (*problem.stages, *other.stages)}
-    if not is_same or len(timings) > 1 or dict(other.numbers) != dict(problem.numbers):
-        return
-    own, known = other.terms, problem.terms
-    if len(own) == len(known) and all(_is_equal(one, two) for one, two in zip(own, known, strict=True)):
-        for name in SHARED_PARTS:
-            other.__dict__[name] = getattr(problem, name)
-
-
-def _is_equal(one: Any, other: Any) -> bool:
-    """Return whether two terms have equal fields."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    return all(np.array_equal(vars(one)[key], vars(other).get(key)) for key in vars(one))
 
 
 def _with_data(problem: P, case: Mapping[str, Any]) -> P:

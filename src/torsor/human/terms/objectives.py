@@ -189,9 +189,12 @@ class Heat(Driven, Cost):
         joints = torques * node.v[len(GLOBAL) :][contact.moving]
         P = joints / mass
         size, held = smooth_size(P), smooth_size(torques * rates / mass)
-        heat = self.shortening * (size + P) / 2 + self.lengthening * (size - P) / 2
-        power = ca.sum1(P + heat) + (self.activation + self.cocontraction) * ca.sum1(held)
-        return (power + self.basal) / metres(node)
+        both = self.activation + self.cocontraction
+        shortening, lengthening, holding, basal = ca.vertsplit(
+            node.given([self.shortening, self.lengthening, both, self.basal])
+        )
+        heat = shortening * (size + P) / 2 + lengthening * (size - P) / 2
+        return (ca.sum1(P + heat) + holding * ca.sum1(held) + basal) / metres(node)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the scaled ground powers at slipping feet."""

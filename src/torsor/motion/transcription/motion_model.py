@@ -115,12 +115,22 @@ class Path:
         """Coefficients (spans, degree + 1, nq) of the powers of x minus the start of the span."""
         return self.spline.taylor(np.concatenate([[0.0], self.spline.inner]), self.points)
 
-    def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
-        """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns."""
-        starts = np.concatenate([[0.0], self.spline.inner])
-        pieces, begin = ca.SX(self._pieces[0]), ca.SX(0)
-        for start, piece in zip(starts[1:], self._pieces[1:], strict=True):
-            pieces, begin = ca.if_else(x >= start, ca.SX(piece), pieces), ca.if_else(x >= start, start, begin)
+    @property
+    def numbers(self) -> Array:
+        """The knots between the spans, and the coefficients of each span, as one vector."""
+        return np.concatenate([self.spline.inner, self._pieces.swapaxes(1, 2).ravel()])
+
+    def over(self, x: ca.SX, numbers: ca.SX, orders: int = 1) -> list[ca.SX]:
+        """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns.
+
+        ``numbers`` are symbols of the ``numbers`` of the path, or of another one with equally many spans.
+        """
+        spans, rows, columns = self._pieces.shape
+        starts, *each = ca.vertsplit(numbers, [0, *range(spans - 1, numbers.numel() + 1, rows * columns)])
+        first, *others = (ca.reshape(piece, rows, columns) for piece in each)
+        pieces, begin = first, ca.SX(0)
+        for start, piece in zip(ca.vertsplit(starts), others, strict=True):
+            pieces, begin = ca.if_else(x >= start, piece, pieces), ca.if_else(x >= start, start, begin)
         far, p = x - begin, self.spline.degree
         columns = []
         for order in range(orders):
@@ -131,9 +141,9 @@ class Path:
             columns.append(value)
         return columns
 
-    def motion(self, y: list[ca.SX]) -> list[ca.SX]:
+    def motion(self, y: list[ca.SX], numbers: ca.SX) -> list[ca.SX]:
         """Return symbolic positions, velocities, accelerations and jerks, given the progress and its derivatives."""
-        f, f1, f2, f3 = self.over(y[0], 4)
+        f, f1, f2, f3 = self.over(y[0], numbers, 4)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]
 
@@ -245,8 +255,11 @@ class MotionModel:
         """Return a robot algorithm applied to symbols; ``p`` are the free parameters."""
         return self.source.function(name, **options)(*values, *([p] if self.parameters else []))
 
-    def motion(self, y: list[ca.SX], Q: ca.SX | None) -> list[ca.SX]:
-        """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are closed-loop positions."""
+    def motion(self, y: list[ca.SX], Q: ca.SX | None, path_numbers: ca.SX) -> list[ca.SX]:
+        """Return positions, velocities, accelerations and jerks of all coordinates.
+
+        ``Q`` are closed-loop positions, ``path_numbers`` those of the path (see ``Path.numbers``).
+        """
         y = [order[: self.names.moving] for order in y]
         if Q is not None:
             v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
@@ -254,7 +267,7 @@ class MotionModel:
             j = ca.jtimes(a, Q, rates) + ca.jtimes(a, y[1], y[2]) + ca.jtimes(a, y[2], y[3])
             return [Q, v, a, j]
         if self.path is not None:
-            return self.path.motion(y)
+            return self.path.motion(y, path_numbers)
         spread = ca.SX(self.robot.nv, self.names.moving)
         for column, row in enumerate(self.places):
             spread[row, column] = 1
