@@ -10,6 +10,7 @@ from torsor.compiler import cache
 from torsor.mechanism import Shape
 from torsor.motion.many import with_case
 from torsor.motion.terms.term import Cost
+from torsor.motion.transcription import node_kernels
 from torsor.motion.transcription.cases import structure_of
 
 ARM = library.two_link()
@@ -78,6 +79,7 @@ def compiled(monkeypatch, tmp_path):
     """Return the list of compiled kernels, none of which was stored before."""
     names, before = list[str](), cache.compiling
     monkeypatch.setenv("TORSOR_CACHE", str(tmp_path))
+    monkeypatch.setattr(node_kernels, "_COMPILED", {})
     monkeypatch.setattr(cache, "compiling", lambda key: (names.append(key), before(key))[1])
     return names
 
@@ -139,16 +141,16 @@ def test_a_row_of_given_numbers_alone_is_constant():
 
 LOADED = ARM.parametric(["links.link2.mass", "links.link2.com.x"])
 MANY = {
-    "weights": (_problem(motion.Time(), motion.Effort()), [{"Effort.weight": w} for w in (0.01, 0.1, 1.0)]),
+    "weights": (lambda: _problem(motion.Time(), motion.Effort()), [{"Effort.weight": w} for w in (0.01, 0.1, 1.0)]),
     "obstacles": (
-        _problem(motion.Clearance(first=TIP, second=motion.Sphere(center=[0.77, -0.25, 0.0], radius=0.1))),
+        lambda: _problem(motion.Clearance(first=TIP, second=motion.Sphere(center=[0.77, -0.25, 0.0], radius=0.1))),
         [
             {"Clearance.second": motion.Sphere(center=[x, y, z], radius=radius)}
             for x, y, z, radius in ((0.77, -0.25, 0.0, 0.1), (0.8, -0.26, 0.02, 0.12), (0.85, -0.2, 0.0, 0.1))
         ],
     ),
     "payloads": (
-        _problem(robot=LOADED, numbers={name: motion.Number(0.5, 0.5, 0.5) for name in LOADED.names}),
+        lambda: _problem(robot=LOADED, numbers={name: motion.Number(0.5, 0.5, 0.5) for name in LOADED.names}),
         [{"links.link2.mass": mass, "links.link2.com.x": 0.4 + mass / 10} for mass in (0.5, 0.6, 0.8)],
     ),
 }
@@ -156,7 +158,8 @@ MANY = {
 
 @pytest.mark.parametrize("kind", MANY)
 def test_cases_with_other_numbers_are_one_batch_with_the_solutions_of_each_alone(kind, compiled):
-    problem, cases = MANY[kind]
+    make, cases = MANY[kind]
+    problem = make()
     problem.solve_many(cases[:1], tolerance=1e-8)
     count = len(compiled)
     results = problem.solve_many(cases, tolerance=1e-8)

@@ -145,7 +145,7 @@ def _place(body: "Body | Placed", node: Node) -> str | None:
 
 
 class _Posed(NamedTuple):
-    """A shape on a link with the ``pose`` (4 x 4); the radius of the body exceeds that of the shape by ``excess`` (m)."""
+    """A shape on a link with the ``pose`` (4 x 4); the body's radius exceeds that of the shape by ``excess`` (m)."""
 
     shape: Shape
     pose: ca.SX

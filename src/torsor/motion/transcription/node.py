@@ -168,7 +168,7 @@ class Node:
         return ca.SX(numbers.sparsity(), symbols)
 
     def given_numbers(self, first: int = 0) -> tuple[ca.SX, Array]:
-        """Return the symbols of given numbers as one column, and their values; ``first`` calls of ``given`` are omitted."""
+        """Return the symbols of given numbers as one column, and their values, without the first calls of ``given``."""
         parts = self.all_given[first:]
         symbols = ca.vertcat(ca.SX(0, 1), *(symbols for symbols, _ in parts))
         return symbols, np.concatenate([np.zeros(0), *(values for _, values in parts)])
