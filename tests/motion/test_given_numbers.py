@@ -173,6 +173,27 @@ def test_cases_with_other_numbers_are_one_batch_with_the_solutions_of_each_alone
     assert len({round(result.objective, 6) for result in results}) == len(cases)
 
 
+def test_robots_with_other_payloads_are_one_batch_and_compile_once(compiled):
+    problem = _problem()
+    loads = [ARM.with_payload("link2", mass, [0.3, 0.0, 0.0], 0.01 * np.eye(3)) for mass in (0.0, 0.2, 0.5)]
+    problem.solve_many([{"robot": load} for load in loads[:2]])
+    count = len(compiled)
+    results = problem.solve_many([{"robot": load} for load in loads], tolerance=1e-8)
+    assert count == len(compiled) > 0
+    for load, result in zip(loads, results, strict=True):
+        np.testing.assert_allclose(result.T, _problem(robot=load).solve("condensed", tolerance=1e-8).T, rtol=1e-7)
+        assert result.robot.links[1].mass == load.links[1].mass
+    (same,) = problem.solve_many([{"robot": library.two_link()}])
+    assert same.problem.robot is ARM
+
+
+def test_robots_that_differ_in_more_than_payloads_have_their_own_kernels():
+    turned = ARM.with_gravity([0.0, -1.0, 0.0])
+    first, second = _problem().solve_many([{}, {"robot": turned}], tolerance=1e-8)
+    np.testing.assert_allclose(second.T, _problem(robot=turned).solve("condensed", tolerance=1e-8).T, rtol=1e-7)
+    assert abs(first.T - second.T) > 1e-4
+
+
 def test_other_weights_of_a_walk_have_the_kernels_of_the_first():
     aims = {"energy": 1.0, "effort": 1.0, "accelerations": 1.0}
     one, other = (human.walking(version="free", objective=aims | {"effort": w}).program for w in (1.0, 1.3))
