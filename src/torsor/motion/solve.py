@@ -85,7 +85,7 @@ def least_effort_problem(found: Solution) -> ProblemStatement:
             bound = np.abs(term.bounds_of(robot, names)).max(axis=0)
             scales = np.where(np.isfinite(bound), bound, scales)
     scales = np.where((scales > 0) & np.isfinite(scales), scales, 1.0)
-    return replace(problem, objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
+    return problem.changed(objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
 
 
 LARGEST_FLOAT = float(np.finfo(float).max)  # larger integers are not floats

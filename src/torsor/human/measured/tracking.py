@@ -4,7 +4,7 @@ Angles are tracked by ``motion.Reference`` with ``values=measured.q``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -237,7 +237,7 @@ def followed(
         added.append(TrackMarkers(markers=chosen, recording=placed, weight=weight["markers"], name="measured markers"))
     if not added:
         raise ModelError("there is nothing to track", where=WHERE_FOLLOWED, fix="pass forces, motion or recording")
-    return replace(problem, objective=[*problem.costs, *added])
+    return problem.changed(objective=[*problem.costs, *added])
 
 
 def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
