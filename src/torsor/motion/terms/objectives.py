@@ -7,7 +7,6 @@ from typing import Any, Self
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array
 from torsor.base.checks import by_name, one_of, positive
 from torsor.base.errors import ModelError
 from torsor.motion.terms.term import Cost
@@ -51,10 +50,7 @@ MIN_RESCALING, MAX_RESCALING = 2.0, 4.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _SmoothedPower(Cost):
-    """Magnitudes of powers, smoothed with ``width`` (W), by default 3 % of the mean ``power`` (W).
-
-    The width is data, so that changing it needs no compilation.
-    """
+    """Magnitudes of powers, smoothed with ``width`` (W), by default 3 % of the mean ``power`` (W)."""
 
     width: float | None = None
     power: float | None = None
@@ -65,15 +61,6 @@ class _SmoothedPower(Cost):
         for what, value in (("width", self.width), ("power", self.power)):
             if value is not None:
                 positive(value, self.title, what)
-
-    @property
-    def _key(self) -> str:
-        return f"width of {self.title} ({getattr(self, 'kind', '')})"
-
-    def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the width at all moments."""
-        scaled = SMOOTHING * (self.power or DEFAULT_POWER)
-        return {self._key: np.full((len(s), 1), scaled if self.width is None else self.width)}
 
     def exact(self) -> Self:
         """Return the term without smoothing."""
@@ -96,7 +83,8 @@ class _SmoothedPower(Cost):
         return replace(self, power=SMOOTHER_FACTOR * self.power)
 
     def _size(self, node: Node, power: ca.SX) -> ca.SX:
-        return _magnitude(power, node.data(self._key, 1))
+        scaled = SMOOTHING * (self.power or DEFAULT_POWER)
+        return _magnitude(power, node.given(scaled if self.width is None else self.width))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
