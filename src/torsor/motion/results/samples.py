@@ -180,7 +180,8 @@ class Course:
         sampler: _Sampler = samplers[names]
         orders, model = sampler.kernels.orders, self.problem.model
         y = polynomials(self._pieces[piece], time, orders)
-        inputs = {f"y_{k}": y[..., k, :] for k in range(orders)} | {"numbers": self._numbers}
+        inputs = {f"y_{k}": y[..., k, :] for k in range(orders)}
+        inputs |= {"numbers": self._numbers, "given": sampler.kernels.given}
         if model.is_closed:
             inputs["Q"] = model.positions(y[..., 0, :])
         rows = sampler(T=np.asarray(self.durations[phase]), s=np.asarray(s), **inputs)

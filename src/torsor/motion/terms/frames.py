@@ -202,7 +202,7 @@ class Reference(Cost):
         if not (scale > 0).all():
             raise ModelError(argument="scale", value=self.scale, where=self.title, allowed="positive numbers")
         by_scale = 1 if (scale == 1).all() else node.given(1 / scale, keep_zeros=True)
-        return ca.sumsqr((node.q[kept] - path.over(node.time_fraction, node.given(path.numbers))[0]) * by_scale)
+        return ca.sumsqr((node.q[kept] - path.over(node.time_fraction, numbers=node.given(path.numbers))[0]) * by_scale)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -259,7 +259,7 @@ class Follow(Constraint):
             message = f"the curve has {path.points.shape[1]} coordinates"
             raise ModelError(message, where=self.title, allowed="points (3) in base axes")
         p = point_of(node, self.frame, frozen_array(self.point, (3,), self.title, "point"))
-        away = p - path.over(node.profile(self.progress), node.given(path.numbers))[0]
+        away = p - path.over(node.profile(self.progress), numbers=node.given(path.numbers))[0]
         labels = (*(f"{axis} of {self.frame} from the curve" for axis in AXES), f"pace of {self.progress}")
         rows = ca.vertcat(away, node.profile(self.progress, 1))
         return Rows(rows, np.array([-near] * 3 + [0.0]), np.array([near] * 3 + [np.inf]), labels)

@@ -120,11 +120,12 @@ class Path:
         """The knots between the spans, and the coefficients of each span, as one vector."""
         return np.concatenate([self.spline.inner, self._pieces.swapaxes(1, 2).ravel()])
 
-    def over(self, x: ca.SX, numbers: ca.SX, orders: int = 1) -> list[ca.SX]:
+    def over(self, x: ca.SX, orders: int = 1, numbers: ca.SX | None = None) -> list[ca.SX]:
         """Return positions (nq x 1) at a symbolic progress p, and their derivatives in p: ``orders`` columns.
 
-        ``numbers`` are symbols of the ``numbers`` of the path, or of another one with equally many spans.
+        ``numbers`` are symbols for the ``numbers`` of paths with equally many spans; by default, those of this path.
         """
+        numbers = ca.SX(self.numbers) if numbers is None else numbers
         spans, rows, columns = self._pieces.shape
         starts, *each = ca.vertsplit(numbers, [0, *range(spans - 1, numbers.numel() + 1, rows * columns)])
         first, *others = (ca.reshape(piece, rows, columns) for piece in each)
@@ -143,7 +144,7 @@ class Path:
 
     def motion(self, y: list[ca.SX], numbers: ca.SX) -> list[ca.SX]:
         """Return symbolic positions, velocities, accelerations and jerks, given the progress and its derivatives."""
-        f, f1, f2, f3 = self.over(y[0], numbers, 4)
+        f, f1, f2, f3 = self.over(y[0], 4, numbers)
         v, a = f1 * y[1], f1 * y[2] + f2 * y[1] ** 2
         return [f, v, a, f1 * y[3] + 3 * f2 * y[1] * y[2] + f3 * y[1] ** 3]
 

@@ -222,7 +222,6 @@ class NodeKernels:
         names = kernel.signature.names_in, kernel.signature.names_out
 
         def call(**values: Array) -> dict[str, Array]:
-            values.setdefault("given", self.given)
             results = kernel(*(values[key] for key in names[0])) if names[1] else ()
             return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
