@@ -6,7 +6,9 @@ import pytest
 from torsor import motion
 from torsor.base.errors import ModelError
 from torsor.library import two_link
+from torsor.motion import linear_systems
 from torsor.motion.batched import Rows, solve_batch
+from torsor.motion.linear_systems import MAX_COMPILED
 from torsor.motion.many import with_case
 from torsor.motion.transcription.cases import Cases, structure_of
 from torsor.optimisation import Settings
@@ -46,6 +48,7 @@ def test_values_and_derivatives_of_a_batch_are_those_of_each_program(name):
     rows = Rows(w, rng.normal(size=w.shape), z_low, z_high)
     f, h = cases.value(x)
     point = cases.point(x, rows, weight, curvature)
+    matrix = point.systems.dense(point.entries)
     by_low, by_high = (np.where(np.abs(side) < FAR, 1 / np.abs(w - side), 0.0) for side in (low, high))
     stiffness, repulsion = z_low * by_low + z_high * by_high, by_high - by_low
     for k in range(3):
@@ -60,11 +63,32 @@ def test_values_and_derivatives_of_a_batch_are_those_of_each_program(name):
             (point.multiplied[k], J.T @ rows.u[k]),
             (point.pushed[k], J.T @ (stiffness[k] * (h[k] - w[k]))),
             (point.repelled[k], J.T @ repulsion[k]),
-            (point.matrix[k], hessian + J.T @ (stiffness[k][:, None] * J)),
+            (matrix[k], hessian + J.T @ (stiffness[k][:, None] * J)),
             (point.totals.slope[k], repulsion[k] @ (h[k] - w[k])),
         )
         for own, alone in pairs:
             np.testing.assert_allclose(own, alone, rtol=0, atol=1e-12 * np.abs(alone).max())
+
+
+@pytest.mark.parametrize("limit", [0, MAX_COMPILED], ids=["LAPACK", "compiled"])
+def test_factorised_systems_are_solved_and_indefinite_ones_are_shifted(monkeypatch, limit):
+    monkeypatch.setattr(linear_systems, "MAX_COMPILED", limit)
+    rng, n = np.random.default_rng(2), 12
+    pattern = np.abs(np.subtract.outer(np.arange(n), np.arange(n))) < 3
+    pattern[-1] = pattern[:, -1] = True
+    systems = linear_systems.Systems(pattern)
+    matrices = rng.normal(size=(5, n, n)) * pattern
+    matrices = matrices + matrices.swapaxes(1, 2) + 20 * np.eye(n)
+    matrices[2] -= 60 * np.eye(n)  # indefinite
+    matrices[3, 0, 0] = np.nan
+    entries = matrices[:, systems.rows, systems.columns]
+    factors = systems.factorised(entries, np.zeros(5))
+    assert factors.is_convex.tolist() == [True, True, False, False, True]
+    assert factors.is_factorised.tolist() == [True, True, True, False, True] and factors.shift[2] > 0
+    shifted = matrices + factors.shift[:, None, None] * np.eye(n)
+    right, good = rng.normal(size=(5, 2, n)), [0, 1, 2, 4]
+    np.testing.assert_allclose((factors.solved(right) @ shifted)[good], right[good], atol=1e-12)
+    np.testing.assert_array_equal(factors.take(np.array([4, 1])).solved(right[[4, 1]]), factors.solved(right)[[4, 1]])
 
 
 def test_solutions_of_a_batch_are_those_of_each_case_alone():

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Protocol
 
 import casadi as ca
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from torsor.base.arrays import Array, Flags, Indices
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
+from torsor.motion.linear_systems import Factors, Systems
 from torsor.optimisation.barrier import CORRECTORS, FAR, Bounded
 from torsor.optimisation.condensed import (
     CLOSE_RESIDUAL,
@@ -42,13 +42,12 @@ from torsor.optimisation.condensed import (
     START_PUSH,
     STILL_STEP,
 )
-from torsor.optimisation.newton import Regularisation
 from torsor.optimisation.program import Outcome, Settings
 from torsor.optimisation.standard import MAX_GRADIENT
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
-WIDTH = 32  # cases in work at a time: their arrays fit into the cache of a core
+WIDTH = 64  # cases in work at a time
 REFILL_FRACTION = 0.75  # fraction of the cases in work below which new ones enter
 
 
@@ -113,12 +112,12 @@ class Trial(NamedTuple):
 
 
 class RowPoint(ABC):
-    """The rows at a point: derivatives (B, n) pulled back to the variables, and the condensed matrix (B, n, n).
+    """The rows at a point: derivatives (B, n) pulled back to the variables, and the entries of the condensed matrices.
 
     ``gradient`` is that of f, ``multiplied`` J^T u, ``pushed`` J^T (stiffness off), and ``repelled`` J^T repulsion.
     """
 
-    matrix: Array
+    entries: Array
     gradient: Array
     multiplied: Array
     pushed: Array
@@ -127,8 +126,17 @@ class RowPoint(ABC):
 
     @property
     @abstractmethod
+    def systems(self) -> Systems:
+        """The systems of the condensed matrices."""
+
+    @property
+    @abstractmethod
     def off(self) -> Array:
         """The residuals (B, m) of h - w = 0."""
+
+    @abstractmethod
+    def take(self, at: Indices) -> "RowPoint":
+        """Return the rows of some cases, for ``correction`` and ``corrected``."""
 
     @abstractmethod
     def predicted(self, dx: Array) -> Prediction:
@@ -441,8 +449,9 @@ class _Search:
         gap = point.mu * state.count / np.maximum(1.0, np.abs(state.f))
         error = np.maximum(np.maximum(point.error(np.zeros(len(gap))), gap), state.violation)
         is_bad, is_over = ~np.isfinite(error), state.iterations >= self.settings.iterations
-        factors, shift, is_convex, is_factorised = _factorised(point.matrix, state.shift)
-        state = point.state = replace(point.state, shift=shift, is_convex=is_convex & (curvature == 1.0))
+        factors = point.rows.systems.factorised(point.entries, state.shift)
+        is_convex = factors.is_convex & (curvature == 1.0)
+        state = point.state = replace(point.state, shift=factors.shift, is_convex=is_convex)
         ended: dict[int, tuple[str, bool]] = {}
         for k in np.flatnonzero((error <= tolerance) | is_bad | is_over).tolist():
             is_solved, limit = bool(error[k] <= tolerance), "stopped at the iteration limit"
@@ -452,7 +461,7 @@ class _Search:
         with np.errstate(all="ignore"):
             equations = _Newton(point, factors)
             ok, after = self._search(point, equations, *self._choose(point, equations))
-        for k in np.flatnonzero(~(ok & is_factorised) | (after.shorts >= MAX_SHORT_STEPS)).tolist():
+        for k in np.flatnonzero(~(ok & factors.is_factorised) | (after.shorts >= MAX_SHORT_STEPS)).tolist():
             if k not in ended:
                 is_feasible, is_close = state.violation[k] <= tolerance, bool(error[k] <= LOOSER_FACTOR * tolerance)
                 unsolved = "no better step was found" if is_feasible else "no feasible point was found nearby"
@@ -482,7 +491,7 @@ class _Search:
         size = point.mu * state.count
         total = size + p * along - d * (size + along) + p * d * both
         wanted = (total / state.count / np.maximum(point.mu, 1e-300)) ** 3 * point.mu
-        second = equations.solved(-(bend + rows.bend)[:, None])[:, 0]
+        second = equations.factors.solved(-(bend + rows.bend)[:, None])[:, 0]
         correctors = (p * d)[:, None] + (1 - p * d)[:, None] * np.linspace(0.0, 1.0, CORRECTORS)
         correctors[~is_free] = 0.0
         dx = np.concatenate([first, second[:, None]], axis=1)
@@ -578,8 +587,10 @@ class _Search:
     def _moved(self, state: _State, step: "_Step", at: Indices, length: Array, dual: Array) -> "_Moved":
         """Return the points of some cases after their steps."""
         programs, bounded, rows = self._active, state.bounded, state.rows
+        if len(step.dx) > len(at):
+            step = step.take(at)
         if len(at) < len(state.case):
-            programs, step = programs.take(at), step.take(at)
+            programs = programs.take(at)
             bounded, rows = tuple(values[at] for values in bounded), Rows(*(values[at] for values in rows))
         scalars = step.rows.mu, step.rows.corrector, length, dual
         x, z_low, z_high, logs, change = _kernel(_variable_move)(
@@ -619,19 +630,20 @@ class _Search:
         take: Callable[[Indices, "_Moved", Flags], None],
     ) -> _Filters:
         """Try second-order corrections of the full steps of some cases."""
-        state, nearest = point.state, np.maximum(0.99, 1 - step.rows.mu)
-        off = point.rows.off.copy()
+        state, own, nearest = point.state, step.take(at), np.maximum(0.99, 1 - step.rows.mu[at])
+        off, corrector, programs = point.rows.off[at], equations.corrector(at), self._active.take(at)
         trial = self._moved(state, step, at, length[at], length[at])
         before, is_active, own_length = trial.theta, np.ones(len(at), dtype=bool), length[at]
+        bounded = tuple(values[at] for values in state.bounded)
         for _ in range(MAX_CORRECTIONS):
             x, w = trial.values["x"], trial.values["rows w"]
-            off[at] = own_length[:, None] * off[at] + self._active.take(at).value(x)[1] - w
-            corrected, ratios = equations.corrected(step, off)
-            primal, dual = (values[at] for values in point.lengths(corrected, ratios, nearest))
+            off = own_length[:, None] * off + programs.value(x)[1] - w
+            corrected, ratios = corrector(own, off)
+            primal, dual = _lengths(bounded, corrected, ratios, nearest)
             trial = self._moved(state, corrected, at, primal, dual)
             accepted, extends = self._accepts(state, filters, at, trial, start, length[at])
             accepted &= is_active
-            filters = filters.added(start.theta, start.merit, _flags(at[accepted & extends], len(off)))
+            filters = filters.added(start.theta, start.merit, _flags(at[accepted & extends], len(state.case)))
             take(at, trial, accepted)
             is_active &= ~accepted & (trial.theta <= 0.99 * before)
             if not is_active.any():
@@ -650,6 +662,16 @@ def _length(ratio: Array, nearest: Array | float) -> Array:
     return np.asarray(np.minimum(1.0, nearest / np.maximum(ratio, 1e-300)))
 
 
+def _lengths(
+    bounded: tuple[Array, ...], step: "_Step", ratios: tuple[Array, Array], nearest: Array
+) -> tuple[Array, Array]:
+    """Return the longest steps (B,) of the variables and of the multipliers, given the ratios of the rows."""
+    scalars = step.rows.mu[:, None], step.rows.corrector[:, None]
+    own = _kernel(_variable_ratios)(*bounded, step.dx, step.predictor, *scalars)
+    primal, dual = (np.maximum(row, part.max(axis=1)) for row, part in zip(ratios, own, strict=True))
+    return _length(primal, nearest), _length(dual, nearest)
+
+
 def _flags(at: Indices, count: int) -> Flags:
     result = np.zeros(count, dtype=bool)
     result[at] = True
@@ -662,31 +684,6 @@ def _inside(w: Array, low: Array, high: Array) -> Array:
     least = low + np.minimum(START_PUSH * np.maximum(1.0, np.abs(low)), span)
     most = high - np.minimum(START_PUSH * np.maximum(1.0, np.abs(high)), span)
     return np.clip(w, np.where(low > -FAR, least, -FAR), np.where(high < FAR, most, FAR))
-
-
-def _factorised(matrix: Array, last: Array) -> tuple[list[Array], Array, Flags, Flags]:
-    """Return Cholesky factors, the last shift of the diagonal of each, which needed none, and which were found.
-
-    ``matrix`` (B, n, n) is changed: the shift is added.
-    """
-    factors, shifts, ok, is_convex = list[Array](), last.copy(), *(np.ones(len(matrix), dtype=bool) for _ in range(2))
-    for k, own in enumerate(matrix):
-        factor, info = dpotrf(own, lower=1, clean=0)
-        if info or not np.isfinite(factor[-1, -1]):
-            diagonal = np.einsum("ii->i", own)
-            before, regularisation = diagonal.copy(), Regularisation()
-            regularisation.last = float(last[k])
-            ok[k] = is_convex[k] = False
-            for shift in regularisation.values(float(np.abs(before).max(initial=0.0)))[1:]:
-                diagonal[:] = before + shift
-                factor, info = dpotrf(own, lower=1, clean=0)
-                if not info and np.isfinite(factor[-1, -1]):
-                    shifts[k], ok[k] = shift, True
-                    break
-            else:
-                factor = np.eye(len(own))
-        factors.append(factor)
-    return factors, shifts, is_convex, ok
 
 
 class _Step(NamedTuple):
@@ -739,9 +736,8 @@ class _Point:
         stiffness, self.repulsion, products, most, least, dual = _kernel(_variable_point)(
             *state.bounded, rows.gradient + rows.multiplied
         )
-        self.matrix = rows.matrix
-        at = np.arange(stiffness.shape[1])
-        self.matrix[:, at, at] += stiffness
+        self.entries = rows.entries
+        self.entries[:, rows.systems.diagonal] += stiffness
         totals = rows.totals
         self.mu = (totals.products + products.sum(axis=1)) / state.count
         z = totals.z + state.z_low.sum(axis=1) + state.z_high.sum(axis=1)
@@ -755,13 +751,6 @@ class _Point:
         """Return the largest scaled optimality residual (B,) of the barrier problems."""
         worst, most, least, by_gap = self._error
         return np.asarray(np.maximum(worst, np.maximum(most - mu, np.minimum(mu - least, mu)) / by_gap))
-
-    def lengths(self, step: _Step, ratios: tuple[Array, Array], nearest: Array) -> tuple[Array, Array]:
-        """Return the longest steps (B,) of the variables and of the multipliers, given the ratios of the rows."""
-        scalars = step.rows.mu[:, None], step.rows.corrector[:, None]
-        own = _kernel(_variable_ratios)(*self.state.bounded, step.dx, step.predictor, *scalars)
-        primal, dual = (np.maximum(row, part.max(axis=1)) for row, part in zip(ratios, own, strict=True))
-        return _length(primal, nearest), _length(dual, nearest)
 
     def slopes(self, dx: Array) -> tuple[Array, Array]:
         """Return the derivatives (B, k) along dx (B, k, n) of f and of minus the sum of logarithms.
@@ -777,28 +766,24 @@ class _Newton:
     """The factorised Newton equations of all cases."""
 
     point: _Point
-    factors: list[Array]
-
-    def solved(self, right: Array) -> Array:
-        """Return the solutions (B, k, n) for right-hand sides (B, k, n), refined once."""
-
-        def solve(rights: Array) -> Array:
-            return np.stack([dpotrs(L, r.T, lower=1)[0].T for L, r in zip(self.factors, rights, strict=True)])
-
-        result = solve(right)
-        return np.asarray(result + solve(right - result @ self.point.matrix))
+    factors: Factors
 
     def first(self) -> Array:
         """Return dx (B, 2, n) without a barrier, and the change that a unit barrier parameter adds."""
         point = self.point
-        return self.solved(
+        return self.factors.solved(
             -np.stack([point.gradient + point.rows.pushed, point.repulsion + point.rows.repelled], axis=1)
         )
 
-    def corrected(self, step: _Step, off: Array) -> tuple[_Step, tuple[Array, Array]]:
-        """Return the step with other residuals (B, m) of the slack equations, and the ratios of the rows."""
-        point, mu, corrector = self.point, step.rows.mu[:, None], step.rows.corrector[:, None]
-        right = point.gradient + mu * point.repulsion + corrector * step.bend
-        dx = self.solved(-(right + point.rows.correction(step.rows, off))[:, None])[:, 0]
-        rows, *ratios = point.rows.corrected(step.rows, off, dx)
-        return step._replace(dx=dx, rows=rows), (ratios[0], ratios[1])
+    def corrector(self, at: Indices) -> Callable[[_Step, Array], tuple[_Step, tuple[Array, Array]]]:
+        """Return a function of steps of some cases and other residuals (B, m): new steps, and ratios of their rows."""
+        point, rows, factors = self.point, self.point.rows.take(at), self.factors.take(at)
+        gradient, repulsion = point.gradient[at], point.repulsion[at]
+
+        def corrected(step: _Step, off: Array) -> tuple[_Step, tuple[Array, Array]]:
+            right = gradient + step.rows.mu[:, None] * repulsion + step.rows.corrector[:, None] * step.bend
+            dx = factors.solved(-(right + rows.correction(step.rows, off))[:, None])[:, 0]
+            new, *ratios = rows.corrected(step.rows, off, dx)
+            return step._replace(dx=dx, rows=new), (ratios[0], ratios[1])
+
+        return corrected

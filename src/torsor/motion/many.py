@@ -5,6 +5,7 @@ batch does not solve, and problems that it does not support, are solved one by o
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from time import perf_counter
@@ -146,20 +147,15 @@ def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: Solve
     problems = _with_one_robot(problem, [_made(problem, case, index) for index, case in enumerate(cases)])
     for index, own in enumerate(problems):
         _build(problem if own.robot is problem.robot else problems[0], own, index)
-    groups: dict[Any, list[int]] = {}
-    for index, own in enumerate(problems):
-        groups.setdefault(_group_of(own, settings, index), []).append(index)
-    solved: dict[int, Solution] = {}
     with Bar(len(cases), settings.progress, f"solving {problem.name}") as bar, threadpool_limits(1):
-        for key, members in groups.items():
-            if key[0] == "alone":
-                solved[members[0]] = _alone(problems[members[0]], settings)
-            else:
-                group = [problems[index] for index in members]
-                batch = _solve_group(group, settings, began, partial(_tell, bar, len(solved)))
-                solved |= dict(zip(members, batch, strict=True))
-            bar.at(len(solved))
-    solutions = [solved[index] for index in range(len(cases))]
+        together = solve_together(problems, settings, began, bar)
+        ended = sum(solution is not None for solution in together)
+        solutions = list[Solution]()
+        for own, solution in zip(problems, together, strict=True):
+            if solution is None:
+                ended += 1
+            solutions.append(_alone(own, settings) if solution is None else solution)
+            bar.at(ended)
     partly = sum(solution.is_solved and ONLY_AT_NODES in solution.status for solution in solutions)
     if partly:
         message = f"{partly} of {len(solutions)} motions violate constraints between the nodes ({ONLY_AT_NODES!r})"
@@ -167,18 +163,38 @@ def solve_cases(problem: ProblemStatement, cases: Sequence[Any], settings: Solve
     return solutions
 
 
+def solve_together(
+    problems: Sequence[ProblemStatement], settings: SolveSettings, began: float, bar: Bar | None = None
+) -> list[Solution | None]:
+    """Return the solutions of problems that a batch solves, and None for the others."""
+    groups: dict[Any, list[int]] = {}
+    for index, problem in enumerate(problems):
+        with suppress(ModelError):  # raised again where the problem is solved alone
+            structure = batch_structure(problem, settings)
+            if structure is not None:
+                groups.setdefault(structure, []).append(index)
+    result: list[Solution | None] = [None] * len(problems)
+    ended = 0
+    for members in groups.values():
+        tell = None if bar is None else partial(_tell, bar, ended)
+        batch = _solve_group([problems[index] for index in members], settings, began, tell)
+        for index, solution in zip(members, batch, strict=True):
+            result[index] = solution
+        ended += len(members)
+    return result
+
+
 def _tell(bar: Bar, before: int, ended: int) -> None:
     bar.at(before + ended)
 
 
-def _group_of(problem: ProblemStatement, settings: SolveSettings, index: int) -> tuple[Any, ...]:
-    """Return the key of the batch that solves a problem: a structure, or "alone"."""
+def batch_structure(problem: ProblemStatement, settings: SolveSettings) -> tuple[Any, ...] | None:
+    """Return a key that is equal for problems that can be solved in one batch; None if a problem cannot be batched."""
     is_plain = not (settings.feasible_first or settings.tie_break or settings.refine or problem.relaxation_order)
     is_plain = is_plain and settings.solver == BATCH_SOLVER and not np.isfinite(settings.seconds)
     costs: Sequence[Cost] = problem.costs
     is_smooth = all(cost.smoother() is cost and cost.scaled(1.0) is cost for cost in costs)
-    structure = structure_of(problem.program) if is_plain and is_smooth else None
-    return ("alone", index) if structure is None else ("batch", structure)
+    return structure_of(problem.program) if is_plain and is_smooth else None
 
 
 def _alone(problem: ProblemStatement, settings: SolveSettings) -> Solution:
@@ -193,9 +209,9 @@ def _alone(problem: ProblemStatement, settings: SolveSettings) -> Solution:
 
 
 def _solve_group(
-    problems: Sequence[ProblemStatement], settings: SolveSettings, began: float, tell: Callable[[int], None]
-) -> list[Solution]:
-    """Return the solutions of problems with one structure."""
+    problems: Sequence[ProblemStatement], settings: SolveSettings, began: float, tell: Callable[[int], None] | None
+) -> list[Solution | None]:
+    """Return the solutions of problems with one structure, None for those that the batch does not solve."""
     programs = [problem.program for problem in problems]
     starts = np.stack([problem.guess() for problem in problems])
     cases, ended = Cases.of(programs), 0
@@ -203,16 +219,17 @@ def _solve_group(
     def done(_: int, __: Outcome) -> None:
         nonlocal ended
         ended += 1
-        tell(ended)
+        if tell is not None:
+            tell(ended)
 
     solver_settings = Settings(settings.tolerance, settings.iterations)
     outcomes = solve_batch(cases, starts, solver_settings, done)
     setup = perf_counter() - began
     between = _between_nodes(cases, outcomes)
-    results = list[Solution]()
+    results = list[Solution | None]()
     for problem, (outcome, is_convex), worst, start in zip(problems, outcomes, between, starts, strict=True):
         if not outcome.is_solved:
-            results.append(_alone(problem, settings))
+            results.append(None)
             continue
         solution = Solution(problem, outcome, BATCH_SOLVER, settings.tolerance, 0.0, setup / len(problems))
         state = SolveState(problem, settings, start, outcome.x, None, began, solution)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import singledispatch
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from torsor.base.archive import Archive, reading_archive, register_result
@@ -13,9 +14,10 @@ from torsor.base.errors import ModelError, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
+from torsor.motion import many
 from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
-from torsor.motion.many import solve_cases
+from torsor.motion.many import BATCH_SOLVER, solve_cases
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, replay, report
 from torsor.motion.results.solution import BETWEEN, Solution
@@ -119,15 +121,7 @@ class MotionProblem(ProblemStatement):
         if state.diagnosis is not None and (settings.check or result is None):
             raise state.diagnosis.but(result=result)
         assert result is not None
-        if result.is_only_at_nodes:
-            worst = max(result.constraints.values(), key=lambda group: group.fine)
-            message = f"{worst.title} is violated by {worst.fine:.3g} of its scale (allowed: {BETWEEN:g})"
-            what = f"between the nodes, {message}: the motion is {result.status.partition(';')[0]}"
-            fix = "solve with `refine=True`"
-            if result.passes:
-                fix = "give the phases more points or a higher degree; "
-                fix += "give motors of elastic joints a degree two lower (Phase.own)"
-            warn(what, where=self.name, fix=fix)
+        warn_between_nodes(result)
         return result
 
     def solve_many(self, cases: Sequence[Mapping[str, Any]], **settings: Any) -> list["MotionResult"]:
@@ -151,7 +145,7 @@ class MotionProblem(ProblemStatement):
             >>> round(stronger.T, 3), round(nearer.T, 3)
             (0.203, 0.2)
         """
-        own = self._settings({"solver": "condensed", **dict(self.settings), **settings})
+        own = _batch_settings(self, settings)
         return [MotionResult.of(replace(each, settings=asdict(own))) for each in solve_cases(self, cases, own)]
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
@@ -293,6 +287,45 @@ class MotionResult(Result, Solution):
 
 
 register_result("motion", MotionResult, "a result of a motion problem")
+
+
+def warn_between_nodes(result: MotionResult) -> None:
+    """Issue a warning if a motion violates rows between the nodes."""
+    if not result.is_only_at_nodes:
+        return
+    worst = max(result.constraints.values(), key=lambda group: group.fine)
+    message = f"{worst.title} is violated by {worst.fine:.3g} of its scale (allowed: {BETWEEN:g})"
+    what = f"between the nodes, {message}: the motion is {result.status.partition(';')[0]}"
+    fix = "solve with `refine=True`"
+    if result.passes:
+        fix = "give the phases more points or a higher degree; "
+        fix += "give motors of elastic joints a degree two lower (Phase.own)"
+    warn(what, where=result.problem.name, fix=fix)
+
+
+def can_batch(problem: MotionProblem, given: Mapping[str, Any]) -> bool:
+    """Return whether a problem can be solved in a batch with the ``given`` settings."""
+    return many.batch_structure(problem, _batch_settings(problem, given)) is not None
+
+
+def _batch_settings(problem: MotionProblem, given: Mapping[str, Any]) -> SolveSettings:
+    return problem._settings({"solver": BATCH_SOLVER, **problem.settings, **given})
+
+
+def solve_together(problems: Sequence[MotionProblem], given: Mapping[str, Any]) -> list[MotionResult | None]:
+    """Return the results of problems that a batch solves with the ``given`` settings, and None for the others."""
+    results: list[MotionResult | None] = [None] * len(problems)
+    groups: dict[str, list[int]] = {}
+    all_settings = [_batch_settings(problem, given) for problem in problems]
+    for index, settings in enumerate(all_settings):
+        groups.setdefault(repr(settings), []).append(index)
+    for members in groups.values():
+        settings = all_settings[members[0]]
+        solutions = many.solve_together([problems[index] for index in members], settings, perf_counter())
+        for index, solution in zip(members, solutions, strict=True):
+            if solution is not None:
+                results[index] = MotionResult.of(replace(solution, settings=asdict(settings)))
+    return results
 
 
 @dataclass(frozen=True, repr=False)

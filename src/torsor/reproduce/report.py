@@ -18,24 +18,24 @@ HEAD = ("what", "document", "ours", "difference", "predicted", "verdict")
 MARKDOWN_HEAD = ("what", "document", "ours", "predicted")
 COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
-    "This page compares every algorithm, table, figure and printed number of the five documents that Torsor implements "
-    "with the library. Equations without printed numbers are corrected and evaluated for a random robot. Differences "
-    "are relative to the largest component; rounding is shown as a bound. The copies that were read contain no "
-    "figures, so only what the text says about them is compared."
+    "This page compares the library with every algorithm, table, figure and printed number in the five documents that "
+    "Torsor implements. Equations without printed numbers are corrected and evaluated for a random robot. Differences "
+    "are relative to the largest component; rounding is shown as a bound. The available copies contain no figures, so "
+    "only statements about them in the text are compared."
 )
 NUMBERED = re.compile(r"(Fig\.|Figure|Table) \S+")  # a place that the name of an item repeats: "hua/fig-3"
-AGREEING = "Values that agree are listed after their bound; rows of tables have the verdict of the item unless stated."
+AGREEING = "Values that agree are listed after their bound. Table rows without a verdict have the verdict of the item."
 LEGEND = {
-    Verdict.AGREES: "our value rounds to the printed one, or equals that of the printed equations",
-    Verdict.DIFFERS: "our value differs, and the given reason predicts the printed one",
-    Verdict.MISSING: "the document lacks data; chosen data are used",
+    Verdict.AGREES: "our value rounds to the printed value, or equals the result of the printed equations",
+    Verdict.DIFFERS: "our value differs, and the stated reason predicts the printed value",
+    Verdict.MISSING: "data are missing from the document, so assumed data are used",
     Verdict.DEFINES: "a sketch of symbols, without numbers",
-    Verdict.FAILS: "our value differs, and no reason predicts the printed one",
+    Verdict.FAILS: "our value differs, and no known reason predicts the printed value",
 }
 CLASSES = {
     Category.MISPRINT: "a wrong sign, index, symbol or statement",
     Category.OMISSION: "a missing term, equation or symbol",
-    Category.EXTRACTION: "marks lost in the copy that was read, probably not in the document",
+    Category.EXTRACTION: "marks missing from the available copy, but probably not from the document",
 }
 RIGHT = (
     ("the Lie-algebra notes, 3.3", "[ad_V]ᵀ has minus signs", "the transpose of a skew matrix is its negative"),
@@ -326,23 +326,23 @@ def errata_page() -> str:
 
     Example:
         >>> errata_page().splitlines()[0]
-        '# Errata of the documents'
+        '# Errata in the documents'
     """
     counts = [[each.value, CLASSES[each], str(sum(one.category is each for one in ERRATA))] for each in Category]
     editorial = sum(each.decide is None for each in ERRATA)
     lines = [
-        "# Errata of the documents",
+        "# Errata in the documents",
         "",
-        "This page is for readers of the five documents that Torsor implements. The copies that were read are text "
-        "(extracted from four of them), without some dots, crosses, indices and columns. "
+        "This page is for readers of the five documents that Torsor implements. The available copies are plain "
+        "text (extracted, in four cases), in which some dots, crosses, indices and columns are missing. "
         f"There are {len(ERRATA)} known errata:",
         *_table(("class", "meaning", "count"), counts),
         "",
-        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, and there are no two forms to evaluate. For "
-        f"each other NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
-        f"{power(MAX_CORRECTED_ERROR)} and the printed form does not. The error of the printed form is relative "
-        "to the largest component, for a random robot; that of a wrong statement is 100 %. If a printed form "
-        "cannot be evaluated, the corrected column states what is compared. The class is misprint unless stated.",
+        f"{editorial} errata are {EDITORIAL}: the text contradicts itself, and there is nothing to evaluate. For every "
+        f"other erratum NAME, `{TEST}[NAME]` checks that the corrected form agrees with an independent result to "
+        f"{power(MAX_CORRECTED_ERROR)} and that the printed form does not. The error of the printed form is relative "
+        "to the largest component, for a random robot; a wrong statement has an error of 100 %. If a printed form "
+        "cannot be evaluated, the corrected column states what is compared. Errata without a class are misprints.",
         "",
         "`torsor reproduce khalil/eq-57` prints one erratum, `torsor reproduce --kind erratum` lists all, and "
         "`torsor reproduce --errata docs/theory/errata.md` writes this page.",

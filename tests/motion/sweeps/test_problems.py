@@ -16,7 +16,8 @@ from refusals import refused
 from torsor import motion
 from torsor.cli.predictions import NAMED
 from torsor.motion import sweeps
-from torsor.motion.sweeps.subjects import Variation
+from torsor.motion.batched import WIDTH
+from torsor.motion.sweeps.subjects import Subject, Variation
 
 REACH = """
 torsor = 1
@@ -87,6 +88,20 @@ def test_a_problem_is_solved_for_each_case_and_its_arrays_are_kept(reach: Path) 
     assert found["T"].round(4).tolist()[:2] == [0.4212, 0.3439] and found.units["T"] == "s"
     assert found["q"].shape == (3, 201, 2) and found["status"][0] == "optimal"
     assert list(found.errors()) == [2] and found.errors()[2].startswith("not solved: ")
+
+
+def test_a_case_solved_with_others_is_the_case_solved_alone(reach: Path) -> None:
+    bounds = [10.0, 15.0, 0.01, "strong", 12.0]
+    cases = [{"motors.upper": bound, "links.1.mass": 1.0 + 0.1 * k} for k, bound in enumerate(bounds)]
+    together = torsor.sweep(reach, cases, settings={"iterations": 60}, workers=0)
+    alone = [torsor.sweep(reach, [case], settings={"iterations": 60}, workers=0) for case in cases]
+    assert sorted(together.errors()) == [2, 3]
+    for number, one in enumerate(alone):
+        figures = () if number == 3 else ("T", "status", "iterations", "max_violation_fine")
+        for name in (*figures, "error", "warning"):
+            np.testing.assert_array_equal(together[name][number], one[name][0])
+    problem = Subject("reach", Variation(motion.load_problem(reach)))
+    assert problem.width(cases[0]) == WIDTH and problem.width(cases[3]) == 1
 
 
 def test_a_function_that_returns_a_problem_is_solved(reach: Path) -> None:

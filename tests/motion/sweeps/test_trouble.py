@@ -133,7 +133,7 @@ class Unpacked:
 
 
 def test_a_function_that_cannot_be_unpacked_in_a_worker_is_a_failed_case() -> None:
-    row = run_parcel(Parcel("none", pickle.dumps(Unpacked())), Case(3, {"a": 1}))
+    (row,) = run_parcel(Parcel("none", pickle.dumps(Unpacked())), [Case(3, {"a": 1})])
     assert row.number == 3 and row.error.startswith("the function cannot be unpacked in a worker: TypeError")
     assert pickle.loads(pickle.dumps(row)) == row
 

@@ -32,7 +32,7 @@ class Fragile(Executor):
         self._max_workers = 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        future, number = Future[Any](), args[1].number
+        future, number = Future[Any](), args[1][0].number
         self.submitted.append(number)
         if self.deaths.get(number, 0) > 0:
             self.deaths[number] -= 1

@@ -9,7 +9,7 @@ import queue
 import signal
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
@@ -71,37 +71,65 @@ class Parcel(NamedTuple):
         return result
 
 
-def run_parcel(parcel: Parcel, case: Case, attempt: int = 0) -> Row:
-    """Return the row of a case in a worker; ``attempt`` makes a second attempt a different task for a cluster."""
+def run_parcel(parcel: Parcel, cases: Sequence[Case], attempt: int = 0) -> list[Row]:
+    """Return the rows of cases in a worker; ``attempt`` makes a second attempt a different task for a cluster."""
     try:
         subject = parcel.open()
     except (Exception, SystemExit) as error:  # for example, raised by a module that this process imports
-        reason = f"the function cannot be unpacked in a worker: {type(error).__name__}: {error}"
-        return Row(case.number, case.digest, case.values, {}, _encodable(reason), units={})
-    return run_case(subject, case)
+        reason = _encodable(f"the function cannot be unpacked in a worker: {type(error).__name__}: {error}")
+        return [Row(case.number, case.digest, case.values, {}, reason, units={}) for case in cases]
+    return run_cases(subject, cases)
 
 
-def run_case(subject: Subject, case: Case) -> Row:
-    """Return the row of a case, which contains its error if there is one."""
-    start, results, units = perf_counter(), dict[str, Any](), dict[str, str]()
-    # Warnings are attributed to a case only if no other thread can change their filters in the meantime.
-    here = threading.current_thread() is threading.main_thread()
+def run_cases(subject: Subject, cases: Sequence[Case]) -> list[Row]:
+    """Return the rows of cases, with their errors; those that a batch can solve are solved together."""
+    attempts, made = [_Attempt() for _ in cases], [None] * len(cases)
     # Linear algebra uses one thread, because the workers share the cores.
-    with _threads().limit(limits=1), warnings.catch_warnings(record=here) as caught:
-        if here:
+    with _threads().limit(limits=1):
+        for k, (case, attempt) in enumerate(zip(cases, attempts, strict=True)):
+            with attempt:
+                made[k] = subject.function(**case.values)
+        start = perf_counter()
+        made = subject.solved(made)
+        seconds = (perf_counter() - start) / len(cases)
+        rows = []
+        for case, attempt, one in zip(cases, attempts, made, strict=True):
+            results, units = dict[str, Any](), dict[str, str]()
+            if not attempt.error:
+                with attempt:
+                    found = subject.found(one)
+                    for name in found.results:
+                        if name in case.values or name in RESERVED_COLUMNS:
+                            message, fix = f"the result {name!r} has the same name as another column", "rename it"
+                            raise ModelError(message, value=name, where="sweep", fix=fix)
+                    results, units, attempt.error = found.results, dict(found.units), found.reason
+            texts = _encodable(attempt.error), _encodable("\n".join(dict.fromkeys(attempt.warnings)))
+            rows.append(Row(case.number, case.digest, case.values, results, *texts, attempt.seconds + seconds, units))
+    return rows
+
+
+class _Attempt:
+    """The time, warnings and error of a case, collected in several blocks."""
+
+    def __init__(self) -> None:
+        self.seconds, self.error, self.warnings = 0.0, "", list[str]()
+
+    def __enter__(self) -> None:
+        # Warnings are attributed to a case only if no other thread can change their filters in the meantime.
+        is_here = threading.current_thread() is threading.main_thread()
+        self._start, self._catching = perf_counter(), warnings.catch_warnings(record=is_here)
+        self._caught = self._catching.__enter__()
+        if is_here:
             warnings.simplefilter("default")
-        try:
-            outcome = subject.run(case.values)
-            for name in outcome.results:
-                if name in case.values or name in RESERVED_COLUMNS:
-                    message, fix = f"the result {name!r} has the same name as another column", "rename it"
-                    raise ModelError(message, value=name, where="sweep", fix=fix)
-            results, error, units = outcome.results, outcome.reason, dict(outcome.units)
-        except (Exception, SystemExit) as wrong:
-            error = str(wrong) if isinstance(wrong, _EXPLAINED_ERRORS) else f"{type(wrong).__name__}: {wrong}"
-    warning = "\n".join(dict.fromkeys(str(record.message) for record in caught or ()))
-    texts, seconds = (_encodable(error), _encodable(warning)), perf_counter() - start
-    return Row(case.number, case.digest, case.values, results, *texts, seconds, units)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        self.warnings += [str(record.message) for record in self._caught or ()]
+        self._catching.__exit__(None, None, None)
+        self.seconds += perf_counter() - self._start
+        if isinstance(error, (Exception, SystemExit)):
+            self.error = str(error) if isinstance(error, _EXPLAINED_ERRORS) else f"{type(error).__name__}: {error}"
+            return True
+        return False
 
 
 def _encodable(text: str) -> str:
@@ -392,12 +420,12 @@ class Pool:
             self._asked, self._size = monotonic(), max(1, size)
         return CASES_PER_WORKER * self._size
 
-    def submit(self, case: Case, attempt: int) -> "Future[Any]":
-        """Return the future of a case."""
+    def submit(self, cases: Sequence[Case], attempt: int) -> "Future[Any]":
+        """Return the future of cases that are computed together."""
         try:
             if self._parcel is None:
-                return self.executor.submit(run_case, self._subject, case)
-            return self.executor.submit(run_parcel, self._parcel, case, attempt)
+                return self.executor.submit(run_cases, self._subject, cases)
+            return self.executor.submit(run_parcel, self._parcel, cases, attempt)
         except BrokenExecutor:
             raise
         except RuntimeError as error:  # it was shut down

@@ -12,7 +12,9 @@ import numpy as np
 from torsor.base.checks import rows, several, table
 from torsor.base.errors import ModelError, listing
 from torsor.motion import MotionProblem, MotionResult, Number, Phase, load_problem
-from torsor.motion.declaration import NAMED_PROBLEMS
+from torsor.motion.batched import WIDTH
+from torsor.motion.declaration import NAMED_PROBLEMS, NamedProblem
+from torsor.motion.problem import can_batch, solve_together, warn_between_nodes
 from torsor.motion.solve import CTRL_C, DEFAULTS, SolveSettings
 from torsor.motion.sweeps.cases import results_of
 from torsor.motion.sweeps.fingerprint import fingerprint
@@ -190,11 +192,37 @@ class Subject:
             allowed = known if names else f"none: {self.name} has no parameters"
             raise ModelError(str(error), where=where, allowed=allowed) from None
 
-    def run(self, values: Mapping[str, Any]) -> Found:
-        """Return the results of a case."""
-        result = self.function(**values)
-        if isinstance(result, MotionProblem):
-            result = result.solve(**({"check": False} | dict(self.settings)))
+    @property
+    def is_problem(self) -> bool:
+        """Whether the function only makes a motion problem, so that several cases may be solved in one batch."""
+        return isinstance(self.function, (Variation, NamedProblem))
+
+    def width(self, values: Mapping[str, Any]) -> int:
+        """Return the number of cases that are solved in one batch if they are like this one."""
+        if not self.is_problem:
+            return 1
+        try:
+            return WIDTH if can_batch(self.function(**values), self.settings) else 1
+        except ModelError:  # the row of the case states it
+            return 1
+
+    def solved(self, made: Sequence[Any]) -> list[Any]:
+        """Return what the function made for each case; problems that a batch solves are replaced by their results."""
+        results = list(made)
+        places = [k for k, one in enumerate(made) if self.is_problem and isinstance(one, MotionProblem)]
+        problems = [made[k] for k in places]
+        for k, result in zip(places, solve_together(problems, self.settings), strict=True):
+            if result is not None:
+                results[k] = result
+        return results
+
+    def found(self, made: Any) -> Found:
+        """Return the results of a case, given what the function made or its solution."""
+        result = made
+        if isinstance(made, MotionProblem):
+            result = made.solve(**({"check": False} | dict(self.settings)))
+        elif isinstance(made, MotionResult):
+            warn_between_nodes(made)
         if not isinstance(result, MotionResult):
             return Found(results_of(result))
         if result.status.startswith(CTRL_C):  # the solver returns a partial result, which the study must not store

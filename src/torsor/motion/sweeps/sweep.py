@@ -5,6 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple, Self
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.base.progress import Bar
+from torsor.motion.batched import WIDTH
 from torsor.motion.sweeps.cases import Case, Row, numbered
 from torsor.motion.sweeps.executors import Pool, WorkerDiedError
 from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
@@ -85,14 +87,14 @@ def sweep(
         total = len(cases) if isinstance(cases, Sized) else None
         with Bar(total, progress, "sweep") as bar, _Interrupt() as interrupt:
             todo = _todo(numbered(cases, fixed), subject, store, bar)
-            status = _Sweep(subject, store, bar, interrupt, attempts).run(todo, executor, workers)
+            status = _Sweep(subject, store, bar, interrupt, attempts, total).run(todo, executor, workers)
     finally:
         if path is not None or status == "failed":
             store.close()
     return Results(path, store if path is None else None, status)
 
 
-def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> Iterator["_Job"]:
+def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> Iterator[Case]:
     """Yield the cases that are not stored yet."""
     checked: set[tuple[str, ...]] = set()
     count = 0
@@ -104,7 +106,7 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
             checked.add(names)
         digest = store.known(case.number)
         if digest is None:
-            yield _Job(case)
+            yield case
         elif digest != case.digest:
             message, fix = (
                 f"case {case.number} has other values in the file",
@@ -120,9 +122,9 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
 
 
 class _Job(NamedTuple):
-    """A case, how often its worker was lost, and the number of submitted cases after which it is due again."""
+    """Cases computed together, how often their worker was lost, and the number of jobs after which they are due."""
 
-    case: Case
+    cases: tuple[Case, ...]
     losses: int = 0
     turn: int = 0
 
@@ -154,9 +156,12 @@ class _Interrupt:
 class _Sweep:
     """The state of a sweep: running cases, cases that lost their worker, and rows that wait to be written."""
 
-    def __init__(self, subject: Subject, store: Store, bar: Bar, interrupt: _Interrupt, attempts: int) -> None:
+    def __init__(
+        self, subject: Subject, store: Store, bar: Bar, interrupt: _Interrupt, attempts: int, total: int | None
+    ) -> None:
         self._subject, self._store, self._bar, self._interrupt = subject, store, bar, interrupt
-        self._attempts = attempts
+        self._attempts, self._total = attempts, total
+        self._width = 0  # cases computed together, found for the first case
         self._given = self._capacity = 0  # cases submitted so far, and the number submitted at a time
         self._running: dict[Future[Any], _Job] = {}
         self._again: deque[_Job] = deque()  # cases that lost their worker
@@ -164,7 +169,7 @@ class _Sweep:
         self._rows: list[Row] = []
         self._written, self._count = monotonic(), sum(store.counts().values())
 
-    def run(self, todo: Iterator[_Job], executor: Any, workers: int | None) -> str:
+    def run(self, todo: Iterator[Case], executor: Any, workers: int | None) -> str:
         """Compute all cases and return the status."""
         pool = Pool(executor, workers, self._subject)
         at_once = True
@@ -189,7 +194,17 @@ class _Sweep:
                 pool.close(at_once)
         return STOPPED
 
-    def _fill(self, todo: Iterator[_Job], pool: Pool) -> None:
+    def _next(self, todo: Iterator[Case]) -> _Job | None:
+        """Return the next cases, at most so many that every worker gets some."""
+        first = next(todo, None)
+        if first is None:
+            return None
+        if not self._width:
+            share = None if self._total is None else -(-self._total // self._capacity)
+            self._width = min(self._subject.width(first.values), max(1, share or WIDTH))
+        return _Job((first, *islice(todo, self._width - 1)))
+
+    def _fill(self, todo: Iterator[Case], pool: Pool) -> None:
         """Submit as many cases as the executor accepts, or one at a time if a case may break all workers."""
         if self._alone:
             if not self._running:
@@ -199,7 +214,7 @@ class _Sweep:
         while len(self._running) < self._capacity and not self._interrupt.is_requested:
             # A case that lost its worker waits a while, because the cause may still be present.
             is_due = bool(self._again) and self._again[0].turn <= self._given
-            job = None if is_due else next(todo, None)
+            job = None if is_due else self._next(todo)
             if job is None and self._again:
                 job = self._again.popleft()
             if job is None or not self._submit(job, pool):
@@ -208,7 +223,7 @@ class _Sweep:
     def _submit(self, job: _Job, pool: Pool) -> bool:
         try:
             self._interrupt.raises = pool.is_here
-            self._running[pool.submit(job.case, job.losses)] = job
+            self._running[pool.submit(job.cases, job.losses)] = job
             self._given += 1
         except BrokenExecutor:  # it broke since the last check
             (self._alone if self._alone else self._again).appendleft(job)
@@ -231,27 +246,29 @@ class _Sweep:
                 self._running.pop(future)
                 self._take(future.result())
             elif not pool.is_loss(error):
-                self._fail(self._running.pop(future).case, f"{type(error).__name__}: {error}")
+                for case in self._running.pop(future).cases:
+                    self._fail(case, f"{type(error).__name__}: {error}")
             elif isinstance(error, WorkerDiedError) or not isinstance(error, BrokenExecutor) or future.cancelled():
                 self._lose(self._running.pop(future), error)
             else:  # the executor is unusable and all its cases are lost, whichever case is the cause
                 self._break(pool, error)
 
-    def _take(self, row: Row) -> None:
-        self._rows.append(row)
-        self._count += 1
+    def _take(self, rows: Sequence[Row]) -> None:
+        self._rows += rows
+        self._count += len(rows)
         self._bar.at(self._count)
 
     def _fail(self, case: Case, reason: str) -> None:
-        self._take(Row(case.number, case.digest, case.values, {}, reason))
+        self._take([Row(case.number, case.digest, case.values, {}, reason)])
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
-        """Compute a case again after its worker was lost, or give it up."""
-        job = job._replace(losses=job.losses + 1, turn=self._given + self._capacity)
-        if job.losses >= self._attempts:
-            self._fail(job.case, f"its worker was lost {job.losses} times, the last time: {error}")
-        else:
-            (self._alone if alone else self._again).append(job)
+        """Compute cases again one by one after their worker was lost, or give them up."""
+        for case in job.cases:
+            again = _Job((case,), job.losses + 1, self._given + self._capacity)
+            if again.losses >= self._attempts:
+                self._fail(case, f"its worker was lost {again.losses} times, the last time: {error}")
+            else:
+                (self._alone if alone else self._again).append(again)
 
     def _break(self, pool: Pool, error: BaseException) -> None:
         """Compute the cases of a broken executor again, one at a time, because any of them may have broken it."""
@@ -262,7 +279,7 @@ class _Sweep:
             if is_alone:
                 self._lose(job, error, alone=True)
             else:
-                self._alone.append(job)
+                self._alone += [job._replace(cases=(case,)) for case in job.cases]
         pool.renew()
 
     def _keep_finished(self) -> None:

@@ -42,6 +42,11 @@ class BarrierKernels:
         columns = (pairs[1] + np.arange(D)[:, None] * N).ravel(), np.full(len(timed), U), U + self._by_T + entries[1]
         return np.concatenate([np.tile(pairs[0], D), timed, entries[0]]), np.concatenate(columns)
 
+    @property
+    def entries(self) -> int:
+        """Number of entries of "jacobian"."""
+        return len(self._pattern[0])
+
     @cached_property
     def _jacobian(self) -> tuple[ca.SX, ca.SX]:
         """The symbol "jacobian", and the matrix (m x variables) with its entries."""
@@ -77,9 +82,9 @@ class BarrierKernels:
     def point(self) -> tuple[Indices, Call]:
         """The blocks of the condensed matrix, and the kernel of a point.
 
-        It returns the "jacobian", the residuals "off" (m,) of h - s = 0, the condensed matrix ("blocks", "mixed",
-        "corner"), four derivatives (of the integral, J^T u, J^T (stiffness off) and J^T repulsion), and "totals", which
-        are the fields of ``motion.batched.RowTotals``.
+        It returns the "jacobian", the residuals "off" (m,) of h - s = 0, "totals", which are the fields of
+        ``motion.batched.RowTotals``, and the condensed matrix: "blocks", and as derivatives that are pulled back the
+        columns of T and the numbers, after those of the integral, J^T u, J^T (stiffness off) and J^T repulsion.
         """
         at, own = self._at, self.own
         u, inverse = self._symbols["u"], self._symbols["inverse"]
@@ -87,25 +92,32 @@ class BarrierKernels:
         def make() -> Made:
             parts, _ = own.make_jacobian(self._by_T)
             if not own.m:  # only costs
-                condensed, patterns = own.make_hessian(self._by_T, ca.SX(0, 1))
+                blocks, specials, patterns = self._condensed(ca.SX(0, 1))
                 columns = [own.weights["weight"] * parts["cost"], *[ca.SX.zeros(parts["cost"].shape)] * 3]
-                return condensed | self._pulled(columns), patterns
+                return blocks | self._pulled([*columns, *specials]), patterns
             entries = ca.vertcat(parts["rows"], parts["timed"], parts["shared"])
             jacobian = entries * inverse[self._pattern[0].tolist()]
             J = self._matrix(jacobian)
             off = own.node.value(own.rows_expression) * inverse - at.w
-            condensed, patterns = own.make_hessian(self._by_T, at.stiffness * inverse**2)
+            blocks, specials, patterns = self._condensed(at.stiffness * inverse**2)
             columns = [own.weights["weight"] * parts["cost"]]
             columns += [J.T @ values for values in (u, at.stiffness * off, at.repulsion)]
             total, most, least = at.products()
             sums = [total, ca.sum1(at.z_low + at.z_high), ca.sum1(ca.fabs(u)), ca.dot(at.repulsion, off)]
             largest = [ca.mmax(ca.fabs(off)), ca.mmax(ca.fabs(at.z_high - at.z_low - u)), most]
-            outputs = {"jacobian": jacobian, "off": off} | condensed | self._pulled(columns)
-            return outputs | {"totals": ca.vertcat(*sums, *largest, least)}, patterns
+            outputs = {"jacobian": jacobian, "off": off, "totals": ca.vertcat(*sums, *largest, least)}
+            return outputs | blocks | self._pulled([*columns, *specials]), patterns
 
         more = own.weights | self._some("u", "inverse") | at.inputs
         (blocks,), call = own.kernel(self._name("point"), more, make)
         return blocks, call
+
+    def _condensed(self, stiffness: ca.SX) -> tuple[dict[str, ca.SX], list[ca.SX], list[Indices]]:
+        """Return the "blocks" of the condensed matrix, its columns of T and the numbers, and the pattern."""
+        outputs, patterns = self.own.make_hessian(self._by_T, stiffness)
+        mixed = ca.reshape(outputs["mixed"], self.count, -1).T
+        columns = ca.vertcat(mixed, ca.reshape(outputs["corner"], self.count, self.count))
+        return {"blocks": outputs["blocks"]}, ca.horzsplit(columns) if self.count else [], patterns
 
     def _of_jacobian(self, name: str, more: dict[str, ca.SX], outputs: dict[str, ca.SX]) -> Call:
         """Return a kernel that takes the "jacobian" and no inputs of the node."""

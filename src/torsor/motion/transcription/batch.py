@@ -10,7 +10,7 @@ contain the factors of T and return derivatives with respect to B_d c; ``ChainRu
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -46,6 +46,19 @@ class SplineGroup(NamedTuple):
     rows: Array
 
 
+@lru_cache(maxsize=256)
+def _bases(degree: int, inner: bytes, s: bytes, orders: int) -> tuple[Array, Indices, Array, Array]:
+    """Return the read-only arrays of a ``SplineGroup``, which many problems share."""
+    spline, at = Spline(degree, np.frombuffer(inner)), np.frombuffer(s)
+    local = [spline.local(at, d) for d in range(orders)]
+    wide = np.concatenate([spline.matrix(at, d) for d in range(orders)])
+    rows = np.ascontiguousarray(wide.reshape(orders, len(at), -1).swapaxes(0, 1)).reshape(wide.shape)
+    result = np.stack([B for B, _ in local]), local[0][1], wide, rows
+    for array in result:
+        array.setflags(write=False)
+    return result
+
+
 class ScatterSum(NamedTuple):
     """A scatter-add: the indices of the entries that are ``taken``, and the places ``to`` which they are added."""
 
@@ -78,16 +91,13 @@ class ChainRule:
     @cached_property
     def groups(self) -> list[SplineGroup]:
         """The profiles, grouped by spline."""
-        by_spline: dict[tuple[int, bytes], tuple[Spline, list[int]]] = {}
+        by_spline: dict[tuple[int, bytes], list[int]] = {}
         for i, spline in enumerate(self.phase_layout.splines):
-            by_spline.setdefault((spline.degree, spline.inner.tobytes()), (spline, []))[1].append(i)
-        groups = []
-        for spline, profiles in by_spline.values():
-            local = [spline.local(self.s, d) for d in range(self.orders)]
-            wide = np.concatenate([spline.matrix(self.s, d) for d in range(self.orders)])
-            rows = np.ascontiguousarray(wide.reshape(self.orders, len(self.s), -1).swapaxes(0, 1)).reshape(wide.shape)
-            groups.append(SplineGroup(np.array(profiles), np.stack([B for B, _ in local]), local[0][1], wide, rows))
-        return groups
+            by_spline.setdefault((spline.degree, spline.inner.tobytes()), []).append(i)
+        s = self.s.tobytes()
+        return [
+            SplineGroup(np.array(profiles), *_bases(*spline, s, self.orders)) for spline, profiles in by_spline.items()
+        ]
 
     @cached_property
     def spans(self) -> list[slice]:

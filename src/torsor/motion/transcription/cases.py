@@ -6,17 +6,22 @@ the interior-point method of ``motion.batched`` in the form that it needs: sums 
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from torsor.base.arrays import Array, Indices
 from torsor.motion.batched import Prediction, RowPoint, Rows, RowStep, RowTotals, Trial
+from torsor.motion.linear_systems import Systems
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.program import Program
 from torsor.optimisation.barrier import FAR
+
+AT_A_TIME = 8  # cases whose second derivatives are computed at a time
 
 
 def structure_of(program: Program) -> tuple[Any, ...] | None:
@@ -36,6 +41,41 @@ def structure_of(program: Program) -> tuple[Any, ...] | None:
     return layouts, batches, tuple(np.isfinite(side).tobytes() for side in bounds), program.factor
 
 
+class Assembly:
+    """The sparsity pattern of the condensed matrices, and the places of the derivatives of the nodes in them."""
+
+    def __init__(self, program: Program):
+        n, pattern = program.n, np.zeros((program.n, program.n), dtype=bool)
+        for batch in program.batches:
+            pattern.ravel()[batch.condensed_blocks.places.to] = True
+            pattern[batch.others] = pattern[:, batch.others] = True
+        self.systems = Systems(pattern)
+        self._scatters, self._columns = [], []
+        for batch in program.batches:
+            blocks = batch.condensed_blocks
+            row, column = np.divmod(blocks.places.to, n)
+            lower = row >= column
+            places = self.systems.places[row[lower], column[lower]], blocks.places.taken[lower]
+            shape = len(self.systems.rows), blocks.size
+            self._scatters.append(csr_array((np.ones(len(places[0])), places), shape=shape))
+            # of the columns of T and the numbers, the entries among these are added once
+            place = [
+                [place if j not in batch.others[:k] else -1 for j, place in enumerate(self.systems.places[other])]
+                for k, other in enumerate(batch.others)
+            ]
+            self._columns.append(np.array(place, dtype=int).reshape(-1, n))
+
+    def entries(self, parts: Sequence[Array], columns: Sequence[Array]) -> Array:
+        """Return the entries (B, nnz) of the matrices: parts of block sums, and columns (B, specials, n), by batch."""
+        total = np.zeros((len(parts[0]), len(self.systems.rows)))
+        for scatter, part, places, column in zip(self._scatters, parts, self._columns, columns, strict=True):
+            total += (scatter @ part.T).T
+            for k, to in enumerate(places):
+                used = to >= 0
+                total[:, to[used]] += column[:, k, used]
+        return total
+
+
 @dataclass(frozen=True, eq=False)
 class Cases:
     """The programs of B cases with the structure of ``program``.
@@ -46,6 +86,7 @@ class Cases:
     """
 
     program: Program
+    assembly: Assembly
     lower: Array
     upper: Array
     bounds: tuple[Array, ...]
@@ -68,6 +109,7 @@ class Cases:
             bounds.append(np.clip(np.array(sides, dtype=float), -FAR, FAR))
         return cls(
             first,
+            Assembly(first),
             np.stack([program.lower for program in programs]),
             np.stack([program.upper for program in programs]),
             bounds=tuple(bounds),
@@ -83,7 +125,7 @@ class Cases:
         def part(value: Any) -> Any:
             return tuple(array[cases] for array in value) if isinstance(value, tuple) else value[cases]
 
-        return Cases(self.program, *(part(getattr(self, field.name)) for field in fields(self)[1:]))
+        return Cases(self.program, self.assembly, *(part(getattr(self, field.name)) for field in fields(self)[2:]))
 
     def on(self, program: Program) -> "Cases | None":
         """Return the same cases at the nodes of another program with the same variables; None if terms have data."""
@@ -247,34 +289,30 @@ class Nodes:
             total[:, :, others] += results["pulled_specials"].sum(axis=1).reshape(B, k, -1)
         return total[..., :-1]
 
-    @cached_property
-    def _places(self) -> Indices:
-        """For each entry of (n, n), the parts of the block sums that are added to it; the last part is 0."""
-        blocks, n = self.batch.condensed_blocks, self._cases.n
-        order = np.argsort(blocks.places.to, kind="stable")
-        to, taken = blocks.places.to[order], blocks.places.taken[order]
-        rank = np.arange(len(to)) - np.searchsorted(to, to)
-        table = np.full((int(rank.max(initial=0)) + 1, n * n), blocks.size)
-        table[rank, to] = taken
-        return table
+    def point(self, x: Array, rows: dict[str, Array], weight: Array, curvature: Array) -> dict[str, Array]:
+        """Return "jacobian", "off" and "totals" of the nodes, the "pulled" derivatives (B, k, n), and "parts".
 
-    def add_condensed(self, derivatives: dict[str, Array], total: Array) -> None:
-        """Add the condensed matrices (B, n, n) of these nodes to a total."""
-        batch, (B, n, _) = self.batch, total.shape
-        if "blocks" in derivatives:
-            parts = batch.condensed_blocks.parts(derivatives["blocks"])
-            padded = np.concatenate([parts, np.zeros((B, 1))], axis=1)
-            for places in self._places:
-                total += padded[:, places].reshape(B, n, n)
-        others = batch.others
-        if others:
-            count = len(others)
-            mixed = derivatives["mixed"].reshape(B, len(batch.s), batch.chain.orders, -1, count)
-            pulled = {"pulled": np.moveaxis(mixed, 4, 3), "pulled_specials": np.zeros((B, 1, count * count))}
-            rows = self.pulled(pulled, count)
-            total[:, others] += rows
-            total[:, :, others] += rows.swapaxes(1, 2)
-            total[:, np.array(others)[:, None], others] += derivatives["corner"].sum(axis=1).reshape(B, count, count)
+        The parts are sums of blocks of the condensed matrix. A few cases are computed at a time, because the blocks of
+        all cases would not fit into a cache.
+        """
+        batch, B, (_, call) = self.batch, len(x), self.batch.barrier.point
+        inputs = self.inputs(x) | rows | self.bounds
+        inputs["multipliers"] = curvature[:, None, None] * rows["u"] * self.bounds["inverse"]
+        inputs["weight"] = weight[:, None] * batch.weights
+        shared = {name: values for name, values in inputs.items() if name == "s"}
+        own = {name: values for name, values in inputs.items() if name not in shared}
+        kept: dict[str, Array] = {}
+        if batch.m:
+            sizes = {"jacobian": batch.barrier.entries, "off": batch.kernels.m, "totals": len(RowTotals._fields)}
+            kept = {name: np.empty((B, len(batch.s), size)) for name, size in sizes.items()}
+        parts, pulled = np.empty((B, batch.condensed_blocks.size)), np.empty((B, 4 + len(batch.others), self._cases.n))
+        for first in range(0, B, AT_A_TIME):
+            some = slice(first, first + AT_A_TIME)
+            written = {name: values[some] for name, values in kept.items()}
+            result = call(**shared, **{name: values[some] for name, values in own.items()}, out=written)
+            parts[some] = batch.condensed_blocks.parts(result["blocks"])
+            pulled[some] = self.pulled(result, pulled.shape[1])
+        return kept | {"parts": parts, "pulled": pulled}
 
 
 class CasesPoint(RowPoint):
@@ -283,19 +321,18 @@ class CasesPoint(RowPoint):
     def __init__(self, cases: Cases, x: Array, rows: Rows, weight: Array, curvature: Array):
         self._cases, self._rows = cases, rows
         B, n, factor = len(x), cases.n, cases.program.factor
-        self.matrix, total, totals = np.zeros((B, n, n)), np.zeros((B, 4, n)), list[Array]()
+        total, totals = np.zeros((B, 4, n)), list[Array]()
         self._results = list[dict[str, Array]]()
+        parts, columns = list[Array](), list[Array]()
         for nodes, first, last in cases.parts:
-            own = nodes.rows(rows, slice(first, last))
-            inputs = nodes.inputs(x) | own | nodes.bounds
-            inputs["multipliers"] = curvature[:, None, None] * own["u"] * nodes.bounds["inverse"]
-            inputs["weight"] = (factor * weight)[:, None] * nodes.batch.weights
-            result = nodes.batch.barrier.point[1](**inputs)
-            nodes.add_condensed(result, self.matrix)
-            total += nodes.pulled(result, 4)
+            result = nodes.point(x, nodes.rows(rows, slice(first, last)), factor * weight, curvature)
+            total += result["pulled"][:, :4]
+            parts.append(result["parts"])
+            columns.append(result["pulled"][:, 4:])
             if nodes.batch.m:
                 totals.append(result["totals"])
                 self._results.append({"jacobian": result["jacobian"], "off": result["off"]})
+        self.entries = cases.assembly.entries(parts, columns)
         self.gradient, self.multiplied, self.pushed, self.repelled = total.swapaxes(0, 1)
         all_ = np.concatenate(totals, axis=1)  # all nodes
         products, z, u, slope = all_[..., :4].sum(axis=1).T
@@ -303,9 +340,21 @@ class CasesPoint(RowPoint):
         self.totals = RowTotals(products, z, u, slope, off, dual, most, all_[..., 7].min(axis=1))
 
     @property
+    def systems(self) -> Systems:
+        """The systems of the condensed matrices."""
+        return self._cases.assembly.systems
+
+    def take(self, at: Indices) -> "CasesPoint":
+        """Return the rows of some cases, for corrections of their steps."""
+        other = copy(self)
+        other._cases, other._rows = self._cases.take(at), Rows(*(values[at] for values in self._rows))
+        other._results = [{name: values[at] for name, values in own.items()} for own in self._results]
+        return other
+
+    @property
     def off(self) -> Array:
         """The residuals (B, m) of h - s = 0."""
-        B = len(self.gradient)
+        B = len(self._rows.w)
         return np.concatenate([result["off"].reshape(B, -1) for result in self._results], axis=1)
 
     def _each(self) -> Any:

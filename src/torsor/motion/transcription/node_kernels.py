@@ -11,7 +11,7 @@ import numpy as np
 from torsor.base.arrays import Array, Indices
 from torsor.base.errors import ModelError
 from torsor.base.progress import working
-from torsor.compiler import Signature
+from torsor.compiler import Kernel, Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
 from torsor.motion.terms.term import Constraint, Cost, Rows, Term
@@ -220,9 +220,14 @@ class NodeKernels:
             result = self._kernels.patterns(name, lambda: made()[1])
         kernel = self._kernels.kernel(name, trace, _vectors, quick=True)
         names = kernel.signature.names_in, kernel.signature.names_out
+        unchecked = kernel.unchecked if isinstance(kernel, Kernel) else kernel
 
-        def call(**values: Array) -> dict[str, Array]:
-            results = kernel(*(values[key] for key in names[0])) if names[1] else ()
+        def call(out: Mapping[str, Array] | None = None, **values: Array) -> dict[str, Array]:
+            inputs = [values[key] for key in names[0]]
+            if out is None:
+                results = kernel(*inputs) if names[1] else ()
+            else:  # arrays of the library itself need no checks
+                results = unchecked(*inputs, out=tuple(map(out.get, names[1])))
             return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
         self._calls[name] = result, call

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -195,9 +196,15 @@ class Phase:
         edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
         degree = max(spline.degree for spline in (self.spline, *(self.own or {}).values()))
         count = max(2 * degree - 2, -(-max(fewest, MIN_GAUSS_POINTS) // (len(edges) - 1)))
-        at, weights = np.polynomial.legendre.leggauss(count)
+        at, weights = _gauss(count)
         half = np.diff(edges)[:, None] / 2
         return (edges[:-1, None] + half * (1 + at)).ravel(), (half * weights).ravel()
+
+
+@cache
+def _gauss(count: int) -> tuple[Array, Array]:
+    at, weights = np.polynomial.legendre.leggauss(count)
+    return at, weights
 
 
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:

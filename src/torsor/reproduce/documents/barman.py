@@ -307,11 +307,11 @@ def _slide_path() -> Outcome:
 
 OTHER = (
     "the thesis omits the number of control points, the times at which bounds hold, and whether force and "
-    "torque are divided by their bounds, as in eq. 5.1 (scaled effort); no choice that was tried gives all digits"
+    "torque are divided by their bounds, as in eq. 5.1 (scaled effort); none of the choices tried yields all digits"
 )
 BELOW = f"{OTHER}. With the weight of the links, normal to the plane, the norms have the printed order"
 SHIFTS = (
-    "the number of control points is not printed, and torques of splines need time to switch: with 28 points, they "
+    "the number of control points is not printed, and spline torques need time to switch: with 28 points, they "
     "reach the lower bound at the printed times"
 )
 VALLEYS = (

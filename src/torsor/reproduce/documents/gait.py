@@ -326,7 +326,7 @@ def _postures(walk: Stride) -> list[Row]:
         _within("5.7: wrists at least 0.17 m from the hips", MIN_HAND_DISTANCE - min(hips)),
         _within("5.8: the end is the mirror image of the start", max(np.abs(each).max() for each in apart)),
         _within("5.9: knee at mid-swing 60 ± 5 degrees", max(KNEE[0] - knee, knee - KNEE[1])),
-        _within("5.10: places of the feet", np.abs(strides[[0, 2]]).max()),
+        _within("5.10: foot positions", np.abs(strides[[0, 2]]).max()),
     ]
 
 

@@ -71,8 +71,8 @@ def _two_steps() -> list[Row]:
     balanced = body.inverse_dynamics(q, v, a, external)
     weight = body.mass * float(np.linalg.norm(body.gravity))
     return [
-        zero("step 1: resultant force, minus that of the poses", ground.force - force, weight, BY_DIFFERENCES, "N"),
-        zero("step 1: moment, minus that of the poses", ground.moment - moment, weight, BY_DIFFERENCES, "N m"),
+        zero("step 1: resultant force, minus that from the poses", ground.force - force, weight, BY_DIFFERENCES, "N"),
+        zero("step 1: moment, minus that from the poses", ground.moment - moment, weight, BY_DIFFERENCES, "N m"),
         zero("horizontal moment about the zero-moment point", about, weight, BY_DIFFERENCES, "N m"),
         zero("step 2: forces of the six global coordinates", balanced[:, : len(GLOBAL)], weight, unit="N, N m"),
         zero(
@@ -187,7 +187,7 @@ ITEMS = [
         seconds=3.0, first=60.0,
     ),
     Item(
-        "barman/fatigue", "lifting that repeats until fatigue", Kind.ALGORITHM, "section 6.2.2", _fatigue,
+        "barman/fatigue", "repeated lifting until fatigue", Kind.ALGORITHM, "section 6.2.2", _fatigue,
         seconds=6.0, first=60.0,
     ),
 ]  # fmt: skip

@@ -305,7 +305,7 @@ GEOMETRY = (
 )
 UNDECIDED = (
     "initial velocities and gains are not printed: the large initial torque of motor 3 alone suggests the desired "
-    "velocities, the errors with payload suggest a start from rest"
+    "velocities, but the errors with payload suggest a start from rest"
 )
 
 

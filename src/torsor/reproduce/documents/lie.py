@@ -161,7 +161,7 @@ def _structure() -> list[Row]:
     ]
 
 
-TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero for parallel axes only: the erratum lie/section-9.1"
+TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero only for parallel axes (erratum lie/section-9.1)"
 ALGORITHM = Kind.ALGORITHM
 compact, components = (partial(_against_library, form) for form in (lie.compact, lie.components))
 ITEMS = [

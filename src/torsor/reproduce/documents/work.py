@@ -244,5 +244,5 @@ ITEMS = [
         seconds=3,
         first=3,
     ),
-    Item("barman/work", "work of both formulations", Kind.NUMBER, PLACE, _comparison, seconds=10, first=10),
+    Item("barman/work", "cost of both formulations", Kind.NUMBER, PLACE, _comparison, seconds=10, first=10),
 ]
