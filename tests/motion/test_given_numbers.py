@@ -1,5 +1,8 @@
 """Numbers of a problem are inputs of its kernels: other weights, obstacles, paths and payloads compile nothing."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -137,6 +140,36 @@ def test_a_row_of_given_numbers_alone_is_constant():
     assert _problem(far).program.m == _problem().program.m
     with pytest.raises(ModelError, match="for every motion"):
         _ = _problem(near).program
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Near(Cost):
+    """The distance of a joint from the mean of some angles."""
+
+    angles: Sequence[float]
+    key: str = "angles"
+
+    def data(self, s):
+        return {self.key: np.tile(self.angles, (len(s), 1))}
+
+    def integrand(self, node):
+        return (node.q[0] - ca.sum1(node.data(self.key, len(self.angles))) / len(self.angles)) ** 2
+
+
+def test_kernels_on_a_shared_node_are_those_of_a_problem_of_its_own():
+    first = _problem(motion.Effort())
+    one, two = Near(angles=[0.1, 0.2]), Near(angles=[0.3], key="also")
+    for costs in (
+        [one, two],
+        [motion.TorqueRate(), two, one],
+        [two],
+        [Near(angles=[0.1, 0.2, 0.3])],
+        [motion.Effort()],
+    ):
+        shared, own = first.changed(objective=costs), _problem(*costs)
+        assert shared.node is first.node is not own.node
+        identities = [[batch.kernels.identity for batch in each.program.batches] for each in (shared, own)]
+        assert identities[0] == identities[1]
 
 
 LOADED = ARM.parametric(["links.link2.mass", "links.link2.com.x"])

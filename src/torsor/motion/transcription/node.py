@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
 from torsor.motion.transcription.phase import EVEN_CLOCK, Clock
@@ -87,7 +86,7 @@ class Node:
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
         self.shared = {name: ca.SX.sym(name) for name in (*model.parameters, *shared)}
         self.held = tuple(held)
-        self.all_data: dict[str, ca.SX] = {}
+        self.all_data: dict[tuple[str, int], ca.SX] = {}
         self.all_given: list[tuple[ca.SX, Array]] = []
         self.Q = ca.SX.sym("Q", model.robot.nq) if model.is_closed else None
         self.path_numbers = ca.SX.sym("path", 0 if model.path is None else model.path.numbers.size)
@@ -148,12 +147,9 @@ class Node:
 
     def data(self, name: str, count: int) -> ca.SX:
         """Return values (count x 1) of a term at each moment (``Term.data``); changing them needs no compilation."""
-        if name not in self.all_data:
-            self.all_data[name] = ca.SX.sym(name, count)
-        elif self.all_data[name].numel() != count:
-            what, allowed = f"data {name!r} has {count} numbers", f"{self.all_data[name].numel()}, as in another term"
-            raise ModelError(what, value=name, where="node", allowed=allowed)
-        return self.all_data[name]
+        if (name, count) not in self.all_data:
+            self.all_data[name, count] = ca.SX.sym(name, count)
+        return self.all_data[name, count]
 
     def given(self, values: ArrayLike, keep_zeros: bool = False) -> ca.SX:
         """Return numbers of a term, which are the same at all moments, as inputs of the kernels.
@@ -300,11 +296,6 @@ class Node:
         if name not in self._quantities:
             self._quantities[name] = _Quantity(ca.SX.sym(name, self.robot.nv), orders, compute, differentiate)
         return self._quantities[name].symbol
-
-    @property
-    def quantities(self) -> tuple[ca.SX, ...]:
-        """The symbols of the quantities that terms have used so far."""
-        return tuple(quantity.symbol for quantity in self._quantities.values())
 
     def orders(self, expression: ca.SX) -> int:
         """Return the number of profile orders in an expression; 1 means only positions."""

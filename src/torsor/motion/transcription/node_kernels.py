@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -155,7 +156,13 @@ class NodeKernels:
         self.orders, self.count = node.orders(ca.vertcat(self.rows_expression, self.cost_expression)), node.y[0].numel()
         self.m = int(self.rows_expression.numel())
         both = ca.vertcat(self.rows_expression, self.cost_expression)
-        self._data = {name: symbol for name, symbol in node.all_data.items() if ca.depends_on(both, symbol)}
+        # In an order that does not depend on other kernels of the node.
+        used = sorted(key for key, symbol in node.all_data.items() if ca.depends_on(both, symbol))
+        for (name, count), (other, most) in pairwise(used):
+            if name == other:
+                what, allowed = f"data {name!r} has {most} numbers", f"{count}, as in another term"
+                raise ModelError(what, value=name, where="node", allowed=allowed)
+        self._data = {name: node.all_data[name, count] for name, count in used}
         numbers, values = node.given_numbers()
         self._given = ca.vertcat(node.problem_numbers, numbers)
         self.given = np.concatenate([np.zeros(0) if of_problem is None else of_problem, values])
@@ -185,9 +192,10 @@ class NodeKernels:
     def identity(self) -> str:
         """A hash of everything on which the kernels depend; it does not need the robot to be traced."""
         node = self.node
-        inputs = [*node.y, node.T, node.s, node.numbers, self._given, *self._data.values(), *node.quantities]
-        inputs += [] if node.Q is None else [node.Q]
         outputs = [self.rows_expression, self._plain_cost, self._squares, node.q, node.v, node.a, node.j]
+        quantities = sorted((quantity.symbol for quantity in node.quantities_in(ca.vertcat(*outputs))), key=str)
+        inputs = [*node.y, node.T, node.s, node.numbers, self._given, *self._data.values(), *quantities]
+        inputs += [] if node.Q is None else [node.Q]
         terms = ca.Function("terms", inputs, outputs).serialize()
         model = node.model.source
         free = () if isinstance(model, Robot) else model.paths
